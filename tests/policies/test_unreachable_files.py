@@ -300,4 +300,4 @@ def test_a_format_that_does_not_say_so_may_refuse_by_each_of_its_words() -> None
     assert [file.refuses for file in distrusted(odd()).files] == [("odd:learn",)]
     assert [file.refuses for file in distrusted(odd(())).files] == [()]
     assert list(mistakes(odd(("odd:learn",)))) == []
-    assert "is no tuple of terms" in next(mistakes(odd("odd:learn")))  # type: ignore[arg-type]
+    assert "is not a tuple of the terms" in next(mistakes(odd("odd:learn")))  # type: ignore[arg-type]

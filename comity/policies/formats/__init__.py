@@ -1,6 +1,8 @@
-"""The formats in which sites speak to crawlers. Only this module names them.
+"""The formats in which sites speak to crawlers. This is the only module that names them.
 
-A format of somebody else's is found by its entry point in the group `comity.formats` (docs/formats.md)."""
+Formats of other packages are found by their entry points in the group `comity.formats`
+(docs/formats.md).
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ from comity.policies.formats import (
     tdmrep,
 )
 from comity.policies.formats.format import Format
-from comity.policies.formats.installed import checked, installed
+from comity.policies.formats.installed import check_claims, load_installed
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
 
-INSTALLED = installed()  # those of other packages
-FORMATS: tuple[Format, ...] = checked(
+INSTALLED = load_installed()  # formats of other packages
+FORMATS: tuple[Format, ...] = check_claims(
     (
         robots.FORMAT,
         acap.FORMAT,
@@ -54,10 +56,11 @@ for _format in FORMATS:
     for _term in (term for file in _format.files for term in file.refuses or ()):
         if _term != ALL and not Vocabulary.shipped().has(_term):
             raise PolicyError(
-                f"the format `{_format.name}` may refuse `{_term}`, which is no word of a vocabulary: write vocabulary:word"
+                f"the format `{_format.name}` may refuse `{_term}`, which is not a word "
+                "of a vocabulary: write vocabulary:word"
             )
 
-# The paths that are fetched of every origin: first those that may refuse requests.
+# The files that are fetched from every origin. Those that may refuse requests come first.
 FILES = tuple(
     sorted(
         (file for format_ in FORMATS for file in format_.files),
@@ -72,7 +75,10 @@ ROBOTS_LINES = frozenset(name for format_ in FORMATS for name in format_.robots_
 
 
 def accepted(url: str, fetched: Fetched) -> Fetched:
-    """Return what came back for a policy file, with an error where its format rejects the content."""
+    """Return the response for a policy file.
+
+    Add an error if the format of the file rejects its content.
+    """
     file = _FILES_BY_PATH.get(urlsplit(url).path)
     error = (
         file.rejection(fetched) if file and availability(fetched) is Availability.PRESENT else ""
@@ -81,7 +87,10 @@ def accepted(url: str, fetched: Fetched) -> Fetched:
 
 
 def lifetime(url: str, fetched: Fetched) -> float:
-    """Seconds for which a policy file says itself that it may be used; infinity where it does not."""
+    """Return the number of seconds for which a policy file itself says that it may be used.
+
+    Infinity means that the file sets no limit.
+    """
     return min(
         (format_.lifetime(url, fetched) for format_ in FORMATS if format_.lifetime),
         default=float("inf"),

@@ -1,7 +1,9 @@
-"""The help that a format has for those who write in it: its words, what may be wrong besides its syntax, and how that is mended.
+"""The help that a format offers to authors: its words, checks beyond its syntax, and fixes.
 
-Nothing here takes part in a decision. What reading a file finds (`SiteReading.findings`) is said to crawlers too; a check of
-`Authoring` is made only where somebody asks (`comity lint`, the language server), so it may look at everything twice."""
+Nothing here takes part in a decision. Findings of reading a file (`SiteReading.findings`) are
+available to crawlers too. The checks of `Authoring` run only on request (`comity lint`, the
+language server), so they may look at everything twice.
+"""
 
 from __future__ import annotations
 
@@ -23,35 +25,58 @@ _LINE_END = re.compile(EOL)
 
 
 class Directive(NamedTuple):
-    """A word that begins a line, or names an element, attribute, member or parameter of a format."""
+    """A word that begins a line, or names an element, attribute, member or parameter of a format.
 
-    name: str  # as the specification spells it
-    spec: str  # specification and section
-    summary: str  # what it says, a sentence without its full stop
+    Attributes:
+        name: As the specification spells it.
+        spec: Specification and section.
+        summary: What the directive says: a sentence without its full stop.
+        value: The kind of its value: "path", "agent", "action", ...: see `Authoring.values`.
+            Several kinds, separated by spaces, follow one another; the last may be repeated or left
+            out. "" means any value or none.
+        within: The directives that it may stand below. () means anywhere.
+        form: "line", "element" or "attribute" of XML, "member" of JSON, "field", "meta", or "word"
+            of a list.
+    """
+
+    name: str
+    spec: str
+    summary: str
     value: str = ""
-    """What its value is: "path", "agent", "action", ...: see `Authoring.values`. Several, parted by spaces, follow one another,
-    and the last may be repeated or left out. "": anything, or nothing."""
-    within: tuple[str, ...] = ()  # directives below which it stands; (): anywhere
-    form: str = "line"  # what it is: "line", "element" or "attribute" of XML, "member" of JSON, "field", "meta", "word" of a list
+    within: tuple[str, ...] = ()
+    form: str = "line"
 
 
 class Edit(NamedTuple):
-    """A piece of a file that is to be replaced."""
+    """A replacement of a piece of a file.
 
-    start: int  # octets of the body before it
+    Attributes:
+        start: The number of octets in the body before the piece.
+        end: The number of octets in the body before the end of the piece.
+        text: The octets to put there.
+    """
+
+    start: int
     end: int
     text: bytes
 
 
 class Fix(NamedTuple):
-    """A change that mends a finding, and changes no decision of comity about anything."""
+    """A change that mends a finding and leaves every decision of comity as it is.
 
-    title: str  # "Write `Disallow`"
+    Attributes:
+        title: An instruction, such as "Write `Disallow`".
+    """
+
+    title: str
     edits: tuple[Edit, ...]
 
 
 class Draft:
-    """A file as its author has it. Lines are those of findings: 1-based, as `Lines` parts them."""
+    """A file in the form that its author has it.
+
+    Lines are numbered as in findings: from 1, and split as `Lines` splits them.
+    """
 
     def __init__(self, url: str, body: bytes) -> None:
         self.url = url
@@ -59,12 +84,12 @@ class Draft:
 
     @cached_property
     def has_places(self) -> bool:
-        """True where lines and columns of findings are those of the body: it is not in UTF-16."""
+        """True if lines and columns of findings are those of the body: it is not in UTF-16."""
         return self.body.removeprefix(codecs.BOM_UTF8).startswith(text_of(self.body)[0])
 
     @cached_property
     def _starts(self) -> list[int]:
-        """The octets of the body before each line, and all of them at last."""
+        """The number of octets in the body before each line, then the length of the body."""
         skipped = len(codecs.BOM_UTF8) if self.body.startswith(codecs.BOM_UTF8) else 0
         lines = Lines(self.body, skipped)
         starts = []
@@ -74,40 +99,50 @@ class Draft:
 
     @property
     def lines(self) -> int:
+        """The number of lines."""
         return len(self._starts) - 1
 
     @cached_property
     def line_end(self) -> bytes:
-        """The end of the first line; LF where there is but one."""
+        """The end of the first line, or LF if the file has no line end."""
         match = _LINE_END.search(self.body)
         return match[0] if match else b"\n"
 
     def start(self, line: int) -> int:
-        """The octets of the body before a line."""
+        """Return the number of octets in the body before a line."""
         return self._starts[line - 1]
 
     def line(self, line: int) -> bytes:
-        """A line without its end."""
+        """Return a line without its end."""
         return self.body[self._starts[line - 1] : self._starts[line]].rstrip(b"\r\n")
 
-    def replaced(self, line: int, column: int, length: int, text: bytes) -> Edit:
-        """Return the edit that puts a text in the place of some octets of a line. `column`: 1-based."""
+    def replace_octets(self, line: int, column: int, length: int, text: bytes) -> Edit:
+        """Return the edit that replaces `length` octets of a line by a text.
+
+        `column` counts from 1.
+        """
         start = self.start(line) + column - 1
         return Edit(start, start + length, text)
 
     def without_line(self, line: int) -> Edit:
-        """Return the edit that takes a line out, with its end."""
+        """Return the edit that removes a line and its end."""
         return Edit(self._starts[line - 1], self._starts[line], b"")
 
     def mendable_line(self, finding: Finding) -> bytes:
-        """Return the line of a finding; b"" where a change might change how much is read: file or line is near its limit."""
+        """Return the line of a finding, or b"" if the file or line is near its size limit.
+
+        Near a limit, a change might alter how much of the file is read.
+        """
         if len(self.body) > MAX_BYTES * 3 // 4 or not 0 < finding.line <= self.lines:
             return b""
         line = self.line(finding.line)
         return line if len(line) < MAX_LINE else b""
 
     def comment(self, finding: Finding) -> Fix | None:
-        """Return the fix that writes `#` for the `//` of a finding, in a line that is not read."""
+        """Return the fix that writes `#` for the `//` of a finding, in a line that is not read.
+
+        None means that the line does not begin with `//` at the finding, or is not safe to change.
+        """
         line = self.mendable_line(finding)
         if (
             finding.column < 1
@@ -115,20 +150,24 @@ class Draft:
             or line[: finding.column - 1].strip(b" \t")
         ):
             return None
-        return Fix("Write `#`", (self.replaced(finding.line, finding.column, 2, b"#"),))
+        return Fix("Write `#`", (self.replace_octets(finding.line, finding.column, 2, b"#"),))
 
     def line_out(self, number: int) -> Fix:
-        """Return the fix that takes a line out. Its comment stays."""
+        """Return the fix that removes a line but keeps its comment."""
         comment = self.line(number).find(b"#")
         if comment < 0:
-            return Fix("Take the line out", (self.without_line(number),))
+            return Fix("Delete the line", (self.without_line(number),))
         return Fix(
-            "Take out what stands before the comment", (self.replaced(number, 1, comment, b""),)
+            "Delete the text before the comment",
+            (self.replace_octets(number, 1, comment, b""),),
         )
 
 
 def _meet(edit: Edit, other: Edit) -> bool:
-    """Return whether two edits cannot be made together. Nothing is put before what is taken out."""
+    """Return True if two edits cannot be made together.
+
+    An insertion and a replacement at the same octet cannot either.
+    """
     overlap = edit.start < other.end and other.start < edit.end
     return overlap or (
         edit.start == other.start and (edit == other or not (edit.text and other.text))
@@ -139,9 +178,13 @@ def _span(edit: Edit) -> tuple[int, int]:
     return edit.start, edit.end
 
 
-def _beside(edit: Edit, edits: list[Edit]) -> list[Edit]:
-    """Return the neighbours of an edit among others, sorted, of which one meets it if any does. As no two of the others meet,
-    they are the last that begins before it, all that begin with it, and the first that begins behind that."""
+def _neighbours(edit: Edit, edits: list[Edit]) -> list[Edit]:
+    """Return the neighbours of an edit among other sorted edits.
+
+    If any other edit meets this one, a neighbour does. Because no two of the others meet, it is
+    enough to look at the last that begins before it, all that begin with it, and the first that
+    begins after it.
+    """
     before, behind = (
         bisect_left(edits, (edit.start, -1), key=_span),
         bisect_left(edits, (edit.start + 1, -1), key=_span),
@@ -150,11 +193,14 @@ def _beside(edit: Edit, edits: list[Edit]) -> list[Edit]:
 
 
 def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
-    """Return the body with the fixes made, and those that were: of two that touch the same octets only the first is."""
+    """Return the body with the fixes made, and the fixes that were made.
+
+    If two fixes touch the same octets, only the first is made.
+    """
     applied: list[Fix] = []
-    edits: list[Edit] = []  # what is put before something comes before what takes its place
+    edits: list[Edit] = []  # sorted; an insertion comes before a replacement at the same octet
     for fix in fixes:
-        if not any(_meet(edit, other) for edit in fix.edits for other in _beside(edit, edits)):
+        if not any(_meet(edit, other) for edit in fix.edits for other in _neighbours(edit, edits)):
             applied.append(fix)
             for edit in fix.edits:
                 insort(edits, edit, key=_span)
@@ -167,22 +213,30 @@ def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
 
 
 class FileKind(NamedTuple):
-    """A kind of file that people write in a format and that has no place of its own on a site."""
+    """A kind of file that people write in a format and that has no fixed path on a site.
 
-    name: str  # "rsl.xml": what it is called where its name does not tell
-    is_meant: Callable[
-        [str, bytes], bool
-    ]  # by the last part of its path, in lower case, and its body
-    findings: Callable[[bytes, str], Iterable[Finding]]  # of the body; the URL
+    Attributes:
+        name: The name to give a file whose own name does not tell its kind, such as "rsl.xml".
+        is_meant: Returns True for a file of this kind. The arguments are the last part of its path,
+            in lower case, and its body.
+        findings: Returns the findings of a file. The arguments are its body and its URL.
+    """
+
+    name: str
+    is_meant: Callable[[str, bytes], bool]
+    findings: Callable[[bytes, str], Iterable[Finding]]
 
 
 def literal(text: str) -> str:
-    """A text as a part of a message of `Remarks.report`: what a file has between braces is quoted in it as it stands."""
+    """Escape a text for a message of `Remarks.report`, so that its braces appear as they are."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 class Remarks:
-    """The findings of a check of one file: the first MAX_FINDINGS by each rule, so that none crowds out another."""
+    """The findings of a check of one file.
+
+    It keeps the first MAX_FINDINGS of each rule, so that no rule crowds out another.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -198,7 +252,7 @@ class Remarks:
         column: int = 0,
         length: int = 0,
     ) -> None:
-        """Add a finding. `message`: with a `{}` for each text from the file that it quotes."""
+        """Add a finding. `message` has a `{}` for each text in `quoted`."""
         self._counts[rule] += 1
         if self._counts[rule] <= MAX_FINDINGS:
             text = message.format(*map(printable, quoted))
@@ -209,16 +263,16 @@ class Remarks:
             )
 
     def __len__(self) -> int:
-        """Return how many were reported, listed or not."""
+        """Return the number of reported findings, including those that are not listed."""
         return self._counts.total()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings by line and column."""
+        """The findings, sorted by line and column."""
         more = [
             Finding(
                 rule="comity.more-findings",
-                message=f"only the first {MAX_FINDINGS} by {rule} are listed",
+                message=f"Only the first {MAX_FINDINGS} findings of {rule} are listed.",
                 url=self._url,
             )
             for rule, count in self._counts.items()
@@ -228,15 +282,21 @@ class Remarks:
 
 
 class Authoring(NamedTuple):
-    """The part of a format that is for authors."""
+    """The part of a format that helps authors.
+
+    Attributes:
+        directives: The directives of the format.
+        values: Kind of value -> the words that are allowed there, each with its meaning.
+        check_site: Returns findings beyond those of reading the files.
+        check_document: Returns findings about a page, given its content and its URL.
+        kinds: The kinds of files that have no fixed path.
+        fixes: Rule -> the function that returns a fix for one of its findings, or None if no fix is
+            safe.
+    """
 
     directives: tuple[Directive, ...] = ()
     values: Mapping[str, Mapping[str, str]] = {}
-    """Kind of value -> the words that may stand there, each with what it says."""
-    check_site: Callable[[SiteFiles], Iterable[Finding]] | None = (
-        None  # besides what reading the files finds
-    )
-    check_document: Callable[[Content, str], Iterable[Finding]] | None = None  # a page, and its URL
+    check_site: Callable[[SiteFiles], Iterable[Finding]] | None = None
+    check_document: Callable[[Content, str], Iterable[Finding]] | None = None
     kinds: tuple[FileKind, ...] = ()
     fixes: Mapping[str, Callable[[Draft, Finding], Fix | None]] = {}
-    """Rule -> what mends a finding by it. None: nothing that is safe."""

@@ -1,7 +1,8 @@
-"""Formats of others, whose mistakes are theirs: what raises while it reads is a policy that nobody understands.
+"""A wrapper for formats of other packages: if one raises, its policy counts as unreadable.
 
-Each call of such a format goes through here. Where it raises, the request, or every use, is refused by rule `comity.format`, and
-the reason names the format and what it raised."""
+Every call of such a format goes through this module. If the call raises, the request, or every use,
+is refused by rule `comity.format`, and the reason names the format and the exception.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ T = TypeVar("T")
 
 
 class FormatError(Exception):
-    """Nobody knows which elements of a page are refused."""
+    """The rules for the elements of a page cannot be read."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(str(reason))
@@ -60,34 +61,42 @@ class FormatError(Exception):
 
 
 def distrusted(trusting: Format) -> Format:
-    """The same format, of which no call raises."""
+    """Return the same format with every call wrapped, so that none raises."""
     return trusting._replace(
-        files=tuple(_file(trusting, file) for file in trusting.files),
-        read_site=trusting.read_site and _site(trusting),
-        read_headers=trusting.read_headers and _statements(trusting.name, trusting.read_headers),
-        read_document=trusting.read_document and _statements(trusting.name, trusting.read_document),
+        files=tuple(_fill_refusals(trusting, file) for file in trusting.files),
+        read_site=trusting.read_site and _wrap_read_site(trusting),
+        read_headers=trusting.read_headers
+        and _wrap_statements(trusting.name, trusting.read_headers),
+        read_document=trusting.read_document
+        and _wrap_statements(trusting.name, trusting.read_document),
         read_documents=trusting.read_documents
-        and _statements(trusting.name, trusting.read_documents),
-        page_elements=trusting.page_elements and _page_elements(trusting),
-        conclude=trusting.conclude if trusting.conclude is nothing_more else _conclude(trusting),
-        lifetime=trusting.lifetime and _or(float("inf"), trusting.lifetime),
-        replay=_or([], trusting.replay),
-        authoring=_authoring(trusting),
+        and _wrap_statements(trusting.name, trusting.read_documents),
+        page_elements=trusting.page_elements and _wrap_page_elements(trusting),
+        conclude=trusting.conclude
+        if trusting.conclude is nothing_more
+        else _wrap_conclude(trusting),
+        lifetime=trusting.lifetime and _with_fallback(float("inf"), trusting.lifetime),
+        replay=_with_fallback([], trusting.replay),
+        authoring=_wrap_authoring(trusting),
     )
 
 
 def failure(name: str, url: str, error: Exception) -> Reason:
-    """The reason of a refusal where nobody knows what is stated."""
+    """Return the reason of a refusal after a call has raised."""
     text = printable(f"format {name}: {type(error).__name__}: {error}")
     return Reason(rule="comity.format", source=Source(url=url, part="format", text=text))
 
 
 def refusal(name: str, url: str, error: Exception) -> Decision:
+    """Return the refusal of a request after a call has raised."""
     return Decision(verdict=Verdict.DENY, reasons=(failure(name, url, error),))
 
 
 def _check(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-    """The reasons. ValueError where there is none, or one that nobody could look up."""
+    """Return the reasons.
+
+    ValueError: there is none, or one names a rule that is not declared.
+    """
     if not reasons:
         raise ValueError("a decision without a reason")
     if unknown := next((reason.rule for reason in reasons if reason.rule not in RULES), None):
@@ -95,8 +104,11 @@ def _check(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
     return reasons
 
 
-def _sound(statements: Statements) -> Statements:
-    """The same. TypeError or ValueError where something of it would be passed over, as its word or its rule is not declared."""
+def _check_statements(statements: Statements) -> Statements:
+    """Return the statements, their sequences as tuples.
+
+    TypeError, ValueError: a part would be ignored, because its word or its rule is not declared.
+    """
     if not isinstance(statements, Statements):
         raise TypeError(f"{statements!r} is no Statements")
     statements = statements._replace(
@@ -111,16 +123,17 @@ def _sound(statements: Statements) -> Statements:
             raise ValueError(f"no rule `{statement.rule}` is declared")
     if statements.refused:
         _check(statements.refused)
-    hash(
-        (statements.statements, statements.refused)
-    )  # pages of which the same is stated are told apart no further
+    # They must be hashable: pages with equal statements share one cached answer.
+    hash((statements.statements, statements.refused))
     return statements
 
 
 _SEQUENCES = ("statements", "findings", "documents", "refused")
 
 
-def _or(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
+def _with_fallback(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
+    """Return a call that returns `otherwise` if the wrapped call raises."""
+
     @wraps(call)
     def careful(*arguments: Any) -> T:
         try:
@@ -131,8 +144,11 @@ def _or(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
     return careful
 
 
-def _authoring(trusting: Format) -> Authoring:
-    """Return the same help, of which no call raises: where a check does, a finding says that there is none."""
+def _wrap_authoring(trusting: Format) -> Authoring:
+    """Return the help with every call wrapped.
+
+    If a check raises, it returns a finding that says so.
+    """
     name, authoring = trusting.name, trusting.authoring
 
     def check_site(files: SiteFiles) -> list[Finding]:
@@ -149,13 +165,13 @@ def _authoring(trusting: Format) -> Authoring:
 
     def careful(kind: FileKind) -> FileKind:
         findings = partial(_findings_of_kind, name, kind)
-        return kind._replace(is_meant=_or(False, kind.is_meant), findings=findings)
+        return kind._replace(is_meant=_with_fallback(False, kind.is_meant), findings=findings)
 
     return authoring._replace(
         check_site=authoring.check_site and check_site,
         check_document=authoring.check_document and check_document,
         kinds=tuple(map(careful, authoring.kinds)),
-        fixes={rule: _or(None, mend) for rule, mend in authoring.fixes.items()},
+        fixes={rule: _with_fallback(None, mend) for rule, mend in authoring.fixes.items()},
     )
 
 
@@ -172,7 +188,7 @@ def _findings(name: str, url: str, call: Callable[[], Iterable[Finding]]) -> lis
         ]
 
 
-def _page_elements(trusting: Format) -> Callable[[Content, Agent], ElementRuleSet | None]:
+def _wrap_page_elements(trusting: Format) -> Callable[[Content, Agent], ElementRuleSet | None]:
     def page_elements(content: Content, agent: Agent) -> ElementRuleSet | None:
         assert trusting.page_elements
         try:
@@ -198,8 +214,8 @@ def _elements(name: str, rules: ElementRuleSet | None) -> ElementRuleSet | None:
     return ElementRuleSet(tuple(rules.rules), reason_of)
 
 
-def _file(trusting: Format, file: WellKnown) -> WellKnown:
-    """Return the file with what it may refuse: all words of the format unless it says otherwise."""
+def _fill_refusals(trusting: Format, file: WellKnown) -> WellKnown:
+    """Return the file with the terms that it may refuse: all words of the format by default."""
     refuses = file.refuses
     if refuses is None:
         vocabularies = tomllib.loads(trusting.vocabulary).get("vocabulary", {})
@@ -207,10 +223,10 @@ def _file(trusting: Format, file: WellKnown) -> WellKnown:
             (name, word) for name, entry in vocabularies.items() for word in entry.get("terms", {})
         )
         refuses = tuple(f"{name}:{word}" for name, word in words)
-    return file._replace(refuses=refuses, rejection=_rejection(trusting.name, file))
+    return file._replace(refuses=refuses, rejection=_wrap_rejection(trusting.name, file))
 
 
-def _rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:
+def _wrap_rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:
     def rejection(fetched: Fetched) -> str:
         try:
             return file.rejection(fetched)
@@ -220,10 +236,10 @@ def _rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:
     return rejection
 
 
-def _statements(name: str, hook: Callable[..., Statements]) -> Callable[..., Statements]:
+def _wrap_statements(name: str, hook: Callable[..., Statements]) -> Callable[..., Statements]:
     def careful(*arguments: Any) -> Statements:
         try:
-            return _sound(hook(*arguments))
+            return _check_statements(hook(*arguments))
         except Exception as error:
             last = arguments[-1]
             return Statements(
@@ -235,17 +251,17 @@ def _statements(name: str, hook: Callable[..., Statements]) -> Callable[..., Sta
     return careful
 
 
-def _conclude(trusting: Format) -> Callable[[Sequence[Any]], Statements]:
+def _wrap_conclude(trusting: Format) -> Callable[[Sequence[Any]], Statements]:
     def conclude(states: Sequence[Any]) -> Statements:
         try:
-            return _sound(trusting.conclude(states))
+            return _check_statements(trusting.conclude(states))
         except Exception as error:
             return Statements(refused=(failure(trusting.name, "", error),))
 
     return conclude
 
 
-def _site(trusting: Format) -> Callable[[SiteFiles], SiteReading | None]:
+def _wrap_read_site(trusting: Format) -> Callable[[SiteFiles], SiteReading | None]:
     def read_site(site: SiteFiles) -> SiteReading | None:
         assert trusting.read_site
         try:
@@ -258,6 +274,8 @@ def _site(trusting: Format) -> Callable[[SiteFiles], SiteReading | None]:
 
 
 class _FailedSite(SiteReading):
+    """The reading of a site whose `read_site` raised."""
+
     def __init__(self, name: str, origin: str, error: Exception) -> None:
         self._reading = _Failed(name, origin, error)
 
@@ -266,7 +284,7 @@ class _FailedSite(SiteReading):
 
 
 class _Failed(AgentReading):
-    """Nobody knows what is stated: every request is refused."""
+    """A reading that refuses every request and every use, because the statements are unknown."""
 
     restricts_access = True
 
@@ -286,11 +304,13 @@ class _Failed(AgentReading):
 
 
 class _Site(SiteReading):
+    """A site's reading with every call wrapped."""
+
     def __init__(self, name: str, origin: str, reading: SiteReading) -> None:
         self._name = name
         self._origin = origin
         self._reading = reading
-        # Without these somebody would not be known to be named, or a file not to be needed.
+        # These may raise: without the names an agent, without the references a file, is missed.
         self.crawler_names = frozenset(reading.crawler_names)
         self.referred_files = tuple(reading.referred_files)
 
@@ -303,22 +323,25 @@ class _Site(SiteReading):
 
     @property
     def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
-        return _or((), lambda: tuple(self._reading.findings))()
+        return _with_fallback((), lambda: tuple(self._reading.findings))()
 
     @property
     def sitemaps(self) -> tuple[str, ...]:  # type: ignore[override]
-        return _or((), lambda: tuple(self._reading.sitemaps))()
+        return _with_fallback((), lambda: tuple(self._reading.sitemaps))()
 
     @property
     def element_rules(self) -> ElementRuleSet | None:  # type: ignore[override]
-        return _or(None, lambda: _elements(self._name, self._reading.element_rules))()
+        return _with_fallback(None, lambda: _elements(self._name, self._reading.element_rules))()
 
 
 class _Reading(AgentReading):
-    """Asks the reading. What restricts access, and cannot be asked, refuses."""
+    """An agent's reading with every call wrapped.
+
+    If a call that restricts access raises, it refuses.
+    """
 
     restricts_access = True
-    depends_on_time = True  # nobody knows
+    depends_on_time = True  # the wrapped format does not tell reliably
 
     def __init__(self, name: str, origin: str, reading: AgentReading) -> None:
         self._name = name
@@ -353,26 +376,26 @@ class _Reading(AgentReading):
             return (failure(self._name, self._origin, error),)
 
     def limits(self, target: str) -> Limits | None:
-        return _or(
+        return _with_fallback(
             Limits(f"{self._origin} {self._name}", (), None, unreadable=True), self._reading.limits
         )(target)
 
     def requests(self) -> Iterable[ActionRequest]:
-        return _or((), lambda: tuple(self._reading.requests()))()
+        return _with_fallback((), lambda: tuple(self._reading.requests()))()
 
     def conditions(self) -> Iterable[Condition]:
-        return _or((), lambda: tuple(self._reading.conditions()))()
+        return _with_fallback((), lambda: tuple(self._reading.conditions()))()
 
     def statements(self, resource: Resource) -> Statements:
         try:
-            statements = _sound(self._reading.statements(resource))
+            statements = _check_statements(self._reading.statements(resource))
             hash(statements)
         except Exception as error:
             return Statements(refused=(failure(self._name, resource.url, error),))
         return statements
 
     def everywhere(self) -> tuple[Statement, ...]:
-        return _or((), lambda: tuple(self._reading.everywhere()))()
+        return _with_fallback((), lambda: tuple(self._reading.everywhere()))()
 
     def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
         try:
@@ -384,17 +407,22 @@ class _Reading(AgentReading):
             return [_Refusing(failure(self._name, capture.url, error))]
 
     def site_sources(self, purposes: Iterable[str] | None) -> Sequence[UseSource]:
-        return _or((), lambda: tuple(self._reading.site_sources(purposes)))()
+        return _with_fallback((), lambda: tuple(self._reading.site_sources(purposes)))()
 
     def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
-        """FormatError, for which all uses of the page are refused."""
+        """Return the rules about parts of the page.
+
+        FormatError: they cannot be read, so all uses of the page are refused.
+        """
         try:
             return _elements(self._name, self._reading.element_rules(target, content))
         except Exception as error:
             raise FormatError(failure(self._name, self._origin + target, error)) from error
 
     def element_rules_everywhere(self) -> ElementRuleSet | None:
-        return _or(None, lambda: _elements(self._name, self._reading.element_rules_everywhere()))()
+        return _with_fallback(
+            None, lambda: _elements(self._name, self._reading.element_rules_everywhere())
+        )()
 
 
 class _Refusing:
@@ -415,6 +443,8 @@ class _Refusing:
 
 
 class _Source:
+    """A source of decisions with every call wrapped."""
+
     def __init__(self, name: str, url: str, source: PageSource) -> None:
         self._name = name
         self._url = url
@@ -425,7 +455,8 @@ class _Source:
 
     def decide(self, use: str) -> UseDecision | None:
         try:
-            tuple(self._source.limits(use))  # who cannot tell what restricts a use permits none
+            # If the limits of a use cannot be read, the use is not permitted.
+            tuple(self._source.limits(use))
             decision = self._source.decide(use)
             if decision is not None:
                 _check(decision.reasons)
@@ -434,4 +465,4 @@ class _Source:
         return decision
 
     def limits(self, use: str) -> Sequence[Any]:
-        return _or((), lambda: tuple(self._source.limits(use)))()
+        return _with_fallback((), lambda: tuple(self._source.limits(use)))()

@@ -1,4 +1,4 @@
-"""The files that were had of a site, and the reasons that they give."""
+"""The files that were fetched from a site, and the reasons that quote them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,23 @@ from comity.policies.syntax.printable import printable
 
 T = TypeVar("T")
 
-ABSENT = Fetched(status=404)  # a file that was not asked for
-MAX_REFERENCES = 5  # files named by the files of an origin that are had for a crawler; those after them count as not had
+ABSENT = Fetched(status=404)  # stands for a file that was not requested
+# The number of files that are fetched for a crawler because the files of an origin refer to them.
+# Files after these count as not fetched.
+MAX_REFERENCES = 5
 
 
 class File:
-    """Any policy file."""
+    """A policy file of any format.
 
-    reads_markup = False  # True: it is read in markup too, as far as it refuses
+    Attributes:
+        reads_markup: True if a file in markup is read too, for its refusals only.
+    """
+
+    reads_markup = False
 
     def __init__(self, url: str, fetched: Fetched) -> None:
-        """`url`: where it was asked for."""
+        """Read a response. `url` is the requested URL."""
         self.url = url
         self.fetched = fetched
         self.availability = availability(fetched)
@@ -36,12 +42,12 @@ class File:
 
     @cached_property
     def sha256(self) -> str:
-        """Return the digest of the body, hexadecimal; "" where there is none."""
+        """The SHA-256 digest of the body in hexadecimal; "" if the body is empty."""
         return hashlib.sha256(self.fetched.body).hexdigest() if self.fetched.body else ""
 
     @cached_property
     def text(self) -> bytes:
-        """The octets that are read."""
+        """The octets of the file that are read."""
         return self._read()
 
     def _read(self) -> bytes:
@@ -50,6 +56,7 @@ class File:
     def reason(
         self, rule: str, *, part: str = "body", line: int = 0, text: str = "", citation: str = ""
     ) -> Reason:
+        """Return a reason that quotes this file."""
         fetched_at = self.fetched.fetched_at
         source = Source(
             url=self.url, part=part, line=line, text=text, sha256=self.sha256, fetched_at=fetched_at
@@ -57,13 +64,13 @@ class File:
         return Reason(rule=rule, source=source, citation=citation)
 
     def line_reason(self, rule: str, line: int, offset: int, citation: str = "") -> Reason:
-        """`offset`: where the line starts in the text."""
+        """Return a reason that quotes a line. `offset` is the start of the line in `text`."""
         return self.reason(
             rule, line=line, text=printable(Lines(self.text, offset).read()), citation=citation
         )
 
     def outcome_reason(self, rule: str) -> Reason:
-        """A reason that there is no file."""
+        """Return the reason that the file does not exist or cannot be fetched."""
         return self.reason(rule, part="status", text=self.outcome)
 
     @property
@@ -76,7 +83,7 @@ class File:
 
 
 class SiteFiles:
-    """All files that were had of one origin, for the formats to read."""
+    """All files that were fetched from one origin, for the formats to read."""
 
     def __init__(
         self,
@@ -85,29 +92,41 @@ class SiteFiles:
         *,
         robots_lines: frozenset[str] = frozenset(),
     ) -> None:
-        """`fetched`: absolute URL that was asked for -> what came back. `robots_lines`: names of lines in robots.txt, in lower
-        case, that formats have there."""
+        """Store the responses.
+
+        `fetched` maps the absolute URL that was requested to the response. `robots_lines` is the
+        set of lower-case names of lines in robots.txt that belong to other formats.
+        """
         self.origin = origin
         self.fetched = fetched
         self.robots_lines = robots_lines
         self._cache: dict[Hashable, Any] = {}
 
     def get(self, path: str) -> Fetched:
-        """The response for a path of the origin; a file that was not asked for counts as not there (404)."""
+        """Return the response for a path of the origin.
+
+        A file that was not requested counts as a 404.
+        """
         return self.fetched.get(self.origin + path, ABSENT)
 
     def file(self, url: str) -> File | None:
-        """The file at an absolute URL, None where it is not there."""
+        """Return the file at an absolute URL, or None if it does not exist."""
         file = self.response(url)
         return file if file is not None and file.is_present else None
 
     def response(self, url: str) -> File | None:
-        """The response for an absolute URL, be it a file or none. None: nobody asked for it."""
+        """Return the response for an absolute URL as a file, whether or not the file exists.
+
+        None means that the URL was not requested.
+        """
         fetched = self.fetched.get(url)
         return None if fetched is None else self.once((File, url), lambda: File(url, fetched))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of `make` for a key, made when the first format asks for it."""
+        """Return the result of `make` for a key.
+
+        `make` is called once, by the first format that asks.
+        """
         if key not in self._cache:
             self._cache[key] = make()
         return cast("T", self._cache[key])

@@ -1,16 +1,21 @@
-"""The interface of a format to the rest of comity.
+"""The interface between a policy format and the rest of comity.
 
-A site speaks to crawlers in many formats: robots.txt, ACAP, Content Signals, ... Each is a folder here that brings one `Format`;
-FORMATS lists them, and nothing else of comity knows any by name. A format is asked in two steps, as far as it takes part in them:
+A site speaks to crawlers in many formats: robots.txt, ACAP, Content Signals, ... Each format is a
+folder here that provides one `Format`. FORMATS lists them, and no other part of comity knows a
+format by name. comity asks a format in two steps. A format may take part in either step or in both:
 
-1. What do the files of a site say? `read_site` gets all files that were had of an origin and makes a `SiteReading`, which gives
-   an `AgentReading` for each agent that asks. That says which requests may be made (`access`), how often (`rates`, `limits`), and
-   what may be done with a resource (`statements`, `sources`, `element_rules`).
-2. What does one response say? `read_headers` and `read_document` make `Statements` of its header fields and its content;
-   `read_documents` of what these refer to, as soon as it was had.
+1. What do the files of a site say? `read_site` gets all files that were fetched from an origin and
+   makes a `SiteReading`. A `SiteReading` gives an `AgentReading` for each agent. The `AgentReading`
+   says which requests the agent may make (`access`), how often (`rates`, `limits`), and how it may
+   use a resource (`statements`, `sources`, `element_rules`).
+2. What does one response say? `read_headers` and `read_document` make `Statements` of its header
+   fields and its content. `read_documents` makes `Statements` of the documents that they refer to,
+   once these are fetched.
 
-Answers of several formats meet in one way only: any refusal refuses (`comity.policies.answers.combining`). What a statement means
-for a use is said by the table of vocabularies (`comity.policies.vocabulary`), to which a format may add its words."""
+Answers of several formats are combined in one way only: any refusal refuses
+(`comity.policies.answers.combining`). The table of vocabularies (`comity.policies.vocabulary`) says
+what a statement means for a use. A format may add its own words to this table.
+"""
 
 from __future__ import annotations
 
@@ -39,73 +44,105 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Statement
 
-VERSION = 1  # of what formats are asked; it rises when one that was written before would not do
+# The version of this interface. It rises when formats that were written for the last version no
+# longer work.
+VERSION = 1
 
-Headers = Mapping[
-    bytes, Sequence[bytes]
-]  # name in lower case -> the values of its fields, in their order
+# Name in lower case -> the values of the fields of this name, in their order.
+Headers = Mapping[bytes, Sequence[bytes]]
 
 
 def accept_all(fetched: Fetched) -> str:
-    """Accept whatever came back, as most formats do."""
+    """Accept any response, as most formats do."""
     return ""
 
 
 class WellKnown(NamedTuple):
-    """A file that is asked for of every origin."""
+    """A policy file that comity fetches from every origin.
+
+    Attributes:
+        path: Its path, such as "/robots.txt".
+        media_type: The Content-Type to serve it with.
+        restricts_access: True if the file may refuse requests. False if it is about uses only.
+        has_element_rules: True if the file may have rules for parts of pages.
+        unreachable: For the log: the effect if the file cannot be fetched.
+        rejection: Returns the reason why a response counts as a file that cannot be fetched, or ""
+            if the response is accepted.
+        refuses: The terms by which the file may refuse uses, such as "tdmrep:reservation". ALL
+            means every use except crawl and follow. The uses that these terms refuse are denied
+            while the file cannot be fetched. None means all words of the format's own vocabularies.
+        unreachable_rule: The rule that denies these uses.
+    """
 
     path: str
-    media_type: str = "text/plain; charset=utf-8"  # to serve it with
-    restricts_access: bool = False  # it may refuse requests; else it is about uses alone
-    has_element_rules: bool = False  # it may have rules for parts of pages
+    media_type: str = "text/plain; charset=utf-8"
+    restricts_access: bool = False
+    has_element_rules: bool = False
     unreachable: str = (
         "the uses that it could refuse are denied, unless COMITY_UNREACHABLE_USES says otherwise"
     )
-    """What holds while it cannot be had, in words for the log."""
-    rejection: Callable[[Fetched], str] = (
-        accept_all  # why what came back counts as a file that cannot be had; "": it does not
-    )
+    rejection: Callable[[Fetched], str] = accept_all
     refuses: tuple[str, ...] | None = None
-    """The terms by which it may refuse uses, such as "tdmrep:reservation"; ALL: every use but crawl and
-    follow. What they refuse is denied while the file cannot be fetched. None: all words of the format's
-    own vocabularies."""
-    unreachable_rule: str = "comity.unreachable"  # the rule by which these uses are denied
+    unreachable_rule: str = "comity.unreachable"
 
 
 class Resource(NamedTuple):
-    """A resource of a site: one path and query for which a server may take a URL."""
+    """A resource of a site: one path and query that a server may read a URL as.
 
-    url: str  # of its origin and `target`
+    Attributes:
+        url: The origin followed by `target`.
+        target: Path and query.
+        is_disallowed: True if a Disallow line of robots.txt refuses it.
+        is_fetched: True if its content was fetched, not its address only.
+    """
+
+    url: str
     target: str
-    is_disallowed: bool = False  # by a Disallow line of robots.txt
+    is_disallowed: bool = False
     is_fetched: bool = True
 
 
 class Response(NamedTuple):
-    """The circumstances in which a response is read."""
+    """The circumstances in which a response is read.
+
+    Attributes:
+        now: The time of the reading, timezone-aware. None means the current time.
+    """
 
     agent: Agent
     url: str
-    now: datetime | None  # aware; None: the clock
+    now: datetime | None
 
 
 class Statements(NamedTuple):
-    """The statements of one carrier (the site's files, header fields, a document) in one format about one resource."""
+    """The statements that one carrier makes about one resource in one format.
+
+    The carriers are the site's files, the header fields and the document.
+
+    Attributes:
+        documents: Absolute URLs of documents that are needed to know the rest.
+        state: Data of the format itself: see `Format.conclude` and `AgentReading.access`.
+        refused: The reasons why every use is refused: the statements are unknown.
+    """
 
     statements: tuple[Statement, ...] = ()
     findings: tuple[Finding, ...] = ()
-    documents: tuple[str, ...] = ()  # absolute URLs of what it takes to know the rest
-    state: Any = None  # the format's own: see `Format.conclude` and `AgentReading.access`
-    refused: tuple[Reason, ...] = ()  # why every use is refused: nobody knows what is stated
+    documents: tuple[str, ...] = ()
+    state: Any = None
+    refused: tuple[Reason, ...] = ()
 
 
 NO_STATEMENTS = Statements()
 
 
 class Unanswered(NamedTuple):
-    """A policy file that could not be fetched, and what it may refuse (MEET-8)."""
+    """A policy file that could not be fetched, and the uses that it may refuse (MEET-8).
 
-    terms: tuple[str, ...]  # as `WellKnown.refuses`
+    Attributes:
+        terms: As in `WellKnown.refuses`.
+    """
+
+    terms: tuple[str, ...]
     reason: Reason
 
 
@@ -114,114 +151,159 @@ class UseSource(Protocol):
 
     @property
     def named_uses(self) -> Iterable[str]:
-        """The uses that it names."""
+        """The uses that the source names."""
 
     def decide(self, use: str) -> UseDecision | None:
-        """Decide on a use. None: it does not speak of this use."""
+        """Return the decision on a use, or None if the source does not mention this use."""
 
     def limits(self, use: str) -> Iterable[tuple[Qualifiers, Reason]]:
-        """The qualifiers that restrict the use, should anybody permit it, each with its reason."""
+        """Return the qualifiers that restrict the use, each with its reason.
+
+        They count if any source permits the use.
+        """
 
 
 class PageSource(UseSource, Protocol):
-    """A source that takes more than the page itself to be asked."""
+    """A source that needs more than the page itself to decide."""
 
     @property
     def required_resources(self) -> tuple[str, ...]:
-        """Absolute URLs of the resources that permissions ask to use or to include, as is arranged with the site."""
+        """Absolute URLs of the resources that permissions require to be used or included.
+
+        Whether a resource must be used or included depends on what the operator has arranged with
+        the site.
+        """
 
     @property
     def dated(self) -> tuple[str, ...]:
-        """The uses for which it counts when the page was first taken."""
+        """The uses whose decision depends on when the page was first taken."""
 
 
 class Capture(NamedTuple):
-    """A page as it was fetched, and the circumstances."""
+    """A page as it was fetched, and the circumstances.
+
+    Attributes:
+        first_seen: Use -> the time when the page was first taken for this use.
+        resources: Absolute URL -> the response for it.
+        facts: The facts of the request for the page.
+    """
 
     url: str
     content: Content
     now: datetime
-    first_seen: Mapping[str, datetime]  # use -> when the page was first taken for it
-    resources: Mapping[str, Fetched]  # absolute URL -> what came back
-    facts: Facts  # of the request for it
+    first_seen: Mapping[str, datetime]
+    resources: Mapping[str, Fetched]
+    facts: Facts
 
 
 class ElementRuleSet(NamedTuple):
-    """Rules for parts of a page, and how the reason for one is told."""
+    """Rules for parts of a page.
+
+    Attributes:
+        rules: The rules.
+        reason_of: Returns the reason for a rule, given the rule and the page's URL.
+    """
 
     rules: Sequence[ElementRule]
-    reason_of: Callable[[ElementRule, str], Reason]  # the rule and the page's URL
+    reason_of: Callable[[ElementRule, str], Reason]
 
 
 class AgentReading:
-    """The reading of one site's files in one format by one agent. A format overrides what it speaks of."""
+    """One agent's reading of one site's files in one format.
 
-    restricts_access = False  # `access` may have an answer
-    depends_on_request = False  # `access` looks at more of a request than its URL
-    depends_on_time = False  # `access` may have another answer later, the age of sessions apart
-    references: tuple[
-        str, ...
-    ] = ()  # absolute URLs of files without which nobody knows what is stated
-    documents: tuple[str, ...] = ()  # absolute URLs of licences: without them nothing is licensed
+    A format overrides the methods and attributes that it has answers for.
+
+    Attributes:
+        restricts_access: True if `access` may return a decision.
+        depends_on_request: True if `access` looks at more of a request than its URL.
+        depends_on_time: True if the answer of `access` may change with time. The age of sessions
+            does not count.
+        references: Absolute URLs of files that are needed to know the statements.
+        documents: Absolute URLs of licences. Without them nothing is licensed.
+    """
+
+    restricts_access = False
+    depends_on_request = False
+    depends_on_time = False
+    references: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
     rates: Rates | None = None
 
     def access(
         self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
     ) -> Decision | None:
-        """May the request be made? None: nothing is said of it.
+        """Return whether the request may be made, or None if the files do not mention it.
 
-        `target`: path and query, one for which a server may take those that are `sent`. `page`: `Statements.state` of what came
-        back, where that is known and says more than the files."""
+        `target` is path and query: one of the spellings that a server may read `sent` as. `sent` is
+        path and query as they are sent. `now` is timezone-aware; None means the current time.
+        `page` is the `Statements.state` of the response, if it is known and says more than the
+        files.
+        """
         return None
 
     def disallows(self, target: str, facts: Facts) -> bool:
-        """Return whether a Disallow line of robots.txt decides."""
+        """Return True if a Disallow line of robots.txt refuses the request."""
         return False
 
     def considered(self, target: str, facts: Facts) -> Iterable[Reason]:
-        """Every rule about access that matches, the deciding one first."""
+        """Return every matching rule about access, the deciding one first."""
         return ()
 
     def limits(self, target: str) -> Limits | None:
-        """The limits, besides `rates`, to how often and how many at a time requests like that may be made."""
+        """Return the limits on the rate and the number of concurrent requests like this one.
+
+        The limits apply in addition to `rates`. None means that there are none.
+        """
         return None
 
     def requests(self) -> Iterable[ActionRequest]:
-        """The actions that the site asks the agent to take."""
+        """Return the actions that the site asks the agent to take."""
         return ()
 
     def conditions(self) -> Iterable[Condition]:
-        """Return the conditions on requests, for people. Those of one group of lines follow one another."""
+        """Return the conditions on requests, for people to read.
+
+        Conditions from one group of lines follow one another.
+        """
         return ()
 
     def statements(self, resource: Resource) -> Statements:
-        """The statements about the uses of one resource. Hashable: pages of which the same is said are told apart no further."""
+        """Return the statements about the uses of one resource.
+
+        They must be hashable: pages with equal statements share one cached answer.
+        """
         return NO_STATEMENTS
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """The refusals that hold for all resources of the site, and the permissions of any."""
+        """Return the refusals for all resources of the site, and all permissions for any."""
         return ()
 
     def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
-        """The uses of a page, one for each of the targets, where `statements` cannot say them."""
+        """Return one source of decisions on the page's uses for each target.
+
+        Formats use this if `statements` cannot express their answers.
+        """
         return ()
 
     def site_sources(self, purposes: Iterable[str] | None) -> Sequence[UseSource]:
-        """The uses that are refused of every resource of the site to requests for these purposes, where `everywhere` cannot say
-        them. None: the purposes of the agent."""
+        """Return the sources of refusals that apply to every resource of the site.
+
+        They are for requests with these purposes, and for refusals that `everywhere` cannot
+        express. `purposes` None means the purposes of the agent.
+        """
         return ()
 
     def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
-        """The rules about parts of the page."""
+        """Return the rules about parts of the page, or None if there are none."""
         return None
 
     def element_rules_everywhere(self) -> ElementRuleSet | None:
-        """The rules about parts that hold for every page of the site."""
+        """Return the rules about parts that apply to every page of the site, or None."""
         return None
 
     @property
     def is_same_for_pages(self) -> bool:
-        """True where nothing but `statements` and `access` tells what holds for a page."""
+        """True if `statements` and `access` alone tell which rules apply to a page."""
         reading = type(self)
         return (
             reading.sources is AgentReading.sources
@@ -230,73 +312,107 @@ class AgentReading:
 
 
 class FileReference(NamedTuple):
-    """A file of a site refers to another, which has to be known."""
+    """A reference from one file of a site to another file that comity needs to know.
 
-    url: str  # absolute; "": nowhere that can be asked
-    source: str  # URL and line
+    Attributes:
+        url: The absolute URL of the other file; "" if the reference leads to no http or https URL.
+        source: URL and line of the reference.
+    """
+
+    url: str
+    source: str
 
 
 class SiteReading:
-    """The reading of one site's files in one format, for any agent."""
+    """The reading of one site's files in one format, for any agent.
 
-    crawler_names: frozenset[str] = frozenset()  # whom they name, in lower case
-    findings: tuple[Finding, ...] = ()  # what their authors should know
-    sitemaps: tuple[str, ...] = ()  # absolute URLs
+    Attributes:
+        crawler_names: The names of agents in the files, in lower case.
+        findings: Findings for the authors of the files.
+        sitemaps: Absolute URLs.
+        referred_files: The files that the site's files refer to.
+        element_rules: Rules for parts of any page, for any agent.
+    """
+
+    crawler_names: frozenset[str] = frozenset()
+    findings: tuple[Finding, ...] = ()
+    sitemaps: tuple[str, ...] = ()
     referred_files: tuple[FileReference, ...] = ()
-    element_rules: ElementRuleSet | None = None  # for parts of any page, whomever they bind
+    element_rules: ElementRuleSet | None = None
 
     def for_agent(self, agent: Agent) -> AgentReading | None:
-        """Return the reading by an agent. None: nothing is said to it."""
+        """Return the reading of an agent, or None if the files do not address it."""
         return None
 
 
 def nothing_more(states: Sequence[Any]) -> Statements:
-    """Conclude nothing, as most formats do: they have no state."""
+    """Return no statements. Most formats need no conclusion, because they keep no state."""
     return NO_STATEMENTS
 
 
 def quoted_whole(name: str, text: str) -> list[tuple[str, str]]:
-    """Most reasons quote the whole value of the field or element."""
+    """Return the field or element as one name and value: most reasons quote the whole value."""
     return [(name, text)] if text else []
 
 
 class Format(NamedTuple):
-    """Everything that is to be known of a format. Only the name and the rules have to be given."""
+    """Everything that comity needs to know about a format.
+
+        FORMAT = Format(
+            name="courtesy",
+            rules=RULES,
+            files=(WellKnown("/courtesy.txt", restricts_access=True),),
+            read_site=CourtesySite,
+        )
+
+    Only the name and the rules are required.
+
+    Attributes:
+        name: Lower-case letters, digits and hyphens.
+        rules: Rule id -> the rule. All ids begin with a prefix that belongs to the format.
+        files: The files that comity fetches from every origin for this format.
+        robots_lines: The names of its lines in robots.txt, in lower case.
+        header_fields: The names of its header fields, in lower case.
+        vocabulary: TOML: vocabularies of the format, and rows that say what their words mean for
+            uses.
+        read_site: Reads the files of a site. None is returned if the files do not use this format.
+        read_headers: Reads the header fields of the format. Called only if the response has one of
+            them.
+        read_document: Reads a document.
+        read_documents: Reads the documents that a resource refers to. The arguments are the URLs of
+            the documents, the responses for them, and the URL of the resource.
+        page_elements: Reads the rules that a page has for its own elements.
+        conclude: Returns the statements that carriers make together if one comes before the other.
+            The argument is their states: files first, then fields, then the document.
+        document_overrides: True if the statements of a document replace those of the files and
+            fields.
+        overruling: Header fields by which a page withdraws a refusal of a file although no reason
+            quotes them (`comity dataset verify`).
+        of_images: Term that is about images only -> the term that it means for an image.
+        lifetime: Returns the number of seconds for which a file itself says that it may be used.
+        replay: Returns names and values that repeat a quoted reason, given name and text of the
+            field or element. The list is empty if the reason cannot be repeated.
+        authoring: Help for the authors of policies in this format.
+        version: The VERSION that the format is written for. Formats of other packages must give it,
+            as a number.
+    """
 
     name: str
-    rules: Mapping[str, Rule]  # id -> what it is; ids begin with a prefix of the format's own
+    rules: Mapping[str, Rule]
     files: tuple[WellKnown, ...] = ()
-    robots_lines: tuple[str, ...] = ()  # names of its lines in robots.txt, lower case
-    header_fields: tuple[bytes, ...] = ()  # names, lower case
-    vocabulary: str = (
-        ""  # TOML: vocabularies of its own, and rows that say what their words mean for uses
-    )
+    robots_lines: tuple[str, ...] = ()
+    header_fields: tuple[bytes, ...] = ()
+    vocabulary: str = ""
     read_site: Callable[[SiteFiles], SiteReading | None] | None = None
-    read_headers: Callable[[Headers, Response], Statements] | None = (
-        None  # of its own fields; some are there
-    )
+    read_headers: Callable[[Headers, Response], Statements] | None = None
     read_document: Callable[[Content, Response], Statements] | None = None
     read_documents: Callable[[Iterable[str], Mapping[str, Fetched], str], Statements] | None = None
-    """What documents say of a resource that refers to them: their URLs, what came back for them, the resource's URL."""
-    page_elements: Callable[[Content, Agent], ElementRuleSet | None] | None = (
-        None  # rules that a page has for its own elements
-    )
+    page_elements: Callable[[Content, Agent], ElementRuleSet | None] | None = None
     conclude: Callable[[Sequence[Any]], Statements] = nothing_more
-    """What carriers say together that come one before the other: their states, files first, then fields, then the document."""
-    document_overrides: bool = (
-        False  # what a document says takes the place of what the files and fields do
-    )
+    document_overrides: bool = False
     overruling: tuple[tuple[bytes, bytes], ...] = ()
-    """Header fields by which a page takes back what a file refuses, where no reason quotes it (dataset verify)."""
-    of_images: Mapping[
-        str, str
-    ] = {}  # term that is about images alone -> the one that it means for an image
-    lifetime: Callable[[str, Fetched], float] | None = (
-        None  # seconds for which a file says itself that it may be used
-    )
+    of_images: Mapping[str, str] = {}
+    lifetime: Callable[[str, Fetched], float] | None = None
     replay: Callable[[str, str], list[tuple[str, str]]] = quoted_whole
-    """How a quoted reason is said again: name and text of the field or element -> names and values; none where it cannot be."""
-    authoring: Authoring = Authoring()  # for those who write in it
-    version: int = (
-        0  # VERSION, by which it is written; of another package it has to be given, as a number
-    )
+    authoring: Authoring = Authoring()
+    version: int = 0

@@ -1,8 +1,10 @@
-"""Formats that come with other packages: entry points of the group `comity.formats`, each a `Format`.
+"""Formats of other packages: entry points of the group `comity.formats`, each a `Format`.
 
-What they do is not trusted further than a policy is: where one raises while it reads, nobody knows what the policy says, so the
-request, or the use, is refused (rule `comity.format`). One that cannot be loaded, or that claims what another format has, ends
-the program at its start, with its name: a crawl without it would obey less than the operator has installed."""
+comity trusts such a format no further than a policy. If it raises while it reads, the policy is
+unknown, so the request or the use is refused (rule `comity.format`). A format that cannot be
+loaded, or that claims a name of another format, ends the program at its start with one line that
+names it: a crawl without it would obey fewer policies than the operator has installed.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,22 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _RULE = re.compile(r"[a-z-]+\.[a-z-]+")  # as permissions.schema.json has it
 
 
-def installed() -> tuple[Format, ...]:
-    """The formats of other packages, by name. PolicyError where one cannot be loaded, or is of another version."""
+def load_installed() -> tuple[Format, ...]:
+    """Return the formats of other packages, sorted by name.
+
+    PolicyError: one cannot be loaded, or is written for another version.
+    """
     return tuple(
-        distrusted(_loaded(point))
+        distrusted(_load(point))
         for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)
     )
 
 
-def _loaded(point: EntryPoint) -> Format:
+def _load(point: EntryPoint) -> Format:
+    """Return the format of an entry point.
+
+    PolicyError: it cannot be loaded, is no `Format`, or has a mistake.
+    """
     package = (
         f"the format `{point.name}` of {point.dist.name if point.dist else 'an unknown package'}"
     )
@@ -40,14 +49,18 @@ def _loaded(point: EntryPoint) -> Format:
         if getattr(
             getattr(sys.modules.get(point.module), "__spec__", None), "_initializing", False
         ):
-            message = f"cannot be loaded while `{point.module}` is imported: import comity.policies before it"
+            message = (
+                f"cannot be loaded while `{point.module}` is imported: import "
+                "comity.policies before it"
+            )
             raise PolicyError(f"{package} {message}") from error
         raise PolicyError(
             f"{package} cannot be loaded ({type(error).__name__}: {error}): mend or uninstall it"
         ) from error
     if not isinstance(loaded, Format):
         raise PolicyError(
-            f"{package} is no comity.policies.formats.format.Format but {loaded!r}: mend or uninstall it"
+            f"{package} is not a comity.policies.formats.format.Format but {loaded!r}: "
+            "mend or uninstall it"
         )
     if loaded.version != VERSION:
         version = (
@@ -56,43 +69,47 @@ def _loaded(point: EntryPoint) -> Format:
             else "does not say its version"
         )
         raise PolicyError(
-            f"{package} {version}, and this is version {VERSION}: install one that fits"
+            f"{package} {version}, and this is version {VERSION}: install a release for "
+            "this version"
         )
     try:
         mistake = next(mistakes(loaded), "")
     except Exception as error:
         mistake = f"{type(error).__name__}: {error}"
     if mistake:
-        raise PolicyError(
-            f"{package} is not what a format has to be ({mistake}): mend or uninstall it"
-        )
+        raise PolicyError(f"{package} has a mistake ({mistake}): mend or uninstall it")
     return loaded
 
 
 def mistakes(format_: Format) -> Iterator[str]:
-    """The mistakes that would keep parts of the format from being read."""
+    """Yield the mistakes that would keep parts of the format from being read."""
     if not _NAME.fullmatch(format_.name):
         yield f"its name is `{format_.name}`: write lower case, digits and hyphens"
     for rule, entry in format_.rules.items():
         if not _RULE.fullmatch(rule) or not isinstance(entry, Rule):
-            yield f"`{rule}` is no rule: write prefix.name in lower case and hyphens, and a Rule"
+            yield f"`{rule}` is not a rule: write prefix.name in lower case and hyphens, and a Rule"
     for file in format_.files:
         if not re.fullmatch(r"/[!-~]+", file.path) or re.search(r"[?#]|//", file.path):
-            yield f"the path `{file.path}` is none: write e.g. /courtesy.txt"
+            yield f"the path `{file.path}` is invalid: write e.g. /courtesy.txt"
         if not (file.refuses is None or isinstance(file.refuses, tuple)):
             words = f"write ('{format_.name}:word',)"
-            yield f"`{file.refuses}` is no tuple of terms that {file.path} may refuse: {words}"
+            yield (
+                f"`{file.refuses}` is not a tuple of the terms that {file.path} may refuse: {words}"
+            )
     names = [*format_.robots_lines, *(name.decode("latin-1") for name in format_.header_fields)]
     for name in (
         name for name in names if not re.fullmatch(r"[!-9;-~]+", name) or name != name.lower()
     ):
-        yield f"`{name}` is not in lower case, or no name of a line or a field"
+        yield f"`{name}` is not the name of a line or field in lower case"
     if format_.header_fields and not format_.read_headers:
-        yield "it has header fields, and no read_headers"
+        yield "it has header fields, but no read_headers"
 
 
-def checked(formats: Iterable[Format]) -> tuple[Format, ...]:
-    """The formats. PolicyError where two of them claim the same name, prefix of rules, file, line or field."""
+def check_claims(formats: Iterable[Format]) -> tuple[Format, ...]:
+    """Return the formats.
+
+    PolicyError: two of them claim the same name, prefix of rules, file, line or field.
+    """
     formats = tuple(formats)
     claims: dict[str, Callable[[Format], Sequence[str]]] = {
         "name": lambda format_: (format_.name,),
@@ -111,7 +128,8 @@ def checked(formats: Iterable[Format]) -> tuple[Format, ...]:
             for name in names(format_):
                 if name in owners:
                     raise PolicyError(
-                        f"the formats `{owners[name]}` and `{format_.name}` both have the {kind} `{name}`: uninstall one"
+                        f"the formats `{owners[name]}` and `{format_.name}` both have "
+                        f"the {kind} `{name}`: uninstall one"
                     )
                 owners[name] = format_.name
     return formats

@@ -136,7 +136,7 @@ def test_what_may_come_next_depends_on_what_stands_around(
 @pytest.mark.parametrize(
     ("marked", "label", "documentation"),
     [
-        (f"{ROBOTS}Dis|", "Disallow", "What begins with the path may not be fetched"),
+        (f"{ROBOTS}Dis|", "Disallow", "URLs that begin with the path may not be fetched"),
         (f"{ROBOTS}Content-Usage: train-ai=|", "train-ai=n", "training of models"),
         ("User-agent: GPT|", "GPTBot", "OpenAI"),
     ],

@@ -35,7 +35,7 @@ CASES = [
         "ACAP-crawler: x\nACAP-allow-index: / time-limit=30-|days",
         ["days from the first use"],
     ),
-    ("robots.txt", "ACAP-crawler: x\nACAP-allow-(tea|ser): /", ["no other field speaks"]),
+    ("robots.txt", "ACAP-crawler: x\nACAP-allow-(tea|ser): /", ["no other field mentions"]),
     (
         "ai.txt",
         "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Tr|ain",
@@ -45,12 +45,12 @@ CASES = [
     (
         "automation-preferences.txt",
         "user-agent: x\nscope: /\nallowed-|methods: GET",
-        ["By which methods", "For `x`."],
+        ["The permitted methods", "For `x`."],
     ),
     (
         "automation-preferences.txt",
         "user-agent: x\nscope: /\n\nscope: /a\nallowed-|methods: GET",
-        ["By which methods"],
+        ["The permitted methods"],
     ),
     ("tdmrep.json", '[{"location": "/", "tdm-res|ervation": 1}]', ["reserved", "TDMRep"]),
     ("tdmrep.json", '[{"location": "/", "tdm-reservation": 1|}]', ["the right is reserved"]),

@@ -124,7 +124,7 @@ def test_a_fix_is_made_in_the_file_and_offered_where_it_can_be() -> None:
     problem = site.problems()[ROBOTS][0]
     mended = site.mended(
         ROBOTS,
-        Fix("Write `/a`", (Draft(ROBOTS, site.files[ROBOTS].body).replaced(2, 11, 0, b"/"),)),
+        Fix("Write `/a`", (Draft(ROBOTS, site.files[ROBOTS].body).replace_octets(2, 11, 0, b"/"),)),
     )
     assert mended.files[ROBOTS].body == b"User-agent: *\nDisallow: /a\n"
     assert "robots.path" not in [other.rule for other in mended.problems()[ROBOTS]]

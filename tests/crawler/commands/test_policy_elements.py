@@ -180,7 +180,7 @@ def test_the_ai_txt_of_a_site_becomes_xml(serve: Serve, folder: Path) -> None:
     assert (done.returncode, done.stdout) == (0, ai_txt_to_xml(text))
     assert (
         done.stderr.decode()
-        == f"{site.url('/ai.txt')}:14:17: ait.action: nobody knows the action `Crop`\n"
+        == f"{site.url('/ai.txt')}:14:17: ait.action: The action `Crop` is unknown.\n"
     )
     offline = scrapy("example.com", "--offline", ".", "--xml", folder=folder)
     assert (offline.returncode, offline.stdout) == (0, ai_txt_to_xml(TEXT))
@@ -204,8 +204,8 @@ def test_an_ai_txt_that_was_not_asked_for_is_not_said_to_be_missing(
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (SPAWNING, 2, "this is Spawning's opt-out by file type"),
-        (b"<html/>", 2, "the root is `html`, not `ai-txt`"),
+        (SPAWNING, 2, "This file is in Spawning's format, the opt-out by file type."),
+        (b"<html/>", 2, "The root is `html`. Write `ai-txt`."),
         (b"<ai-txt><user-agent", 2, "ai.txt: "),
         (b"Hello.\n", 2, "neither of the formats"),
         (SPAWNING + TEXT, 0, "ai.txt: the lines in Spawning's form are left out"),

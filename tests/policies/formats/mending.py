@@ -1,4 +1,4 @@
-"""Fixes made as `comity lint --fix` makes them."""
+"""Fixes, made as `comity lint --fix` makes them."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def fixes_of(format_: Format, path: str, body: bytes) -> list[tuple[Finding, Fix
     return mended
 
 
-def mended(format_: Format, path: str, body: bytes) -> bytes:
-    """The file with all of its fixes."""
+def apply_fixes(format_: Format, path: str, body: bytes) -> bytes:
+    """Return the file with all of its fixes."""
     return apply(body, [fix for _, fix in fixes_of(format_, path, body)])[0]

@@ -59,7 +59,10 @@ def test_fixes_are_made_but_for_those_that_touch_what_another_has_changed(
 
 
 def meet(edit: Edit, other: Edit) -> bool:
-    """Whether they overlap; or begin together, and not both put something there, or both the same."""
+    """Return True if two edits overlap, or begin together and cannot both be made.
+
+    Both can be made if only one of them inserts something and they differ.
+    """
     overlap = edit.start < other.end and other.start < edit.end
     return overlap or (
         edit.start == other.start and (edit == other or not (edit.text and other.text))

@@ -1,4 +1,4 @@
-"""Formats tell those who write in them every word that is read, each with its specification."""
+"""Formats list every word that they read for authors, each with its specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes of what stands in robots.txt: they change no decision, and mend what they are for."""
+"""Fixes of lines in robots.txt: they change no decision, and mend their finding."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def fixes_of(body: bytes) -> list[tuple[Finding, Fix]]:
 
 
 def decisions(body: bytes) -> list[object]:
-    """What is decided, without the lines by which it is."""
+    """Return the decisions without their lines."""
     site = Site.from_files(ORIGIN, {"/robots.txt": body})
     decided: list[object] = [site.sitemaps, site.crawler_names]
     for agent in AGENTS:

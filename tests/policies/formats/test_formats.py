@@ -1,4 +1,4 @@
-"""What every format has to have, and what becomes of formats of other packages that are not well."""
+"""Requirements of every format, and the handling of broken formats of other packages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from comity.policies.formats.format import (
     SiteReading,
     WellKnown,
 )
-from comity.policies.formats.installed import checked, installed, mistakes
+from comity.policies.formats.installed import check_claims, load_installed, mistakes
 from comity.policies.page import Refusal
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
 from tests.fuzz import targets
@@ -40,7 +40,9 @@ PAGES = {"aipref": "usage-preferences"}  # docs of formats that have another nam
 
 
 def missing(each: Format) -> Iterator[str]:
-    """Yield what a format that comes with comity still needs (CONTRIBUTING.md, "Add a policy format")."""
+    """Yield the parts that a format of comity still lacks (CONTRIBUTING.md, "Add a policy
+    format").
+    """
     page, folder = f"{PAGES.get(each.name, each.name)}.md", each.name.replace("-", "_")
     if not (ROOT / "comity" / "policies" / "formats" / folder / "__init__.py").is_file():
         yield f"the folder comity/policies/formats/{folder}"
@@ -51,9 +53,8 @@ def missing(each: Format) -> Iterator[str]:
     needed = [("docs/README.md", f"]({page})"), ("README.md", f"policies/formats/{folder}/")]
     needed += [("docs/fetching.md", f"`{file.path}`") for file in each.files]
     needed += [("docs/rules.md", f"| `{rule}` |") for rule in each.rules]
-    needed += [
-        ("setup.cfg", f"    comity.policies.formats.{folder}\n")
-    ]  # the contract that nobody else imports it
+    # the contract that no other module imports it
+    needed += [("setup.cfg", f"    comity.policies.formats.{folder}\n")]
     texts = {name: (ROOT / name).read_text("utf-8") for name, _ in needed}
     yield from (f"{words.strip()} in {name}" for name, words in needed if words not in texts[name])
     yield from (
@@ -90,7 +91,7 @@ def test_every_rule_is_of_one_format_or_of_comity() -> None:
 
 
 def test_formats_that_claim_nothing_twice_are_all_right() -> None:
-    assert checked(FORMATS) == FORMATS
+    assert check_claims(FORMATS) == FORMATS
 
 
 SOUND = Format(name="sound", rules={"sound.no": Rule(REFUSES, "Sound", "it says no")})
@@ -129,7 +130,7 @@ SOUND = Format(name="sound", rules={"sound.no": Rule(REFUSES, "Sound", "it says 
 )
 def test_what_is_claimed_twice_is_an_error(claiming: Format, claimed: str) -> None:
     with pytest.raises(PolicyError) as raised:
-        checked((*FORMATS, claiming))
+        check_claims((*FORMATS, claiming))
     assert claimed in str(raised.value)
 
 
@@ -137,8 +138,11 @@ def test_what_is_claimed_twice_is_an_error(claiming: Format, claimed: str) -> No
 
 
 def install(folder: Path, text: str, module: str = "odd_format") -> None:
-    """As pip does it. `text`: of the module, which begins with the imports that most need."""
-    begin = "from comity.policies.answers.rule import REFUSES, Rule\nfrom comity.policies.formats.format import *\n"
+    """Install a module as pip does. Its text begins with the usual imports, then `text`."""
+    begin = (
+        "from comity.policies.answers.rule import REFUSES, Rule\n"
+        "from comity.policies.formats.format import *\n"
+    )
     (folder / f"{module}.py").write_text(begin + text)
     about = folder / f"{module}-1.0.dist-info"
     about.mkdir()
@@ -155,7 +159,7 @@ CANNOT_BE_USED = {
     ),
     "attribute": ("", "cannot be loaded (AttributeError: "),
     "raises": ("1 / 0", "cannot be loaded (ZeroDivisionError: division by zero)"),
-    "type": ("FORMAT = 'odd'", "is no comity.policies.formats.format.Format but 'odd'"),
+    "type": ("FORMAT = 'odd'", "is not a comity.policies.formats.format.Format but 'odd'"),
     "no version": (
         ODD.replace("version=1, ", "") + ")",
         f"does not say its version, and this is version {VERSION}",
@@ -165,22 +169,25 @@ CANNOT_BE_USED = {
         f"is written for version 99 of formats, and this is version {VERSION}",
     ),
     "name": (ODD.replace('"odd"', '"Odd One"') + ")", "its name is `Odd One`"),
-    "rule": (ODD.replace("odd.no", "odd2.No") + ")", "`odd2.No` is no rule"),
+    "rule": (ODD.replace("odd.no", "odd2.No") + ")", "`odd2.No` is not a rule"),
     "rule's type": (
         ODD.replace('Rule(REFUSES, "Odd", "it says no")', "None") + ")",
-        "`odd.no` is no rule",
+        "`odd.no` is not a rule",
     ),
     "rules": (
         ODD.replace("rules={", "rules=None and {") + ")",
-        "is not what a format has to be (AttributeError: ",
+        "has a mistake (AttributeError: ",
     ),
-    "path": (ODD + ', files=(WellKnown("odd.txt"),))', "the path `odd.txt` is none"),
+    "path": (ODD + ', files=(WellKnown("odd.txt"),))', "the path `odd.txt` is invalid"),
     "field": (
         ODD + ', header_fields=(b"X-Odd",), read_headers=print)',
-        "`X-Odd` is not in lower case",
+        "`X-Odd` is not the name of a line or field in lower case",
     ),
-    "line": (ODD + ', robots_lines=("Odd",))', "`Odd` is not in lower case"),
-    "reader": (ODD + ', header_fields=(b"x-odd",))', "it has header fields, and no read_headers"),
+    "line": (
+        ODD + ', robots_lines=("Odd",))',
+        "`Odd` is not the name of a line or field in lower case",
+    ),
+    "reader": (ODD + ', header_fields=(b"x-odd",))', "it has header fields, but no read_headers"),
 }
 
 
@@ -194,7 +201,7 @@ def test_a_format_that_cannot_be_used_is_an_error_with_its_name(
     install(tmp_path, text, module)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(PolicyError) as raised:
-        installed()
+        load_installed()
     assert str(raised.value).startswith("the format `odd` of odd-format ")
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -226,7 +233,10 @@ OWN_WORDS = "[vocabulary.odd.terms]\nno = {}\n"
     ids=["TOML", "replaces", "words", "title", "row", "use", "term"],
 )
 def test_a_vocabulary_leaves_those_of_others_alone(text: str, message: str) -> None:
-    """A use that becomes one of the table would be none any more of which rows speak that are about all others."""
+    """A new word must not turn a use of the table into a word.
+
+    Rows about all other uses would then no longer apply to it.
+    """
     before = Vocabulary.shipped()
     with pytest.raises(PolicyError, match=message):
         add_vocabularies(text)
@@ -271,7 +281,10 @@ def test_commands_end_at_their_start_with_one_line(command: list[str], tmp_path:
 def test_programs_end_with_the_name_of_the_format(program: str, tmp_path: Path) -> None:
     install(tmp_path, ODD + ', vocabulary="replaces = true")')
     done = run(tmp_path, "-c", program)
-    message = "the vocabulary of the format `odd`: it cannot replace the table: leave out `replaces`: mend or uninstall it"
+    message = (
+        "the vocabulary of the format `odd`: it cannot replace the table: leave out "
+        "`replaces`: mend or uninstall it"
+    )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == f"comity.policies.answers.errors.PolicyError: {message}"
 
@@ -282,12 +295,13 @@ def test_a_package_that_is_imported_before_comity_is_told_so(tmp_path: Path) -> 
     install(tmp_path, ODD + ")")
     done = run(tmp_path, "-c", "import odd_format")
     assert done.stderr.splitlines()[-1].endswith(
-        "the format `odd` of odd-format cannot be loaded while `odd_format` is imported: import comity.policies before it"
+        "the format `odd` of odd-format cannot be loaded while `odd_format` is imported: "
+        "import comity.policies before it"
     )
     assert run(tmp_path, "-c", "import comity.policies, odd_format").returncode == 0
 
 
-# A format that refuses /no and training, and of which one part after the other raises, or gives what is none.
+# A format that refuses /no and training. One part after the other raises or returns a wrong value.
 
 FAILING = """
 from comity.policies.answers.decision import *
@@ -317,7 +331,8 @@ def part(name, value=None):
     raise ZeroDivisionError(name)
 
 REASON = Reason(rule="odd.no", source=Source(url="http://site.example/odd.txt"))
-TRAIN = Statements((Statement("odd:train", Verdict.DENY, "odd.no", Location(url="http://site.example/odd.txt")),))
+PLACE = Location(url="http://site.example/odd.txt")
+TRAIN = Statements((Statement("odd:train", Verdict.DENY, "odd.no", PLACE),))
 
 class Uses:
     named_uses = property(lambda self: part("named_uses", ("index",)))
@@ -336,7 +351,8 @@ class Reading(AgentReading):
     rates = property(lambda self: part("rates"))
     is_same_for_pages = property(lambda self: part("is_same_for_pages", False))
     def access(self, target, sent, facts, now, page=None):
-        return part("access", Decision(verdict=Verdict.DENY, reasons=(REASON,)) if target == "/no" else None)
+        refusal = Decision(verdict=Verdict.DENY, reasons=(REASON,))
+        return part("access", refusal if target == "/no" else None)
     def considered(self, target, facts):
         yield part("considered", REASON)
     def limits(self, target):
@@ -358,17 +374,20 @@ class Reading(AgentReading):
     def element_rules_everywhere(self):
         return part("element_rules_everywhere")
 
+MORE = FileReference("http://site.example/more.txt", "odd.txt:1")
+
 class Site(SiteReading):
     crawler_names = property(lambda self: part("crawler_names", frozenset(["somebot"])))
     findings = property(lambda self: part("findings", ()))
     sitemaps = property(lambda self: part("sitemaps", ()))
-    referred_files = property(lambda self: part("referred_files", (FileReference("http://site.example/more.txt", "odd.txt:1"),)))
+    referred_files = property(lambda self: part("referred_files", (MORE,)))
     def for_agent(self, agent):
         return part("for_agent", Reading())
 
 FORMAT = Format(
     name="odd", version=1, rules={"odd.no": Rule(REFUSES, "Odd", "it says no")}, vocabulary=WORDS,
-    files=(WellKnown("/odd.txt", restricts_access=True, rejection=lambda fetched: part("rejection", "")),),
+    files=(WellKnown("/odd.txt", restricts_access=True,
+                     rejection=lambda fetched: part("rejection", "")),),
     header_fields=(b"odd",),
     read_site=lambda site: part("read_site", Site()),
     read_headers=lambda headers, response: part("read_headers", Statements()),
@@ -395,8 +414,10 @@ def rules(decision):
     return [decision.verdict.value, *(reason.rule for reason in decision.reasons)]
 
 def ask():
-    site = Site.from_files(ORIGIN, {"/robots.txt": b"User-agent: *\\nAllow: /\\nContent-Usage: train-ai=y\\n", "/odd.txt": b""})
-    page = site.page(AGENT, ORIGIN + "/yes", headers=[(b"Odd", b"1"), (b"Content-Type", b"text/html")], body=b"<p>")
+    robots = b"User-agent: *\\nAllow: /\\nContent-Usage: train-ai=y\\n"
+    site = Site.from_files(ORIGIN, {"/robots.txt": robots, "/odd.txt": b""})
+    headers = [(b"Odd", b"1"), (b"Content-Type", b"text/html")]
+    page = site.page(AGENT, ORIGIN + "/yes", headers=headers, body=b"<p>")
     return {
         "no": rules(site.access(AGENT, ORIGIN + "/no")),
         "yes": rules(site.access(AGENT, ORIGIN + "/yes")),
@@ -404,10 +425,13 @@ def ask():
         "tag": page.permissions["uses"]["train"]["verdict"],
         "headers": site.refused_by_headers(AGENT, ORIGIN + "/yes", [(b"odd", b"1")]) is not None,
         "rest": repr([
-            site.considered(AGENT, ORIGIN + "/yes"), site.limits(AGENT, ORIGIN + "/yes"), site.rates(AGENT), site.requests(AGENT),
+            site.considered(AGENT, ORIGIN + "/yes"), site.limits(AGENT, ORIGIN + "/yes"),
+            site.rates(AGENT), site.requests(AGENT),
             list(site.conditions(AGENT)),
-            site.findings, site.sitemaps, site.references(AGENT), site.licenses(AGENT), site.unusable(AGENT), list(page.uses),
-            lifetime(ORIGIN + "/odd.txt", Fetched(status=200)), ODD.replay("odd", "1"), page.required_resources, page.dated,
+            site.findings, site.sitemaps, site.references(AGENT), site.licenses(AGENT),
+            site.unusable(AGENT), list(page.uses),
+            lifetime(ORIGIN + "/odd.txt", Fetched(status=200)), ODD.replay("odd", "1"),
+            page.required_resources, page.dated,
             site.statements_key(AGENT, ORIGIN + "/yes", None),
         ]),
         "file": accepted(ORIGIN + "/odd.txt", Fetched(status=200, body=b"1")).error,
@@ -464,7 +488,7 @@ UNSOUND = {
 
 @pytest.fixture(scope="module")
 def failures(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, Any]]:
-    """Which part fails and how -> what the site says then."""
+    """Return part and way of failing -> the answers of the site."""
     folder = tmp_path_factory.mktemp("failing")
     install(folder, FAILING)
     asked = [("", ""), ("statements", "lazy"), *((part, "") for part in (*ACCESS, *USES, *NEITHER))]
@@ -544,7 +568,7 @@ def test_a_part_that_permits_nothing_and_raises_changes_no_refusal(
 
 
 class SourcesAlone(AgentReading):
-    """It has refusals for pages, and does not say that its pages differ."""
+    """It has refusals for pages, but does not tell that its pages differ."""
 
     def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
         return [NoUse()]

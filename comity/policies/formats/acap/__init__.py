@@ -1,11 +1,13 @@
 """ACAP 1.0, Implementation Version: permissions and prohibitions of usages in robots.txt.
 
-usages      what can be permitted, and with which qualifiers
-grammar     the fields, records and definitions of a file
-resolution  which of them decide for one agent and resource
-uses        what that means for the uses of a page that was fetched
-Its records stand in robots.txt and replace lines there: formats/robots reads them together (`RobotsReading`).
-What is supported, and every reading of an open point, stands in docs/acap.md."""
+    usages      the usages that can be permitted, and their qualifiers
+    grammar     the fields, records and definitions of a file
+    resolution  the fields that decide for one agent and resource
+    uses        the resulting decisions on the uses of a page
+
+ACAP records are in robots.txt and replace lines there, so formats/robots reads both together
+(`RobotsReading`). The supported features and every reading of an open point are in docs/acap.md.
+"""
 
 from comity.policies.formats.acap.authoring import AUTHORING
 from comity.policies.formats.acap.grammar import Acap, Definitions, Field, Record, Reference, parse
@@ -15,7 +17,7 @@ from comity.policies.formats.acap.resolution import (
     Names,
     PurposeView,
     Rules,
-    addressed,
+    records_for,
 )
 from comity.policies.formats.acap.rules import RULES
 from comity.policies.formats.acap.uses import PageUses, SiteUses
@@ -37,6 +39,6 @@ __all__ = [
     "Reference",
     "Rules",
     "SiteUses",
-    "addressed",
     "parse",
+    "records_for",
 ]

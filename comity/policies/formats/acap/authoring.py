@@ -1,4 +1,4 @@
-"""The help for those who write ACAP in a robots.txt."""
+"""Help for authors of ACAP records in a robots.txt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USAGE_SUMMARIES = {
     "present-oldsnippet": "show a snippet of an earlier copy",
     "present-oldthumbnail": "show a thumbnail of an earlier copy",
     "present-link": "show a link to it",
-    OTHER: "do anything of which no other field speaks, fetching included",
+    OTHER: "do anything that no other field mentions, including fetching",
 }
 _SECTIONS = {
     "crawl": "2.5.1",
@@ -33,7 +33,7 @@ _SECTIONS = {
     OTHER: "2.5.6",
 }
 
-# Qualifier -> its values, each with what it says
+# Qualifier -> its values, each with its meaning.
 QUALIFIER_VALUES = {
     "time-limit": {
         "until-recrawled": "until it is fetched again",
@@ -48,7 +48,7 @@ QUALIFIER_VALUES = {
         "translation": "it may not be translated",
         "annotation": "nothing may be added to it",
     },
-    "prohibited-context": {"within-user-frame": "not within a frame of those who show it"},
+    "prohibited-context": {"within-user-frame": "not within a frame of another site"},
     "required-context": {"within-original-frame": "only within the frame of its own site"},
     "must-use-resource": {"/summary.txt": "that resource is used in its place, by arrangement"},
     "must-include-resource": {
@@ -60,7 +60,7 @@ QUALIFIER_VALUES = {
 
 
 def _fields() -> tuple[Directive, ...]:
-    """The permission and the prohibition of each usage."""
+    """Return the permission and the prohibition of each usage."""
     fields = []
     for usage in USAGES:
         spec, summary = (
@@ -89,7 +89,7 @@ DIRECTIVES = (
     Directive(
         "ACAP-ignore-conventional-records",
         "ACAP 1.0 section-2.9.1",
-        "The rules of the User-agent records of this file have no effect on who reads ACAP",
+        "The User-agent records of this file have no effect on crawlers that read ACAP",
     ),
     Directive(
         "ACAP-resource-set", "ACAP 1.0 section-2.7.3", "Gives several patterns a name", "name path"
@@ -109,7 +109,7 @@ DIRECTIVES = (
     Directive(
         _CRAWLER,
         "ACAP 1.0 section-2.3.1",
-        "Begins a record: whom the fields after it address",
+        "Begins a record: the crawler that the fields below it address",
         "agent",
     ),
     Directive(
@@ -122,7 +122,7 @@ DIRECTIVES = (
     Directive(
         "ACAP-usage-purpose",
         "ACAP 1.0 section-2.3.3",
-        "Begins a sub-record: its fields hold for crawls with such a purpose",
+        "Begins a sub-record: its fields apply to crawls with this purpose",
         "purpose",
         (_CRAWLER,),
     ),
@@ -130,7 +130,7 @@ DIRECTIVES = (
     Directive(
         "ACAP-request-take-down",
         "ACAP 1.0 section-2.6",
-        "Asks to remove what was taken from there",
+        "Asks to remove everything that was taken from there",
         "path",
         (_CRAWLER,),
     ),
@@ -145,7 +145,7 @@ DIRECTIVES = (
 
 
 def _qualifiers(usages: tuple[str, ...]) -> dict[str, str]:
-    """The qualifiers that permissions of any of these can have, as they are written."""
+    """Return the qualifiers that permissions of any of these usages can have, as written."""
     return {
         f"{name}={value}": summary
         for name, values in QUALIFIER_VALUES.items()
@@ -155,7 +155,7 @@ def _qualifiers(usages: tuple[str, ...]) -> dict[str, str]:
 
 
 VALUES = {
-    "agent": {"*": "any crawler, where no record for its name says otherwise"},
+    "agent": {"*": "any crawler, unless a record for its name states otherwise"},
     "path": {
         "/": "the whole site",
         "the-acap:resource-set:NAME": "the patterns of a set that the file defines",

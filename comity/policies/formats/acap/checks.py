@@ -1,5 +1,8 @@
-"""Checks of the ACAP of a robots.txt besides its syntax: fields that match nothing or are overruled, names
-that nobody uses. Nothing here is asked by a crawler; all is linear in the octets of the file."""
+"""Checks of the ACAP records of a robots.txt beyond their syntax.
+
+They find fields that match nothing or have no effect, and names that no field uses. No crawler runs
+these checks. The time is linear in the octets of the file.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _OF_SUSPICION = {
 
 
 def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
-    """Say what is probably not meant in a file. `text`: of the file, in which `acap` was read."""
+    """Report probable mistakes in a file. `text` is the text that `acap` was read from."""
     used: set[str] = set()  # "usage NAME", "set NAME"
     defined: dict[str, tuple[FieldLine, bytes]] = {}
     for line in field_lines(text):
@@ -60,7 +63,7 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
             column = line.octets.lower().find(word, line.value_at) + 1
             remarks.report(
                 "acap.unused",
-                "`{}` is used by no field",
+                "No field uses `{}`. Delete the definition.",
                 word,
                 line=line.number,
                 column=column,
@@ -70,17 +73,20 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
 
 
 def check_ignoring(acap: Acap, remarks: Remarks) -> None:
-    """Report the line that takes conventional records from all crawlers, if ACAP records are for named crawlers only.
+    """Report the line that disables conventional records if no ACAP record is for all crawlers.
 
-    Ask only of a file whose conventional records refuse something."""
+    Call this only for a file whose conventional records refuse something.
+    """
     is_for_all = any(
         record.has_content and (record.is_unreadable or "*" in record.crawlers)
         for record in acap.records
     )
     if acap.ignores_conventional and not is_for_all:
         message = (
-            "the User-agent records have no effect, and the ACAP records are for named crawlers only: all other crawlers may"
-            " fetch everything. Add a record for `ACAP-crawler: *` with your prohibitions, or delete this line"
+            "the User-agent records have no effect, and the ACAP records are for named "
+            "crawlers only: all other crawlers may"
+            " fetch everything. Add a record for `ACAP-crawler: *` with your "
+            "prohibitions, or delete this line"
         )
         remarks.report("acap.frees-others", message, line=acap.ignores_conventional)
 
@@ -94,7 +100,10 @@ def _set_name(value: bytes) -> str:
 def _check_crawler(line: FieldLine, name: bytes, remarks: Remarks) -> None:
     column = line.octets.find(name) + 1 if name else 0
     if several_names(name):
-        message = "`{}` is one name to ACAP, and means nobody: write an ACAP-crawler line for each"
+        message = (
+            "ACAP reads `{}` as one name, which means no crawler. Write an ACAP-crawler "
+            "line for each name."
+        )
         remarks.report(
             "acap.several-crawlers",
             message,
@@ -104,7 +113,7 @@ def _check_crawler(line: FieldLine, name: bytes, remarks: Remarks) -> None:
             length=len(name),
         )
     elif unquoted(name) != name:
-        message = "with quotes around it the name cannot be read: write `{}`"
+        message = "Quotes make the name unreadable. Write `{}`."
         remarks.report(
             "acap.quotes",
             message,
@@ -114,7 +123,7 @@ def _check_crawler(line: FieldLine, name: bytes, remarks: Remarks) -> None:
             length=len(name),
         )
     elif match := INVISIBLE.search(name):
-        message = "with a character that cannot be seen the name cannot be read: write `{}`"
+        message = "An invisible character makes the name unreadable. Write `{}`."
         column += match.start()
         remarks.report(
             "acap.invisible",
@@ -135,7 +144,10 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
         words[0].partition(b"=")[0].decode("utf-8", "replace").lower() in QUALIFIED
         and b"=" in words[0]
     ):
-        message = "`{}` stands where the resource does, and is taken for its path: write `/ {}` for the whole site"
+        message = (
+            "`{}` is in place of the resource, so it is read as a path. Write `/ {}` for "
+            "the whole site."
+        )
         length = len(words[0])
         remarks.report(
             "acap.no-resource",
@@ -149,7 +161,10 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
         return
     if len(words) > 1 and words[1][:1] in (b"/", b"*"):
         consequence = "the permission grants nothing" if permits else "it is not prohibited"
-        message = f"`{{}}` is a second path: {consequence}. Write a field for each, or an ACAP-resource-set"
+        message = (
+            f"`{{}}` is a second path: {consequence}. Write a field for each, or an "
+            "ACAP-resource-set"
+        )
         second = line.octets.find(words[1], column) + 1
         remarks.report(
             "acap.second-path",
@@ -172,7 +187,7 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
 
 
 def _check_overruled(acap: Acap, remarks: Remarks) -> None:
-    """Fields of one record, or one sub-record, about one usage and pattern."""
+    """Report fields that repeat or contradict another field of their record or sub-record."""
     reported: set[int] = set()
     folded = {
         pattern: foldings(pattern)
@@ -202,9 +217,11 @@ def _check_overruled(acap: Acap, remarks: Remarks) -> None:
             over = prohibited.get(subject(field))
             if field.verdict is Verdict.ALLOW and over:
                 reported.add(field.line)
-                message = f"it permits nothing: line {over.line} prohibits the same"
+                message = (
+                    f"This permission has no effect: line {over.line} prohibits the same usage."
+                )
                 remarks.report("acap.overruled", message, line=field.line)
             elif field.line not in new:
                 reported.add(field.line)
-                message = f"line {firsts[sentence(field)].line} says the same"
+                message = f"This field repeats line {firsts[sentence(field)].line}. Delete it."
                 remarks.report("acap.repeated", message, line=field.line)

@@ -1,4 +1,4 @@
-"""Fixes for the lines of ACAP, which change nothing that they say."""
+"""Fixes for the lines of ACAP that leave their meaning as it is."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import re
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Fix
 
-# Crawler fields are records of robots.txt, whose colons are mended there.
+# Crawler fields are records of robots.txt: the fixes of robots.txt write their colons.
 _WITHOUT_COLON = re.compile(rb"[ \t]*+(?i:acap-(?!crawler))[^:#\s]++(?=[ \t]++[^ \t:#])")
 
 
 def write_colon(draft: Draft, finding: Finding) -> Fix | None:
-    """Write the colon that a line lacks."""
+    """Return the fix that writes a missing colon."""
     match = _WITHOUT_COLON.match(draft.mendable_line(finding))
     return (
-        Fix("Write a colon", (draft.replaced(finding.line, match.end() + 1, 0, b":"),))
+        Fix("Write a colon", (draft.replace_octets(finding.line, match.end() + 1, 0, b":"),))
         if match
         else None
     )
 
 
 def leave_out(draft: Draft, finding: Finding) -> Fix | None:
-    """Take out a line that says what another one has said."""
+    """Return the fix that removes a line that repeats another."""
     return draft.line_out(finding.line) if draft.mendable_line(finding) else None
 
 

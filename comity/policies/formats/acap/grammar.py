@@ -1,15 +1,21 @@
-"""The fields, records and definitions of ACAP in the text of a robots.txt (ACAP 1.0 section-2.2 to section-2.9, section-3).
+"""The fields, records and definitions of ACAP in the text of a robots.txt.
 
-    parse(text) -> Acap        what the text says in ACAP
+    parse(text) -> Acap        the ACAP content of the text
 
-1. Definitions stand before all records (section-2.2); the fields of records refer to them by name (section-2.7).
-2. A record begins with its ACAP-crawler fields and ends at the next one that follows any other field (section-2.3); a usage
-   purpose begins a sub-record of it (section-2.3.3). Which lines begin a record is told by the parser of conventional records,
-   so that both see the same extents.
-3. A line is read as one `Field` for each usage and each pattern that it stands for (section-2.4.4, section-2.7.2): those who ask
-   know of no names.
-4. What cannot be read permits nothing, and prohibits whatever it may mean: for any crawler, any purpose, the whole site. A
-   permission that cannot be honoured as stated is a field all the same (`Field.unusable`): where it decides, it refuses."""
+The grammar is in ACAP 1.0 section-2.2 to section-2.9 and section-3.
+
+1. Definitions come before all records (section-2.2). The fields of records refer to them by name
+   (section-2.7).
+2. A record begins with its ACAP-crawler fields and ends at the next one that follows any other
+   field (section-2.3). A usage purpose begins a sub-record (section-2.3.3). The parser of
+   conventional records decides which lines begin a record, so that both parsers see the same
+   extents.
+3. A line is read as one `Field` for each usage and each pattern that it stands for (section-2.4.4,
+   section-2.7.2). So the users of this module need not resolve names.
+4. A field that cannot be read permits nothing, and prohibits everything that it may mean: for any
+   crawler, any purpose, the whole site. A permission that cannot be honoured as stated is a field
+   too (`Field.unusable`): if it decides, it refuses.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +39,13 @@ from comity.policies.syntax.records import Kind, read_record
 from comity.policies.syntax.suspicions import INVISIBLE
 
 MAX_RECORDS = 10_000  # of one file
-MAX_FIELDS = 50_000  # permissions and prohibitions of one file, one for each usage and pattern that a line stands for
+# Permissions and prohibitions of one file: one for each usage and pattern that a line stands for.
+MAX_FIELDS = 50_000
 
 ACTIONS = ("take-down", "re-crawl")  # section-2.6
 WHOLE_SITE = ""  # the pattern of a prohibition whose resources cannot be read
 
-# By which a permission grants nothing.
+# The sections by which a permission grants nothing.
 _LOCAL_USAGES = "ACAP 1.0 section-2.4.1.3"
 _SET_REFERENCES = "ACAP 1.0 section-2.4.4"
 _DEFINITIONS_FIRST = "ACAP 1.0 section-2.7"
@@ -55,127 +62,165 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 # section-3
 #   crawler-name = name-start-char *(WSP / VCHAR-excluding-hash)
-# LENIENT: letters of all scripts, digits, and `+` or `(` before them, as the names of others have them in real files. No octet at
-# the end that is no UTF-8: it may be a space that cannot be seen.
+# LENIENT: letters of all scripts, digits, and `+` or `(` before them, as in the names of other
+# crawlers in real files. The last octet must be UTF-8: else it may be an invisible space.
 _CRAWLER = re.compile(r"\*|[+(]?\w.*(?<!\ufffd)")
 #   usage-purpose-pattern-field = "ACAP-usage-purpose:" *WSP (name / URI-pattern) field-end
 _PURPOSE = re.compile(r"(?![^:/]*[,;%])[\w*]\S*")
 #   permissions-reference-field = "ACAP-permissions-reference:" *WSP (URI / relative-part) field-end
-# LENIENT: letters of all scripts, which URLs have escaped.
+# LENIENT: letters of all scripts, which URLs should escape.
 _URI = re.compile(r"[!$-;=?-\[\]~\w]+")
 _SPACE = re.compile(r"[ \t]+")
-SCHEMES = (
-    "the-acap:",
-    "acap:",
-)  # the second in versions before 1.0 ("Changes relative to previous version", 1.1)
+# The second is of versions before 1.0 ("Changes relative to previous version", 1.1).
+SCHEMES = ("the-acap:", "acap:")
 _SET = "resource-set:"
-# RFC 3986 section-4.2: the first segment of a relative-part has no colon. A pattern that begins with `*` is one all the same.
+# RFC 3986 section-4.2: the first segment of a relative-part has no colon. A pattern that begins
+# with `*` is a path even if it has one.
 _NO_PATH = re.compile(r"(?![/*?])[^/?]*:")
-_HOST = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.*-]*://[^/?]*"
-)  # with its scheme, before the path of a URL
-_RESOURCE = re.compile(
-    r"/(?!/)[^*\s]*"
-)  # the path of an action request; two slashes would begin a host
+# Scheme and host, before the path of a URL.
+_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.*-]*://[^/?]*")
+# The path of an action request. Two slashes would begin a host.
+_RESOURCE = re.compile(r"/(?!/)[^*\s]*")
 _VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
 
 _IGNORE = "ignore-conventional-records"
 _REFERENCE = "permissions-reference"
 DEFINITIONS = ("qualified-usage", "composite-usage", "resource-set")
 
-# Spaces, tabs, control characters and what else cannot be seen, as a BOM between two files that are now one.
+# Spaces, tabs, control characters and other invisible characters, such as a BOM where two files
+# were joined.
 _UNSEEN = rb"(?:[\x00-\x09\x0b\x0c\x0e-\x20\x7f]|%s)" % INVISIBLE.pattern
 
-# Lines that say nothing in ACAP and begin no record.
+# Lines that have no meaning in ACAP and begin no record.
 _OTHERS = re.compile(rb"(?:(?!%s*+(?i:acap-|##acap|user[ -]?agent))[^\r\n]*+%s)++" % (_UNSEEN, EOL))
-# LENIENT: white space instead of the colon, and before it. For fear of prohibiting less than is meant, anything that cannot be
-# seen, and further colons.
+# LENIENT: white space instead of the colon, and before it. Invisible characters and further colons
+# are accepted too: else less would be prohibited than is meant.
 _FIELD = re.compile(
     rb"(%s*+)(?i:acap)-((?:(?!%s)[^:#\s])++)((?:%s|:)*+)([^#\r\n]*+)" % (_UNSEEN, _UNSEEN, _UNSEEN)
 )
 
 
 class Field(NamedTuple):
-    """One permission or prohibition: of one usage, by one pattern (section-2.4)."""
+    """One permission or prohibition of one usage, by one pattern (section-2.4).
+
+    Attributes:
+        verdict: ALLOW for a permission.
+        pattern: In normal form, or WHOLE_SITE.
+        unusable: The section by which the permission grants nothing, or "" if it grants. The field
+            takes part in conflicts in both cases.
+        purposes: The patterns of its sub-record. () means that it is in no sub-record.
+        url: URL of the file.
+        offset: The start of the line in the text.
+    """
 
     usage: str
-    verdict: Verdict  # ALLOW: a permission
-    pattern: str  # in normal form; WHOLE_SITE
+    verdict: Verdict
+    pattern: str
     qualifiers: FieldQualifiers
-    unusable: str  # the section by which the permission grants nothing, "" where it does; it takes part in conflicts all the same
-    purposes: tuple[str, ...]  # patterns of its sub-record; (): a general field
-    url: str  # of the file
+    unusable: str
+    purposes: tuple[str, ...]
+    url: str
     line: int
-    offset: int  # where the line starts in the text
+    offset: int
 
 
 class Request(NamedTuple):
-    """An action request (section-2.6)."""
+    """An action request (section-2.6).
 
-    action: str  # one of ACTIONS
+    Attributes:
+        action: One of ACTIONS.
+    """
+
+    action: str
     path: str
     line: int
     offset: int
 
 
 class Reference(NamedTuple):
-    """A permissions reference (section-2.3.2)."""
+    """A permissions reference (section-2.3.2).
 
-    locator: str  # "": it cannot be read
+    Attributes:
+        locator: URL or path as written. "" means that it cannot be read.
+    """
+
+    locator: str
     line: int
     offset: int
 
 
 @dataclass(slots=True)
 class Record:
-    """The fields that address the same crawlers (section-2.3)."""
+    """The fields that address the same crawlers (section-2.3).
 
-    url: str = ""  # of the file
-    crawlers: list[str] = field(default_factory=list)  # as written; "*": any
-    is_unreadable: bool = False  # nobody knows whom it addresses: it refuses anybody, whatever else says, and permits nothing
+    Attributes:
+        url: URL of the file.
+        crawlers: As written. "*" means any crawler.
+        is_unreadable: True if its addressee is unknown. The record then refuses for any crawler,
+            whatever other records say, and permits nothing.
+    """
+
+    url: str = ""
+    crawlers: list[str] = field(default_factory=list)
+    is_unreadable: bool = False
     fields: list[Field] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
 
     @property
     def has_content(self) -> bool:
-        """True where it has more than crawlers, as the grammar of section-3 asks for."""
+        """True if it has more than crawlers, as the grammar of section-3 demands."""
         return bool(self.fields or self.requests or self.references)
 
 
 class Usage(NamedTuple):
-    """One usage that a permission stands for (section-2.4.1)."""
+    """One usage that a permission stands for (section-2.4.1).
+
+    Attributes:
+        unusable: As in `Field`.
+    """
 
     usage: str
     qualifiers: FieldQualifiers = NONE
-    unusable: str = ""  # as of Field
+    unusable: str = ""
 
 
 @dataclass(slots=True)
 class Definitions:
-    """The usages and sets that permissions refer to by name (section-2.7); the names are in lower case."""
+    """The usages and sets that permissions refer to by name (section-2.7). Names are in lower case.
+
+    Attributes:
+        broken: "usage NAME" or "set NAME" -> the section by which permissions grant nothing.
+    """
 
     usages: dict[str, tuple[Usage, ...]] = field(default_factory=dict)
     sets: dict[str, list[str]] = field(default_factory=dict)
-    broken: dict[str, str] = field(
-        default_factory=dict
-    )  # "usage NAME" or "set NAME" -> by which section permissions grant nothing
+    broken: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acap:
-    """The records and definitions of one file."""
+    """The records and definitions of one file.
+
+    Attributes:
+        ignores_conventional: The number of the line that makes conventional records have no effect.
+            0 means that there is no such line, or that it is ineffective itself.
+        ignores_offset: The start of this line in the text.
+    """
 
     version: str
-    ignores_conventional: int  # the line that says so; 0: none does with effect
-    ignores_offset: int  # where it starts in the text
+    ignores_conventional: int
+    ignores_offset: int
     records: tuple[Record, ...]
     definitions: Definitions
     findings: tuple[Finding, ...]
 
 
 def path_pattern(text: str) -> str:
-    """A resource path pattern (section-2.8) in normal form. Paths are relative to the document root."""
+    """Return a resource path pattern (section-2.8) in normal form.
+
+    Paths are relative to the document root.
+    """
     return normal_pattern((text if text.startswith(("/", "*")) else f"/{text}").encode())
 
 
@@ -188,10 +233,12 @@ def parse(
     max_records: int = MAX_RECORDS,
     max_fields: int = MAX_FIELDS,
 ) -> Acap:
-    """Never raises; linear in the octets.
+    """Read the ACAP content of a text. Never raises. The time is linear in the octets.
 
-    Of a referenced file `definitions` are those of the file that refers to it (section-2.4.1.3), and `crawlers` those of the
-    record that does: they are addressed by what stands before any record of its own."""
+    For a referenced file, `definitions` are those of the file that refers to it (section-2.4.1.3),
+    and `crawlers` are those of the referring record. Fields before the file's first own record
+    address these crawlers.
+    """
     lines = list(field_lines(text))
     return _Reader(url, definitions, max_records, max_fields).read(lines, list(crawlers))
 
@@ -206,29 +253,38 @@ def refusals(parsed: Acap) -> Acap:
 
 
 class FieldLine(NamedTuple):
-    """A line that begins a record, or is a field of ACAP."""
+    """A line that begins a record, or is a field of ACAP.
+
+    Attributes:
+        kind: The kind of a line that begins a record, conventional or of ACAP. None for other
+            lines.
+        name: The name of any other field, in lower case, without "acap-". "" for the comment with
+            the version.
+        value_at: The number of octets in the line before the value of a field.
+        is_overlong: True if the value is cut at MAX_LINE.
+        is_odd: True if an invisible character other than space and tab, or a further colon, is
+            around its name.
+    """
 
     number: int
     offset: int
     octets: bytes
-    kind: Kind | None  # of a line that begins a record, conventional or of ACAP
-    name: (
-        str  # of any other field, in lower case, without "acap-"; "": the comment with the version
-    )
+    kind: Kind | None
+    name: str
     value: str
-    value_at: int  # octets of the line before the value of a field
+    value_at: int
     has_colon: bool
-    is_overlong: bool  # the value is cut at MAX_LINE
-    is_odd: bool = False  # besides spaces and tabs, something that cannot be seen or a further colon stands around its name
+    is_overlong: bool
+    is_odd: bool = False
 
     @property
     def is_doubtful(self) -> bool:
-        """True where it can prohibit, but permits nothing."""
+        """True if the line can prohibit, but permits nothing."""
         return self.is_overlong or self.is_odd
 
 
 def field_lines(text: bytes) -> Iterator[FieldLine]:
-    """The lines that say something in ACAP, or end what does."""
+    """Yield the lines that are fields of ACAP or end a record."""
     lines = Lines(text)
     while True:
         lines.skip(_OTHERS)
@@ -256,7 +312,8 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
                 len(match[0]) > MAX_LINE,
             )
             is_odd = separator not in (b"", b":") or bool(match[1].strip(b" \t"))
-            # Whom a crawler field addresses that is no line of a record to both parsers: nobody knows.
+            # The parser of conventional records does not see this crawler field, so its addressee
+            # is unknown.
             kind, name, value = (
                 (Kind.ACAP_CRAWLER, "", "")
                 if name.lower() == "crawler"
@@ -296,27 +353,25 @@ class _Reader:
                 dict(definitions.broken),
             )
             self._inherited = set(definitions.sets)
-        self._constituents: dict[str, tuple[Usage, ...]] = {}  # what _constituents_of has answered
-        self._composites: dict[
-            str, list[str]
-        ] = {}  # of this file: name -> the qualified usages that it lists
-        self._below: dict[
-            str, list[str]
-        ] = {}  # the same, with what it lists that is not defined above it
-        self._qualified: set[str] = set()  # of this file
+        self._constituents: dict[str, tuple[Usage, ...]] = {}  # cache of `_constituents_of`
+        # Composite usage of this file -> the qualified usages that it lists.
+        self._composites: dict[str, list[str]] = {}
+        # Composite usage of this file -> the names in it that are not defined above it.
+        self._below: dict[str, list[str]] = {}
+        self._qualified: set[str] = set()  # qualified usages of this file
         self._findings = Findings(url)
         self._records_left = max_records
         self._fields_left = max_fields
         self._records: list[Record] = []
-        self._record: Record | None = None  # the one that is open
-        self._has_fields = False  # it has more than crawlers
-        self._crawler_line = 0  # its last one
+        self._record: Record | None = None  # the open record
+        self._has_fields = False  # the open record has more than crawlers
+        self._crawler_line = 0  # the last crawler line of the open record
         self._open_purposes: list[str] = []  # the purposes of the open sub-record
-        self._purposes: tuple[str, ...] | None = (
-            None  # the same, once a permission or prohibition has followed them
-        )
-        self._is_purpose_unreadable = False  # of one of them
-        self._past_limit: set[tuple[str, Verdict]] = set()  # what the open sub-record refuses there
+        # These purposes, once a permission or prohibition has followed them.
+        self._purposes: tuple[str, ...] | None = None
+        self._is_purpose_unreadable = False  # one of the open purposes cannot be read
+        # The refusals of the open sub-record beyond the limit of fields.
+        self._past_limit: set[tuple[str, Verdict]] = set()
 
     def read(self, lines: list[FieldLine], crawlers: list[str]) -> Acap:
         version = ""
@@ -336,12 +391,12 @@ class _Reader:
                 if has_record or has_definition:
                     self._report(
                         "acap.ignored",
-                        "the field has an effect before all definitions and records only",
+                        "The field has no effect here. Put it before all definitions and records.",
                     )
                 elif self._line.value:
                     self._report(
                         "acap.ignored",
-                        "the field has no value: with `{}` it has no effect",
+                        "The field takes no value, so `{}` makes it ineffective. Delete the value.",
                         self._line.value,
                     )
                 elif not ignores:
@@ -366,7 +421,7 @@ class _Reader:
         has_record = any(record.has_content for record in own_records if not record.is_unreadable)
         if ignores and not has_record:
             self._findings.report(
-                "acap.ignored", "without an ACAP record the field has no effect", line=ignores
+                "acap.ignored", "Without an ACAP record the field has no effect.", line=ignores
             )
         self._findings.sort(key=lambda finding: (finding.line or maxsize, finding.column))
         return Acap(
@@ -379,7 +434,10 @@ class _Reader:
         )
 
     def _report(self, rule: str, message: str, quoted: str = "", *, in_name: bool = False) -> None:
-        """About the text that is quoted, which stands in the field's value or ends its name."""
+        """Report a finding about the quoted text.
+
+        The text is in the field's value, or at the end of its name if `in_name`.
+        """
         if len(self._findings) > MAX_FINDINGS:
             return
         octets, line, column = quoted.encode(), self._line, 0
@@ -394,12 +452,11 @@ class _Reader:
     def _define(self, field_name: str, *, is_late: bool) -> None:
         name, words = _words(self._line.value)
         if not _NAME.fullmatch(name):
-            self._report("acap.syntax", "`{}` is no name: the definition is not read", name)
+            self._report("acap.syntax", "`{}` is not a name, so the definition is not read.", name)
             return
         kind = "set" if field_name == "resource-set" else "usage"
-        if (
-            kind == "set" and name.lower() in self._inherited
-        ):  # the file's own set comes before that of the other file
+        # The file's own set replaces that of the referring file.
+        if kind == "set" and name.lower() in self._inherited:
             self._inherited.remove(name.lower())
             del self._definitions.sets[name.lower()]
             self._definitions.broken.pop(f"set {name.lower()}", None)
@@ -410,20 +467,24 @@ class _Reader:
         if is_defined:
             broken = _SETS if kind == "set" else _SYNTAX
             self._report(
-                "acap.duplicate", "`{}` is defined twice: permissions by it grant nothing", name
+                "acap.duplicate",
+                "`{}` is defined twice, so permissions by it grant nothing. Delete one definition.",
+                name,
             )
         elif is_late:
             broken = _DEFINITIONS_FIRST
             self._report(
                 "acap.late",
-                "`{}` is defined after the first record: permissions by it grant nothing",
+                "`{}` is defined after the first record, so permissions by it grant "
+                "nothing. Put it before the records.",
                 name,
             )
         elif self._line.is_overlong:
             broken = _LIMIT
             self._report(
                 "acap.limit",
-                f"the definition of `{{}}` has over {MAX_LINE} octets: permissions by it grant nothing",
+                f"The definition of `{{}}` has more than {MAX_LINE} octets, so "
+                "permissions by it grant nothing.",
                 name,
             )
         elif self._line.is_odd:
@@ -437,28 +498,33 @@ class _Reader:
                 self._qualified_usage if field_name == "qualified-usage" else self._composite_usage
             )
             usages = self._definitions.usages.get(name.lower(), ()) + reader(name.lower(), words)
-            self._definitions.usages[name.lower()] = _unqualified(usages) if is_defined else usages
+            self._definitions.usages[name.lower()] = (
+                _without_qualifiers(usages) if is_defined else usages
+            )
 
     def _define_set(self, name: str, words: str) -> None:
         patterns = self._definitions.sets.setdefault(name.lower(), [])
         for word in words.split():
-            patterns.append(_meant_path(word) if _NO_PATH.match(word) else path_pattern(word))
+            patterns.append(_intended_path(word) if _NO_PATH.match(word) else path_pattern(word))
             if _NO_PATH.match(word):
                 self._report(
-                    "acap.syntax", "`{}` is no path: permissions by its set grant nothing", word
+                    "acap.syntax",
+                    "`{}` is not a path, so permissions by its set grant nothing.",
+                    word,
                 )
                 self._definitions.broken.setdefault(f"set {name.lower()}", _SETS)
         if not words:
-            self._report("acap.syntax", "set `{}` has no pattern", name)
+            self._report("acap.syntax", "The set `{}` has no pattern.", name)
         if len(words.split()) != len([word for word in _SPACE.split(words) if word]):
             self._report(
                 "acap.syntax",
-                "set `{}` has white space that is no space or tab: permissions by it grant nothing",
+                "The set `{}` has white space other than spaces and tabs, so permissions "
+                "by it grant nothing.",
                 name,
             )
             self._definitions.broken.setdefault(f"set {name.lower()}", _SETS)
         if self._line.is_overlong:
-            patterns.append(WHOLE_SITE)  # what it holds besides cannot be read
+            patterns.append(WHOLE_SITE)  # the rest of the set cannot be read
 
     def _qualified_usage(self, name: str, words: str) -> tuple[Usage, ...]:
         self._qualified.add(name)
@@ -466,7 +532,7 @@ class _Reader:
         if usage.lower() in USAGES and not qualifiers:
             self._report(
                 "acap.qualifier",
-                "`{}` has no qualifier: permissions by this definition grant nothing",
+                "`{}` has no qualifier, so permissions by this definition grant nothing.",
                 usage,
             )
             return (Usage(usage.lower(), unusable=_QUALIFIED),)
@@ -474,7 +540,7 @@ class _Reader:
             return (self._usage(usage.lower(), qualifiers),)
         self._report(
             "acap.unknown-usage",
-            "`{}` is no usage: permissions by this definition grant nothing",
+            "`{}` is not a usage, so permissions by this definition grant nothing.",
             usage,
         )
         return ()
@@ -484,7 +550,7 @@ class _Reader:
         problem = ""
         if not words:
             problem = "it lists no usage"
-            self._report("acap.syntax", f"`{{}}` cannot be read, {problem}", name)
+            self._report("acap.syntax", f"`{{}}` cannot be read, because {problem}.", name)
         for word in dict.fromkeys(words.lower().split()):
             local = _LOCAL.fullmatch(word)
             if local and local[1] in self._qualified:
@@ -495,10 +561,14 @@ class _Reader:
             else:
                 if local:
                     self._below.setdefault(name, []).append(local[1])
-                problem = "it lists what is neither a usage nor a qualified usage that is defined above it in this file"
+                problem = (
+                    "because it is neither a usage nor a qualified usage that is defined "
+                    "above it in this file"
+                )
                 self._report(
                     "acap.undefined",
-                    f"`{{}}` cannot be listed, {problem}: permissions by it grant nothing",
+                    f"`{{}}` cannot be listed, {problem}. Permissions by this definition "
+                    "grant nothing.",
                     word,
                 )
         if problem:
@@ -506,14 +576,18 @@ class _Reader:
         return tuple(usages)
 
     def _read_below(self) -> None:
-        """Add to composite usages what is meant by the names that they cannot list: one that is defined below, a composite
-        usage, a usage of ACAP in parentheses. Permissions by them grant nothing, and keep their places. Linear in the names."""
+        """Add the usages behind names that composite usages must not list.
+
+        Such a name is defined below, is a composite usage, or is a usage of ACAP in parentheses.
+        Permissions by these composite usages grant nothing, but keep their places. The time is
+        linear in the names.
+        """
         listing: dict[str, list[str]] = {}  # name -> the composite usages that list it
         for composite, names in self._below.items():
             for name in names:
                 listing.setdefault(name, []).append(composite)
         usages = {
-            name: dict.fromkeys(usage.usage for usage in self._meant(name))
+            name: dict.fromkeys(usage.usage for usage in self._usages_behind(name))
             for name in (*listing, *self._below)
         }
         pending = [*listing]
@@ -527,8 +601,8 @@ class _Reader:
             composite: tuple(map(Usage, usages[composite])) for composite in self._below
         }
 
-    def _meant(self, local: str) -> tuple[Usage, ...]:
-        """The usages that a name in parentheses stands for; () where nobody knows."""
+    def _usages_behind(self, local: str) -> tuple[Usage, ...]:
+        """Return the usages that a name in parentheses stands for, or () if it is unknown."""
         return self._definitions.usages.get(local) or ((Usage(local),) if local in USAGES else ())
 
     def _usage(self, usage: str, qualifiers: str) -> Usage:
@@ -550,12 +624,15 @@ class _Reader:
             self._crawler(line.value)
         elif line.name:
             if line.is_odd:
-                message = "something that cannot be seen, or a second colon, stands beside the field's name: it permits nothing"
+                message = (
+                    "An invisible character or a second colon is beside the field's name, "
+                    "so the field permits nothing."
+                )
                 self._report("acap.syntax", message)
             elif not line.has_colon and line.name != _IGNORE:
                 self._report(
                     "acap.syntax",
-                    "`{}` is written without its colon",
+                    "`{}` has no colon. Write one after it.",
                     f"acap-{line.name}",
                     in_name=True,
                 )
@@ -576,7 +653,7 @@ class _Reader:
             case _ if name not in (_IGNORE, *DEFINITIONS):
                 self._report(
                     "acap.unknown-field",
-                    "`{}` is no field of ACAP 1.0",
+                    "ACAP 1.0 has no field `{}`.",
                     f"acap-{name}",
                     in_name=True,
                 )
@@ -589,17 +666,21 @@ class _Reader:
             if "*" in (name, record.crawlers[-1]):
                 self._report(
                     "acap.crawlers",
-                    "`*` stands alone in its record: this one is addressed to any crawler",
+                    "`*` must be alone in its record. This record is for any crawler.",
                 )
             elif self._line.number > self._crawler_line + 1:
-                message = "no field stands between this line and the ACAP-crawler before it: both begin one record"
+                message = (
+                    "No field is between this line and the ACAP-crawler line before it, so "
+                    "both begin one record."
+                )
                 self._report("acap.fused", message)
             record.crawlers.append(name or "*")
         self._crawler_line = self._line.number
         if self._line.is_overlong or not _is_readable(name, _CRAWLER):
             self._report(
                 "acap.syntax",
-                "the crawler has no name that can be read: the record refuses any and permits nothing",
+                "The name of the crawler cannot be read, so the record refuses for any "
+                "crawler and permits nothing.",
             )
             record.is_unreadable = True
 
@@ -609,7 +690,8 @@ class _Reader:
         elif self._records_left == 0:
             self._report(
                 "acap.limit",
-                "there are more records than are read: from here on they refuse any and permit nothing",
+                "There are too many records. From here on they refuse for any crawler "
+                "and permit nothing.",
             )
             self._records.append(Record(self._url, ["*"], is_unreadable=True))
         self._record = self._records[-1]  # past the limit, one for all
@@ -619,10 +701,12 @@ class _Reader:
         return self._record
 
     def _in_record(self) -> Record | None:
-        """The open record, which has a field from now on."""
+        """Return the open record, and note that it has a field."""
         if self._record is None:
             self._report(
-                "acap.outside-record", "the field stands in no ACAP record: it has no effect"
+                "acap.outside-record",
+                "The field is outside of all ACAP records, so it has no effect. Put it "
+                "below an ACAP-crawler line.",
             )
         elif (
             self._has_fields
@@ -630,7 +714,8 @@ class _Reader:
             and not self._is_referenced
         ):
             self._report(
-                "acap.reference", "a reference stands alone in its record: all of its fields apply"
+                "acap.reference",
+                "A reference must be alone in its record. All fields of this record apply.",
             )
         self._has_fields = True
         return self._record
@@ -642,25 +727,27 @@ class _Reader:
         if self._is_referenced:
             self._report(
                 "acap.reference",
-                "`{}` is not read: a referenced file cannot refer to another",
+                "`{}` is not read, because a referenced file cannot refer to another one.",
                 locator,
             )
         elif not locator:
-            self._report("acap.syntax", "the reference names no resource")
+            self._report("acap.syntax", "The reference names no file. Write a URL or a path.")
         else:
-            if (
-                self._open_purposes
-            ):  # section-2.3: the grammar has none there, and its fields would hold for any purpose
+            # section-2.3: the grammar has no reference in a sub-record. The fields of the file
+            # would apply to any purpose.
+            if self._open_purposes:
                 self._report(
                     "acap.reference",
-                    "a sub-record cannot refer to a file: it counts as one that cannot be had",
+                    "A sub-record cannot refer to a file, so the file counts as one that "
+                    "cannot be fetched.",
                 )
             octets = self._line.octets[self._line.value_at :].partition(b"#")[0].strip(b" \t\r\n")
             is_uri = _URI.fullmatch(octets.decode("utf-8", "replace"))
             if not is_uri:
                 self._report(
                     "acap.syntax",
-                    "`{}` is no URL and no path: it counts as a file that cannot be had",
+                    "`{}` is neither a URL nor a path, so it counts as a file that "
+                    "cannot be fetched.",
                     locator,
                 )
             is_unreadable = (
@@ -681,7 +768,8 @@ class _Reader:
         if self._line.is_doubtful or not _is_readable(pattern, _PURPOSE):
             self._report(
                 "acap.syntax",
-                "the purpose cannot be read: its prohibitions hold for any, its permissions for none",
+                "The purpose cannot be read. Its prohibitions apply to any purpose, its "
+                "permissions to none.",
             )
             self._is_purpose_unreadable = True
         self._open_purposes.append(pattern.lower())
@@ -697,15 +785,19 @@ class _Reader:
         if action not in ACTIONS:
             self._report(
                 "acap.unknown-field",
-                "`{}` is no field of ACAP 1.0",
+                "ACAP 1.0 has no field `{}`.",
                 f"acap-{self._line.name}",
                 in_name=True,
             )
         elif self._open_purposes:
-            self._report("acap.action", "a sub-record cannot request an action: it has no effect")
+            self._report(
+                "acap.action", "A sub-record cannot request an action, so the field has no effect."
+            )
         elif not _RESOURCE.fullmatch(path) or self._line.is_doubtful:
             self._report(
-                "acap.action", "`{}` is no path of one resource: the request has no effect", path
+                "acap.action",
+                "`{}` is not the path of one resource, so the request has no effect.",
+                path,
             )
         else:
             record.requests.append(Request(action, path, self._line.number, self._line.offset))
@@ -725,7 +817,8 @@ class _Reader:
             spec, unusable = words[0], _SYNTAX
             self._report(
                 "acap.syntax",
-                "white space that is no space or tab follows `{}`: the permission grants nothing",
+                "White space other than a space or tab follows `{}`, so the permission "
+                "grants nothing.",
                 spec,
             )
         if local := _LOCAL.fullmatch(name):
@@ -733,14 +826,17 @@ class _Reader:
             unusable = unusable or broken
             if qualifiers and not unusable:
                 unusable = _LOCAL_USAGES
-                message = "`{}`: a usage of the file's own takes no qualifiers, the permission grants nothing"
+                message = (
+                    "`{}`: a usage of the file's own takes no qualifiers, so the permission "
+                    "grants nothing."
+                )
                 self._report("acap.qualifier", message, qualifiers)
         elif name in USAGES:
             usages = (self._usage(name, qualifiers),)
         else:
             self._report(
                 "acap.unknown-usage",
-                "`{}` is no usage: the permission grants nothing",
+                "`{}` is not a usage, so the permission grants nothing.",
                 name,
                 in_name=True,
             )
@@ -749,10 +845,10 @@ class _Reader:
             unusable = _LIMIT
             self._report(
                 "acap.limit",
-                f"only its first {MAX_LINE} octets are read: the permission grants nothing",
+                f"Only its first {MAX_LINE} octets are read, so the permission grants nothing.",
             )
         if record.is_unreadable or self._is_purpose_unreadable:
-            return  # it may be meant for others
+            return  # the permission may be meant for other crawlers or purposes
         patterns, broken = self._patterns(spec, "the permission grants nothing")
         self._add(
             record,
@@ -764,13 +860,16 @@ class _Reader:
         )
 
     def _local(self, name: str) -> tuple[tuple[Usage, ...], str]:
-        """The usages that one of the file's own stands for, and the section by which a permission by it grants nothing."""
+        """Return the usages behind a usage of the file's own.
+
+        The second result is the section by which a permission by it grants nothing, or "".
+        """
         broken = self._definitions.broken.get(f"usage {name}", "")
         if name not in self._definitions.usages:
             broken = _LOCAL_USAGES
             self._report(
                 "acap.undefined",
-                "`{}` is not defined: the permission grants nothing",
+                "`{}` is not defined, so the permission grants nothing.",
                 f"({name})",
                 in_name=True,
             )
@@ -782,25 +881,28 @@ class _Reader:
             return
         if self._purposes is None:
             self._purposes = tuple(self._open_purposes)
-        spec, *qualifiers = value.split(maxsplit=1) or [
-            ""
-        ]  # at white space of any kind, for fear of prohibiting less than is meant
+        # Split at white space of any kind: else less would be prohibited than is meant.
+        spec, *qualifiers = value.split(maxsplit=1) or [""]
         usages: tuple[Usage, ...] = (Usage(name),) if name in USAGES else ()
         if qualifiers:
             self._report(
                 "acap.prohibition",
-                "`{}`: a prohibition takes no qualifiers, it prohibits without them",
+                "`{}`: a prohibition takes no qualifiers. It is read without them.",
                 qualifiers[0],
             )
         if local := _LOCAL.fullmatch(name):
             usages = self._constituents_of(local[1])
             if usages:
-                message = "`{}` is no usage of ACAP: what is meant by it is prohibited, without qualifiers"
+                message = (
+                    "`{}` is not a usage of ACAP. The usages that it stands for are "
+                    "prohibited, without qualifiers."
+                )
                 self._report("acap.prohibition", message, name, in_name=True)
         if not usages:
             self._report(
                 "acap.unknown-usage",
-                "`{}` is no usage: what is prohibited cannot be read",
+                "`{}` is not a usage, so the prohibition has no effect. Write one such "
+                "as `present`.",
                 name,
                 in_name=True,
             )
@@ -809,27 +911,36 @@ class _Reader:
         self._add(record, Verdict.DENY, usages, (WHOLE_SITE,) if patterns is None else patterns)
 
     def _constituents_of(self, name: str) -> tuple[Usage, ...]:
-        """The usages that a usage of the file's own is made of. All definitions are read when the first is asked for."""
+        """Return the usages that a usage of the file's own consists of.
+
+        All definitions are read before the first call.
+        """
         if name not in self._constituents:
-            self._constituents[name] = _unqualified(self._meant(name))
+            self._constituents[name] = _without_qualifiers(self._usages_behind(name))
         return self._constituents[name]
 
     def _patterns(self, spec: str, consequence: str) -> tuple[Sequence[str] | None, str]:
-        """The patterns of a resource specification (section-2.4.3), None: unreadable; and why permissions by it grant nothing."""
+        """Return the patterns of a resource specification (section-2.4.3), None if unreadable.
+
+        The second result is the section by which permissions by it grant nothing, or "".
+        """
         if not spec:
-            self._report("acap.empty", "the field names no resource: it states nothing")
+            self._report(
+                "acap.empty",
+                "The field names no resource, so it has no effect. Write a path, such as `/`.",
+            )
             return (), ""
         scheme = next((scheme for scheme in SCHEMES if spec.lower().startswith(scheme)), "")
         if not scheme and not _NO_PATH.match(spec):
             return (path_pattern(spec),), ""
         if not scheme:
-            path = _meant_path(spec)
+            path = _intended_path(spec)
             effect = (
                 consequence
                 if path == WHOLE_SITE
-                else "it prohibits its path whichever host it names, and permits nothing"
+                else "it prohibits its path on any host, and permits nothing"
             )
-            self._report("acap.syntax", f"`{{}}` is no path: {effect}", spec)
+            self._report("acap.syntax", f"`{{}}` is not a path: {effect}", spec)
             return (None, "") if path == WHOLE_SITE else ((path,), _SYNTAX)
         is_set, name = (
             spec[len(scheme) :].lower().startswith(_SET),
@@ -837,13 +948,12 @@ class _Reader:
         )
         patterns = self._definitions.sets.get(name) if is_set else None
         if not patterns:
-            self._report(
-                "acap.unknown-set", f"no resources of `{{}}` are defined: {consequence}", spec
-            )
+            self._report("acap.unknown-set", f"`{{}}` is not defined: {consequence}", spec)
         elif scheme != SCHEMES[0]:
             self._report(
                 "acap.syntax",
-                "`{}` is written as before version 1.0: it can prohibit, and permits nothing",
+                "`{}` is the form of versions before 1.0. It can prohibit, and permits "
+                "nothing. Write `the-acap:`.",
                 spec,
             )
             return patterns, _SET_REFERENCES
@@ -858,11 +968,18 @@ class _Reader:
         unusable: str = "",
         local: str = "",
     ) -> None:
-        """`unusable`: the section by which permissions grant nothing. `local`: the usage of the file's own, where it is one."""
+        """Add a field for each usage and pattern.
+
+        `unusable` is the section by which permissions grant nothing. `local` is the usage of the
+        file's own that the line names, or "".
+        """
         if not usages:
             return
         if len(patterns) * len(usages) > self._fields_left:
-            message = "there are more fields than are read: from here on permissions and prohibitions refuse their usages everywhere"
+            message = (
+                "There are too many fields. From here on, permissions and prohibitions "
+                "refuse their usages everywhere."
+            )
             self._report("acap.limit", message)
             patterns, unusable = (WHOLE_SITE,), _LIMIT if verdict is Verdict.ALLOW else ""
             usages = tuple(
@@ -873,7 +990,7 @@ class _Reader:
             self._past_limit |= {(usage.usage, verdict) for usage in usages}
         else:
             self._fields_left -= len(patterns) * len(usages)
-        # A prohibition with a purpose that cannot be read holds for none in particular and for each.
+        # A prohibition with an unreadable purpose applies to requests with and without purposes.
         all_purposes = [(), ("*",)] if self._is_purpose_unreadable else [self._purposes or ()]
         record.fields += [
             Field(
@@ -893,22 +1010,25 @@ class _Reader:
         ]
 
 
-def _unqualified(usages: Iterable[Usage]) -> tuple[Usage, ...]:
+def _without_qualifiers(usages: Iterable[Usage]) -> tuple[Usage, ...]:
     return tuple(Usage(usage) for usage in dict.fromkeys(usage.usage for usage in usages))
 
 
-def _meant_path(text: str) -> str:
-    """The pattern that is meant by what is no path: that of a URL; WHOLE_SITE where it is none, for nobody knows."""
+def _intended_path(text: str) -> str:
+    """Return the pattern that was probably meant instead of an invalid path.
+
+    That is the path of a URL. WHOLE_SITE means that the intention is unknown.
+    """
     host = _HOST.match(text)
     return path_pattern(text[host.end() :] or "/") if host else WHOLE_SITE
 
 
 def _is_readable(text: str, pattern: re.Pattern[str]) -> bool:
-    """Return whether a name or purpose is written so, in characters that can be seen."""
+    """Return True if a name or purpose matches the pattern and has only visible characters."""
     return bool(pattern.fullmatch(text)) and text.replace("\t", " ").isprintable()
 
 
 def _words(value: str) -> tuple[str, str]:
-    """The first word, and what follows it. Only spaces and tabs part them."""
+    """Return the first word, and the rest after it. Only spaces and tabs separate words."""
     first, *rest = _SPACE.split(value, maxsplit=1)
     return first, "".join(rest)

@@ -1,26 +1,33 @@
-"""The choice of the fields of ACAP that decide (ACAP 1.0 section-2.2, section-2.3, section-2.4.5, section-2.5).
+"""The choice of the fields of ACAP that decide.
 
-    addressed(agent, files)            the records that bind one agent
-    rules = Rules(agent, files)        their fields, compiled once, whatever the purposes
-    rules.for_purposes(purposes)       what they say to requests that are made for these
+    records_for(agent, files)          the records that bind one agent
+    rules = Rules(agent, files)        their fields, compiled once for all purposes
+    rules.for_purposes(purposes)       the fields for requests with these purposes
     PurposeView.matching(target)       the fields that apply to one resource
-    Matching.decide(usage)             the one that decides, with what it permits
+    Matching.decide(usage)             the decision of the fields, with its qualifiers
 
-Neither the order of the fields nor their qualifiers play a part (section-2.2, section-2.4.5). What does, from the inside out:
+The rules are in ACAP 1.0 section-2.2, section-2.3, section-2.4.5 and section-2.5. Neither the order
+of the fields nor their qualifiers matter (section-2.2, section-2.4.5). These steps do, from the
+inside out:
 
-1. Records that name the agent are one pool of fields, records for any crawler another (section-2.3.1, ACAP-49). Those of which
-   nobody knows whom they address are in the first.
-2. Of a pool those fields apply whose pattern matches the resource (section-2.8), and whose sub-record is for a purpose of the
-   request, or which stand in none (section-2.3.3). A permission that cannot be honoured is among them: it refuses.
-3. Among the fields of one usage the narrowest pattern decides (section-2.4.5), and with the same pattern those for a purpose
-   (ACAP-16). A prohibition of what cannot be read is of the whole site, and stands before all. Where several decide, any refusal
-   refuses, and the qualifiers of all permissions hold (ACAP-47).
-4. Within a pool the fields of the usage speak; where there are none those of `present`, if the usage begins with that; where
-   there are none those of `other` (section-2.5.5, section-2.5.6, ACAP-28). But a permission of a `present-` usage gives way to a
-   refusal of `present` by a narrower pattern, or one that cannot be compared (ACAP-29).
-5. A refusal by name decides. A permission by name lifts what any crawler is told of the same usage and of more general ones
-   (section-2.2, ACAP-45), for its own purposes and for none (ACAP-46); what is left there holds as well. Where the first pool is
-   silent, the other one speaks (ACAP-11)."""
+1. Records that name the agent are one pool of fields, records for any crawler another
+   (section-2.3.1, ACAP-49). Records whose addressee is unreadable count as naming the agent.
+2. A field of a pool applies if its pattern matches the resource (section-2.8), and if its
+   sub-record is for a purpose of the request or it is in no sub-record (section-2.3.3). A
+   permission that cannot be honoured applies too: it refuses.
+3. Among the fields of one usage the narrowest pattern decides (section-2.4.5), and with equal
+   patterns the fields for a purpose (ACAP-16). A prohibition whose resources cannot be read is of
+   the whole site, and decides before all others. If several fields decide, any refusal refuses, and
+   the qualifiers of all permissions apply (ACAP-47).
+4. Within a pool the fields of the usage decide. If there are none and the usage begins with
+   `present`, the fields of `present` do; if there are none either, those of `other` (section-2.5.5,
+   section-2.5.6, ACAP-28). But a permission of a `present-` usage gives way to a refusal of
+   `present` by a narrower pattern, or by one that cannot be compared (ACAP-29).
+5. A refusal by name decides. A permission by name lifts the refusals for any crawler of the same
+   usage and of more general ones (section-2.2, ACAP-45), for its own purposes and for none
+   (ACAP-46). Fields for any crawler that it does not lift apply as well. If the first pool has no
+   answer, the other one decides (ACAP-11).
+"""
 
 from __future__ import annotations
 
@@ -44,15 +51,16 @@ from comity.policies.syntax.path_patterns import (
 
 
 def narrowest(patterns: Iterable[str]) -> set[str]:
-    """The patterns that no other one is narrower than, by the comparison of section-2.4.5.
+    """Return the patterns that no other one is narrower than, by the comparison of section-2.4.5.
 
-    Where two patterns first differ, an ordinary character is narrower than `*`, that than the final `$`, and that than the
-    end of the pattern; two ordinary characters tell nothing."""
+    The first difference of two patterns decides. An ordinary character is narrower than `*`, `*`
+    than the final `$`, and `$` than the end of the pattern. Two different ordinary characters
+    decide nothing.
+    """
     ordered = sorted(set(patterns))
     narrow: set[str] = set()
-    ranges = (
-        [(0, len(ordered), 0)] if ordered else []
-    )  # in the list, and the characters that are the same within
+    # Start and end in the list, and the number of leading characters that the patterns share.
+    ranges = [(0, len(ordered), 0)] if ordered else []
     while ranges:
         start, end, length = ranges.pop()
         first, last = ordered[start], ordered[end - 1]
@@ -78,9 +86,11 @@ def narrowest(patterns: Iterable[str]) -> set[str]:
 
 
 def _shared_length(first: str, last: str, least: int) -> int:
-    """Return how many characters two texts begin with that are the same, of which `least` are known to be.
+    """Return the number of leading characters that two texts share. At least `least` are known.
 
-    By halving: patterns are long, and those of one resource may have all but their ends in common."""
+    The search halves the rest: patterns are long, and those of one resource may differ only at
+    their ends.
+    """
     most = min(len(first), len(last))
     while least < most:
         middle = (least + most + 1) // 2
@@ -91,52 +101,66 @@ def _shared_length(first: str, last: str, least: int) -> int:
     return least
 
 
-MAX_REASONS = 100  # of a decision: they stand in the tag of each item
+MAX_REASONS = 100  # of a decision: the tag of each item contains them
 
 
 class Answer(NamedTuple):
-    """The answer of the fields on one usage of one resource."""
+    """The answer of the fields on one usage of one resource.
+
+    Attributes:
+        fields: The deciding fields, all with one verdict, the first one first.
+        usage: The usage of these fields: the one in question or a more general one.
+        qualifiers: The qualifiers of a permission.
+    """
 
     verdict: Verdict
-    fields: tuple[Field, ...]  # that decide, all of the same verdict; the first one first
-    usage: str  # that they speak of: the one asked for or a more general one
-    qualifiers: FieldQualifiers = FieldQualifiers()  # where permitted
+    fields: tuple[Field, ...]
+    usage: str
+    qualifiers: FieldQualifiers = FieldQualifiers()
 
     @property
     def named_fields(self) -> tuple[Field, ...]:
-        """The fields that are named as reasons of a decision."""
+        """The fields that are reasons of a decision."""
         return self.fields[:MAX_REASONS]
 
 
 class _Bound(NamedTuple):
-    """A field that binds the agent."""
+    """A field that binds the agent.
+
+    Attributes:
+        pattern: Folded for comparison.
+        simple: The pattern by the other folding, which never makes one letter of two.
+        sub_record: The number of its sub-record. 0 means that it is in none.
+        grants: True for a permission that can be honoured. Any other field refuses if it decides.
+        purposes: The purposes of the request that its sub-record matches. Empty for a field in no
+            sub-record.
+    """
 
     field: Field
-    pattern: str  # as it is compared
-    simple: str  # the same, by a folding that makes no letter of two
-    sub_record: int  # number of the one that it stands in; 0: it is general
-    grants: bool  # a permission that can be honoured; any other field refuses where it decides
-    purposes: frozenset[str] = (
-        frozenset()
-    )  # of the request, that its sub-record matches; empty: it is general
+    pattern: str
+    simple: str
+    sub_record: int
+    grants: bool
+    purposes: frozenset[str] = frozenset()
 
 
-MAX_VIEWS = 16  # sets of purposes whose answers are kept
-MAX_MATCHED = 256  # sets of patterns whose answers are kept: most URLs of a site match what others have matched
+MAX_VIEWS = 16  # sets of purposes with cached answers
+# Sets of patterns with cached answers. Most URLs of a site match the same patterns as others.
+MAX_MATCHED = 256
 MAX_PATTERNS = 64  # of such a set
-MAX_COMPARED = (
-    4096  # pairs of patterns; where there are more, it cannot be determined which is narrower
-)
+# Pairs of patterns. If there are more, they are not compared, and the refusal decides.
+MAX_COMPARED = 4096
 
 _ALL = ("/", "/*", WHOLE_SITE)  # patterns that every resource matches
-_DOUBTFUL = "ACAP 1.0 section-2.8"  # the citation of a permission of which nobody knows whether it means the resource
+# The citation for a permission that may or may not mean the resource.
+_DOUBTFUL = "ACAP 1.0 section-2.8"
 
 _Fields = dict[str, list[_Bound]]  # usage -> fields
 _Patterns = dict[str, list[_Bound]]  # pattern -> fields of one usage
 
 
 class Addressed(NamedTuple):
-    """The records that bind one agent."""
+    """The records that bind one agent: those that name it, and those for any crawler."""
 
     by_name: list[Record]
     to_any: list[Record]
@@ -146,8 +170,11 @@ class Addressed(NamedTuple):
         return (*self.by_name, *(record for record in self.to_any if not record.is_unreadable))
 
 
-def addressed(agent: Agent, files: Iterable[Acap]) -> Addressed:
-    """Linear in the octets of the files, whatever names they have."""
+def records_for(agent: Agent, files: Iterable[Acap]) -> Addressed:
+    """Return the records that bind the agent.
+
+    The time is linear in the octets of the files, for any names.
+    """
     names, records = Names(agent), Addressed([], [])
     for record in (record for file in files for record in file.records):
         is_to_any = "*" in record.crawlers
@@ -158,21 +185,23 @@ def addressed(agent: Agent, files: Iterable[Acap]) -> Addressed:
     return records
 
 
-_WORD = frozenset(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-)  # RFC 9309 section-2.2.1, and digits
+# RFC 9309 section-2.2.1, and digits.
+_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
 class Names:
-    """The names of crawlers that mean the agent: all or some whole words of its name or User-Agent (section-2.3.1).
+    """The names of crawlers that mean the agent (section-2.3.1).
 
-    LENIENT: with a `*` at its end, a name goes on in any way."""
+    They are whole words of its name or User-Agent. LENIENT: any text may follow a name with a `*`
+    at its end.
+    """
 
     def __init__(self, agent: Agent) -> None:
         self._texts = tuple(dict.fromkeys((_normal(agent.token), _normal(agent.user_agent))))
         self._answers: dict[str, bool] = {}
 
     def mean(self, crawler: str) -> bool:
+        """Return True if the name means the agent."""
         name = _normal(crawler)
         if name not in self._answers:
             words = name.rstrip("*")
@@ -183,12 +212,15 @@ class Names:
 
 
 def _normal(name: str) -> str:
-    """A name as it is compared: without regard to case, and to how much white space stands between its words."""
+    """Return a name for comparison: in lower case, with single spaces between its words."""
     return " ".join(name.lower().split())
 
 
 def _has_words(text: str, words: str, *, to_the_end: bool) -> bool:
-    """Look for words in a text, from where one begins; `to_the_end`: to where one ends."""
+    """Return True if a text contains the words from the start of a word.
+
+    With `to_the_end` they must also end at the end of a word.
+    """
     start = text.find(words)
     while start >= 0:
         if _is_boundary(text, start) and (not to_the_end or _is_boundary(text, start + len(words))):
@@ -205,7 +237,7 @@ class Rules:
     """The records of a site that bind one agent."""
 
     def __init__(self, agent: Agent, files: Iterable[Acap]) -> None:
-        bound = addressed(agent, files)
+        bound = records_for(agent, files)
         self.records = bound.records
         self._pools = _Pool(bound.by_name), _Pool(bound.to_any)
         self.asks_purposes = any(pool.asks_purposes for pool in self._pools)
@@ -216,7 +248,10 @@ class Rules:
         self._views: Bounded[frozenset[str], PurposeView] = Bounded(MAX_VIEWS)
 
     def for_purposes(self, purposes: Iterable[str] | None = None) -> PurposeView:
-        """`purposes`: of a request; None: those of the agent. Where no field asks for any, all are one."""
+        """Return the records for the purposes of a request. None means the purposes of the agent.
+
+        If no field has a purpose, all requests share one view.
+        """
         if purposes is None or not self.asks_purposes:
             return self._agent_view
         view_purposes = _named_purposes(purposes)
@@ -230,21 +265,21 @@ def _named_purposes(purposes: Iterable[str]) -> frozenset[str]:
 
 
 class PurposeView:
-    """The records, for requests that are made for some purposes."""
+    """The records, for requests with some purposes."""
 
     def __init__(self, by_name: _Pool, anybody: _Pool, purposes: frozenset[str]) -> None:
         self.purposes = purposes
         self._by_name = _PoolView(by_name, purposes)
         self._anybody = _PoolView(anybody, purposes)
         self._has_ambiguous = by_name.has_ambiguous or anybody.has_ambiguous
-        # By the patterns of both that match.
+        # The matching patterns of both pools -> the fields.
         self._matched: Bounded[tuple[tuple[int, ...], tuple[int, ...], str], Matching] = Bounded(
             MAX_MATCHED
         )
         self._on_crawling: dict[tuple[str, bool, str], Verdict | None] = {}
 
     def matching(self, target: str) -> Matching:
-        """`target`: path and query."""
+        """Return the fields that apply to a target. `target` is path and query."""
         full, simple = foldings(normal_target(target))
         if simple == full and not self._has_ambiguous:
             simple = ""
@@ -260,13 +295,16 @@ class PurposeView:
         return matching
 
     def everywhere(self) -> Matching:
-        """The refusals of all resources, and the permissions of any."""
+        """Return the refusals of all resources, and all permissions for any of them."""
         return Matching(self._by_name.everywhere(), self._anybody.everywhere())
 
     def on_crawling(self, pattern: str, *, by_name: bool, url: str) -> Verdict | None:
-        """The verdict on a pattern, in normal form, of the fields on crawling; records by name before those for any. None: none.
+        """Return the verdict of the fields on crawling with a pattern, or None if there are none.
 
-        `by_name`: a permission of the records for any crawler does not count. `url`: of the file whose permissions count."""
+        The pattern is in normal form. Records by name come before those for any crawler. With
+        `by_name`, a permission of the records for any crawler does not count. `url` is the file
+        whose permissions count.
+        """
         key = pattern, by_name, url
         if key not in self._on_crawling:
             verdict = self._by_name.on_crawling(pattern, url)
@@ -278,7 +316,7 @@ class PurposeView:
 
 
 def _purpose_matches(pattern: str, purpose: str) -> bool:
-    """The whole purpose has to match (ACAP-15)."""
+    """Return True if the pattern matches the whole purpose (ACAP-15)."""
     literal, star, rest = pattern.removesuffix("$").partition("*")
     if not star:
         return literal == purpose
@@ -286,16 +324,18 @@ def _purpose_matches(pattern: str, purpose: str) -> bool:
 
 
 class _Pool:
-    """The fields of the records that name the agent, or of those that address any crawler, for whatever purposes."""
+    """The fields of the records that name the agent, or of those for any crawler.
+
+    They are for all purposes.
+    """
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.everywhere: _Fields = {}
-        self.on_crawling: dict[
-            str, list[_Bound]
-        ] = {}  # pattern as the file has it, in normal form -> fields of crawl
+        # Pattern of the file, in normal form -> fields of crawl.
+        self.on_crawling: dict[str, list[_Bound]] = {}
         self.sub_records: list[tuple[str, ...]] = [()]  # number -> patterns of purposes
         filed: dict[str, _Fields] = {}
-        for bound in self._bound(records):
+        for bound in self._distinct_fields(records):
             fields = (
                 self.everywhere
                 if bound.pattern == WHOLE_SITE
@@ -306,7 +346,7 @@ class _Pool:
                 self.on_crawling.setdefault(bound.field.pattern, []).append(bound)
         self.fields = list(filed.values())
         self.asks_purposes = len(self.sub_records) > 1
-        # Whether another folding would tell patterns apart.
+        # True if another folding would distinguish patterns.
         self.has_ambiguous = any(
             field.pattern != field.simple
             for by_usage in self.fields
@@ -316,22 +356,21 @@ class _Pool:
         self._index = PatternIndex(list(filed))
 
     def matching(self, target: str) -> tuple[int, ...]:
-        """The patterns that match. `target`: folded."""
+        """Return the numbers of the patterns that match a folded target."""
         return tuple(self._index.all(target))
 
-    def _bound(self, records: Iterable[Record]) -> Iterator[_Bound]:
-        """The fields of records; of those that say the same, the first."""
+    def _distinct_fields(self, records: Iterable[Record]) -> Iterator[_Bound]:
+        """Yield the fields of records. Of equal fields only the first is returned."""
         seen: set[tuple[object, ...]] = set()
-        folded: dict[str, tuple[str, str]] = {}  # a long pattern may be that of many fields
+        folded: dict[str, tuple[str, str]] = {}  # many fields may share one long pattern
         sub_record = 0
         for field in (field for record in records for field in record.fields):
-            if (
-                field.purposes is not self.sub_records[sub_record]
-            ):  # most follow one of the same sub-record
+            # Most fields follow another one of their sub-record.
+            if field.purposes is not self.sub_records[sub_record]:
                 sub_record = len(self.sub_records) if field.purposes else 0
                 if field.purposes:
                     self.sub_records.append(field.purposes)
-            # What is said of crawling counts for each file by itself.
+            # Fields on crawling count for each file by itself.
             says = (
                 *field[:4],
                 bool(field.unusable),
@@ -347,15 +386,18 @@ class _Pool:
 
 
 class _PoolView:
-    """The fields of a pool that bind requests for some purposes."""
+    """The fields of a pool that bind requests with some purposes."""
 
     def __init__(self, pool: _Pool, purposes: frozenset[str]) -> None:
         self.pool = pool
         self._purposes = purposes
-        self._common: dict[int, frozenset[str]] = {}  # by the number of the sub-record
+        self._common: dict[int, frozenset[str]] = {}  # number of a sub-record -> purposes
 
     def speaking(self, patterns: Iterable[int], simple: str) -> _Speaking:
-        """`simple`: the target by the other folding; "": no matter."""
+        """Return the fields that apply to a target.
+
+        `simple` is the target by the other folding, or "" if the foldings do not differ.
+        """
         by_usage: dict[str, _Patterns] = {}
         for usage, fields in self.pool.everywhere.items():
             if binding := self._binding(fields, ""):
@@ -367,7 +409,7 @@ class _PoolView:
         return _Speaking(by_usage)
 
     def everywhere(self) -> _Speaking:
-        """The fields as of one resource: those that grant, and where none does, those that refuse all."""
+        """Return the fields for all resources: permissions, else refusals of all resources."""
         by_usage: _Fields = {}
         for fields in (self.pool.everywhere, *self.pool.fields):
             for usage, bound in fields.items():
@@ -387,13 +429,16 @@ class _PoolView:
             for bound in self.pool.on_crawling.get(pattern, [])
             if not bound.grants or bound.field.url == url
         ]
-        binding = _preferred(self._binding(fields, ""))
+        binding = _prefer_purposes(self._binding(fields, ""))
         if not binding:
             return None
         return Verdict.ALLOW if all(bound.grants for bound in binding) else Verdict.DENY
 
     def _binding(self, fields: list[_Bound], simple: str) -> list[_Bound]:
-        """The fields for any purpose and for these, of which that match a target; of fields that say the same, the first."""
+        """Return the fields for any purpose and for these purposes that match a target.
+
+        Of equal fields only the first is returned.
+        """
         if not self.pool.asks_purposes and not simple:
             return fields
         distinct: dict[tuple[object, ...], _Bound] = {}
@@ -421,8 +466,11 @@ class _PoolView:
         return self._common[sub_record]
 
 
-def _preferred(fields: Sequence[_Bound]) -> Sequence[_Bound]:
-    """Return of fields with one pattern those for a purpose, where there are any (ACAP-16)."""
+def _prefer_purposes(fields: Sequence[_Bound]) -> Sequence[_Bound]:
+    """Return the fields for a purpose if there are any, else all (ACAP-16).
+
+    All fields have one pattern.
+    """
     return [bound for bound in fields if bound.purposes] or fields
 
 
@@ -430,7 +478,7 @@ class _Speaking:
     """The fields of a pool that apply to one resource."""
 
     def __init__(self, fields: dict[str, _Patterns]) -> None:
-        self._fields = fields  # by usage
+        self._fields = fields  # usage -> pattern -> fields
         self._answers: dict[str, Answer] = {}
         self._granted: dict[str, frozenset[str] | None] = {}
         self._narrowest: dict[tuple[str, ...], set[str]] = {}
@@ -440,40 +488,47 @@ class _Speaking:
         return self._fields
 
     def fields(self, usage: str) -> Iterable[_Bound]:
-        """The fields of the usage itself."""
+        """Return the fields of the usage itself."""
         patterns = self._fields.get(usage)
         return chain.from_iterable(patterns.values()) if patterns else ()
 
-    def granted(self, usage: str) -> frozenset[str] | None:
-        """The purposes for which the usage itself is permitted by any field; None: by none."""
+    def granted_purposes(self, usage: str) -> frozenset[str] | None:
+        """Return the purposes for which fields permit the usage itself, or None if none permits
+        it.
+        """
         if usage not in self._granted:
             purposes = [bound.purposes for bound in self.fields(usage) if bound.grants]
             self._granted[usage] = frozenset().union(*purposes) if purposes else None
         return self._granted[usage]
 
     def decide_by_own_fields(self, usage: str) -> Answer | None:
-        """The answer of the fields of the usage itself; None: there are none."""
+        """Return the answer of the fields of the usage itself, or None if there are none."""
         answer = self._answers.get(usage)
         if answer is None and usage in self._fields:
-            answer = self._answers[usage] = _answer(self._deciding(self._fields[usage]))
+            answer = self._answers[usage] = _answer(self._deciding_fields(self._fields[usage]))
         return answer
 
-    def _deciding(self, patterns: _Patterns) -> list[_Bound]:
-        """The fields of one usage that decide (section-2.4.5)."""
+    def _deciding_fields(self, patterns: _Patterns) -> list[_Bound]:
+        """Return the fields of one usage that decide (section-2.4.5)."""
         if WHOLE_SITE in patterns:
             return patterns[WHOLE_SITE]
         if len(patterns) == 1:
             [deciding] = patterns.values()
-            return list(_preferred(deciding))
+            return list(_prefer_purposes(deciding))
         key = tuple(patterns)
         if key not in self._narrowest:
             self._narrowest[key] = narrowest(key)
         return [
-            bound for pattern in self._narrowest[key] for bound in _preferred(patterns[pattern])
+            bound
+            for pattern in self._narrowest[key]
+            for bound in _prefer_purposes(patterns[pattern])
         ]
 
     def decide(self, usage: str) -> Answer | None:
-        """The answer of the usage's own fields, else of those of the more general usages (ACAP-28, ACAP-29)."""
+        """Return the answer of the usage's own fields, else of those of more general usages.
+
+        See ACAP-28 and ACAP-29.
+        """
         for level in levels(usage):
             answer = self.decide_by_own_fields(level)
             if answer is not None:
@@ -483,7 +538,7 @@ class _Speaking:
         present = self.decide_by_own_fields("present") if answer.usage in PRESENT_USAGES else None
         if present is None or present.verdict is Verdict.ALLOW or answer.verdict is Verdict.DENY:
             return answer
-        refusing, permitting = _folded(present.fields), _folded(answer.fields)
+        refusing, permitting = _folded_patterns(present.fields), _folded_patterns(answer.fields)
         if WHOLE_SITE in refusing or len(refusing) * len(permitting) > MAX_COMPARED:
             return present
         # ACAP-29: unless the permission is narrower, or by the same pattern.
@@ -498,8 +553,8 @@ class _Speaking:
         )
 
 
-def _folded(fields: Iterable[Field]) -> set[str]:
-    """The patterns of fields, as they are compared."""
+def _folded_patterns(fields: Iterable[Field]) -> set[str]:
+    """Return the patterns of fields, folded for comparison."""
     return {foldings(pattern)[0] for pattern in {field.pattern for field in fields}}
 
 
@@ -510,9 +565,8 @@ class Matching:
         self._by_name = by_name
         self._anybody = anybody
         self._answers: dict[str, Answer | None] = {}
-        self.decisions: dict[
-            str, UseDecision
-        ] = {}  # usage -> the decision, where nothing but the fields tells it
+        # Usage -> the decision, if it depends on nothing but the fields.
+        self.decisions: dict[str, UseDecision] = {}
 
     @property
     def usages(self) -> Iterable[str]:
@@ -520,13 +574,13 @@ class Matching:
         return dict.fromkeys((*self._by_name.usages, *self._anybody.usages))
 
     def fields(self, usage: str) -> Iterator[Field]:
-        """All that can speak for the usage, whether they decide or not."""
+        """Yield all fields that can apply to the usage, whether they decide or not."""
         for speaking in (self._by_name, self._anybody):
             for level in levels(usage):
                 yield from (bound.field for bound in speaking.fields(level))
 
     def decide(self, usage: str) -> Answer | None:
-        """The answer on one of USAGES; None: nothing is stated."""
+        """Return the answer on one of USAGES, or None if nothing is stated."""
         if usage not in self._answers:
             self._answers[usage] = self._decide(usage)
         return self._answers[usage]
@@ -537,12 +591,13 @@ class Matching:
             return self._anybody.decide(usage)
         if by_name.verdict is Verdict.DENY or not self._anybody.usages:
             return by_name
-        # ACAP-45: a permission stands before what any crawler is told of the same usage and of more general ones.
+        # ACAP-45: a permission overrides fields for any crawler, of the same usage and of more
+        # general ones.
         # ACAP-46: it does so for its own purposes and for none.
         general: dict[str, _Patterns] = {}
         lifted: frozenset[str] | None = None
         for level in levels(usage):
-            granted = self._by_name.granted(level)
+            granted = self._by_name.granted_purposes(level)
             if granted is not None:
                 lifted = granted | (lifted or frozenset())
             for bound in self._anybody.fields(level):

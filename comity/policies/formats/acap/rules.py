@@ -8,17 +8,18 @@ RULES = {
     "acap.unusable": Rule(
         REFUSES,
         "ACAP 1.0 section-2.4.1",
-        "a permission decides that cannot be honoured as stated: it grants nothing; the reason cites the section",
+        "the deciding permission cannot be honoured as stated, so it grants nothing; the "
+        "reason cites the section",
     ),
     "acap.ignore-conventional": Rule(
         SILENT,
         "ACAP 1.0 section-2.9.1",
-        "the file says that its conventional records are to be ignored",
+        "the file asks to ignore its conventional records",
     ),
     "acap.reference-unreachable": Rule(
         REFUSES,
         "ACAP 1.0 section-2.3.2",
-        "a referenced file cannot be had: nobody knows what it refuses",
+        "a referenced file cannot be fetched: its refusals are unknown",
         is_unreachable=True,
     ),
     "acap.expired": Rule(
@@ -27,12 +28,12 @@ RULES = {
     "acap.no-arrangement": Rule(
         REFUSES,
         "ACAP 1.0 section-2.5.3.2",
-        "the permission asks for what has not been arranged with the site",
+        "the permission requires something that is not arranged with the site",
     ),
     "acap.resource": Rule(
         REFUSES,
         "ACAP 1.0 section-2.5.3.2",
-        "what is to be used or included is not there",
+        "a resource that must be used or included does not exist",
         is_missing_resource=True,
     ),
     "acap.request": Rule(
@@ -41,7 +42,7 @@ RULES = {
     "acap.action": Rule(
         FINDING,
         "ACAP 1.0 section-2.6",
-        "an action request names no single path, or stands in a sub-record",
+        "an action request names no single path, or is in a sub-record",
         severity=ERROR,
     ),
     "acap.conventional": Rule(
@@ -53,7 +54,7 @@ RULES = {
     "acap.crawlers": Rule(
         FINDING,
         "ACAP 1.0 section-2.3.1",
-        "`*` beside a crawler's name: the record is addressed to any",
+        "`*` is beside a crawler's name: the record is for any crawler",
     ),
     "acap.duplicate": Rule(
         FINDING,
@@ -72,31 +73,31 @@ RULES = {
     "acap.ignored": Rule(
         FINDING,
         "ACAP 1.0 section-2.9.1",
-        "ACAP-ignore-conventional-records has no effect where it stands",
+        "ACAP-ignore-conventional-records has no effect in this place",
         severity=ERROR,
     ),
     "acap.late": Rule(
         FINDING,
         "ACAP 1.0 section-2.7",
-        "a definition stands after the first record: permissions by it grant nothing",
+        "a definition is after the first record: permissions by it grant nothing",
         severity=ERROR,
     ),
     "acap.limit": Rule(
         FINDING,
         "ACAP 1.0 section-4",
-        "there is more than is read: what is left out grants nothing",
+        "the file exceeds a limit: the omitted part grants nothing",
         severity=ERROR,
     ),
     "acap.outside-record": Rule(
         FINDING,
         "ACAP 1.0 section-2.3",
-        "a field stands in no ACAP record: it has no effect",
+        "a field is outside of all ACAP records: it has no effect",
         severity=ERROR,
     ),
     "acap.prohibition": Rule(
         FINDING,
         "ACAP 1.0 section-2.4.2",
-        "a prohibition has qualifiers or a usage of the file's own: it prohibits all the same",
+        "a prohibition has qualifiers, or a usage of the file's own: it prohibits anyway",
         severity=ERROR,
     ),
     "acap.qualifier": Rule(
@@ -108,12 +109,12 @@ RULES = {
     "acap.reference": Rule(
         FINDING,
         "ACAP 1.0 section-2.3.2",
-        "a permissions reference where it has no effect, or not alone in its record",
+        "a permissions reference has no effect, or is not alone in its record",
     ),
     "acap.syntax": Rule(
         FINDING,
         "ACAP 1.0 section-3",
-        "a field is not written as the grammar has it",
+        "a field does not follow the grammar",
         severity=ERROR,
     ),
     "acap.undefined": Rule(
@@ -142,24 +143,24 @@ RULES = {
     "acap.invisible": Rule(
         FINDING,
         "ACAP 1.0 section-3",
-        "a character that cannot be seen stands in a path or name",
+        "an invisible character is in a path or name",
         severity=ERROR,
     ),
     "acap.no-resource": Rule(
         FINDING,
         "ACAP 1.0 section-2.4.3",
-        "a qualifier stands where the resource belongs, and is taken for a path",
+        "a qualifier is in place of the resource, and counts as a path",
         severity=ERROR,
     ),
     "acap.overruled": Rule(
         FINDING,
         "ACAP 1.0 section-2.4.5",
-        "a permission of what its record prohibits too: the prohibition holds",
+        "a prohibition of the same record overrides the permission",
     ),
     "acap.quotes": Rule(
         FINDING,
         "ACAP 1.0 section-3",
-        "quotes around a path are taken for a part of it, and a name cannot be read with them",
+        "quotes around a path count as a part of it, and a name with quotes cannot be read",
         severity=ERROR,
     ),
     "acap.regex": Rule(
@@ -168,19 +169,19 @@ RULES = {
     "acap.repeated": Rule(
         FINDING,
         "ACAP 1.0 section-2.4",
-        "a field says what another of its record says",
+        "a field repeats another one of its record",
         severity=INFO,
     ),
     "acap.second-path": Rule(
         FINDING,
         "ACAP 1.0 section-2.4.3",
-        "a field has one resource: a second path is none of its resources",
+        "a field has one resource: a second path has no effect",
         severity=ERROR,
     ),
     "acap.several-crawlers": Rule(
         FINDING,
         "ACAP 1.0 section-2.3.1",
-        "several names in a crawler field are one name, which means nobody",
+        "several names in a crawler field count as one name, which means no crawler",
         severity=ERROR,
     ),
     "acap.frees-others": Rule(
@@ -188,7 +189,5 @@ RULES = {
         "ACAP 1.0 section-2.9.1",
         "ACAP-ignore-conventional-records frees all crawlers that the ACAP records do not name",
     ),
-    "acap.unused": Rule(
-        FINDING, "ACAP 1.0 section-2.7", "a usage or set is defined, and no field uses it"
-    ),
+    "acap.unused": Rule(FINDING, "ACAP 1.0 section-2.7", "no field uses a defined usage or set"),
 }

@@ -1,4 +1,4 @@
-"""ACAP's usages, and the qualifiers that permissions of them can have (ACAP 1.0 section-2.5)."""
+"""The usages of ACAP, and the qualifiers of their permissions (ACAP 1.0 section-2.5)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,8 @@ USAGES = (*BASIC_USAGES, *PRESENT_USAGES, OTHER)
 _PRESENTING = frozenset(("present", *PRESENT_USAGES))
 _WHOLE_COPIES = frozenset(MODIFIABLE) - {"present"}
 
-
-_UNRESTRICTED = {
-    "crawl": "2.5.1",
-    "follow": "2.5.2",
-    OTHER: "2.5.6",
-}  # that take no qualifier, and the section that says so
-
+# Usages without qualifiers -> the section that says so.
+_UNRESTRICTED = {"crawl": "2.5.1", "follow": "2.5.2", OTHER: "2.5.6"}
 
 _LEVELS = {usage: (usage, OTHER) for usage in BASIC_USAGES} | {
     usage: (usage, "present", OTHER) for usage in PRESENT_USAGES
@@ -43,19 +38,26 @@ _LEVELS = {usage: (usage, OTHER) for usage in BASIC_USAGES} | {
 
 
 def levels(usage: str) -> tuple[str, ...]:
-    """The usages whose fields can speak for this one, the most precise first (section-2.5.5, section-2.5.6)."""
+    """Return the usages whose fields can apply to this one, the most precise first.
+
+    See section-2.5.5 and section-2.5.6.
+    """
     return _LEVELS.get(usage, (OTHER,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldQualifiers(Qualifiers):
-    """The qualifiers of one permission as its file states them; the URIs of resources as written."""
+    """The qualifiers of one permission as its file states them. URIs of resources are as written.
 
-    days: int | None = None  # from the moment of the first use
+    Attributes:
+        days: The number of days from the first use. None means that there is no such limit.
+    """
+
+    days: int | None = None
 
     @property
     def depends_on_page(self) -> bool:
-        """True where it takes the page, what came back for others, or the clock, to know whether they are met."""
+        """True if the page, other resources or the time decide whether the qualifiers are met."""
         return (
             self.days is not None
             or self.until is not None
@@ -63,7 +65,8 @@ class FieldQualifiers(Qualifiers):
         )
 
     def restrictions(self) -> dict[str, Any]:
-        restricting = Qualifiers.restrictions(self)  # `super()` finds no class in one with slots
+        # `super()` does not work in a dataclass with slots.
+        restricting = Qualifiers.restrictions(self)
         return restricting if self.days is None else {**restricting, "days": self.days}
 
 
@@ -71,10 +74,16 @@ NONE = FieldQualifiers()
 
 
 class QualifierError(ValueError):
-    """The permission cannot be honoured as stated. It never leaves the parser of the file."""
+    """The permission cannot be honoured as stated.
+
+    This error never leaves the parser of the file.
+    """
 
     def __init__(self, message: str, quoted: str, section: str) -> None:
-        """`message`: with a `{}` for the text from the file that it quotes. `section`: by which it cannot."""
+        """Store the problem.
+
+        `message` has a `{}` for the quoted text of the file. `section` is the section that says so.
+        """
         super().__init__(message)
         self.message = message
         self.quoted = quoted
@@ -94,10 +103,8 @@ _ACAP_SCHEME = "the-acap:"
 
 def _time_limit(value: str) -> FieldQualifiers:
     value = value.lower()
-    if value in (
-        "until-recrawled",
-        "until-recrawl",
-    ):  # LENIENT: the second is how section-2.4.1.2 writes it
+    # LENIENT: section-2.4.1.2 writes `until-recrawl`.
+    if value in ("until-recrawled", "until-recrawl"):
         return FieldQualifiers(until_recrawled=True)
     date = _DATE.fullmatch(value)
     if date:
@@ -162,9 +169,18 @@ def _must_include(value: str) -> FieldQualifiers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Type:
-    parse: Callable[[str], FieldQualifiers]  # ValueError: not a value for it
-    sections: Mapping[str, str]  # that say what its values are, by what a usage begins with
-    usages: frozenset[str]  # whose permissions it can qualify
+    """A type of qualifiers.
+
+    Attributes:
+        parse: Reads a value. ValueError: the value is invalid.
+        sections: First word of a usage -> the section that defines the values.
+        usages: The usages whose permissions it can qualify.
+        can_repeat: True if a permission may have several qualifiers of this type.
+    """
+
+    parse: Callable[[str], FieldQualifiers]
+    sections: Mapping[str, str]
+    usages: frozenset[str]
     can_repeat: bool = False
 
 
@@ -218,23 +234,26 @@ QUALIFIED: Mapping[str, frozenset[str]] = {name: kind.usages for name, kind in _
 
 
 def read_qualifiers(text: str, usage: str) -> FieldQualifiers:
-    """Read the qualifiers after the resource specification of a permission. QualifierError where one cannot be honoured."""
+    """Read the qualifiers after the resource specification of a permission.
+
+    QualifierError: one cannot be honoured.
+    """
     qualifiers, seen, position = NONE, set[str](), 0
     text = text.strip(" \t")
     while position < len(text):
         match = _QUALIFIER.match(text, position)
         if match is None:
             raise QualifierError(
-                "`{}` is no qualifier, which is written name=value", text[position:].strip(), "3"
+                "`{}` is not a qualifier of the form name=value", text[position:].strip(), "3"
             )
         position = match.end()
         name, value = match[1].lower(), match[2]
         kind = _TYPES.get(name)
         if kind is None:
-            raise QualifierError("qualifier `{}` is not known", name, "2.4.1.2")
+            raise QualifierError("the qualifier `{}` is unknown", name, "2.4.1.2")
         if usage not in kind.usages:
             raise QualifierError(
-                f"qualifier `{{}}` cannot limit `{usage}`",
+                f"the qualifier `{{}}` cannot limit `{usage}`",
                 name,
                 _UNRESTRICTED.get(usage, "2.4.1.2"),
             )
@@ -242,11 +261,11 @@ def read_qualifiers(text: str, usage: str) -> FieldQualifiers:
             qualifier = kind.parse(unquote(value, errors="strict"))
         except ValueError:
             section = kind.sections[usage.partition("-")[0]]
-            raise QualifierError(f"`{{}}` is no value for `{name}`", value, section) from None
+            raise QualifierError(f"`{{}}` is not a value of `{name}`", value, section) from None
         modifications = qualifiers.prohibited_modifications | qualifier.prohibited_modifications
         if name in seen and (not kind.can_repeat or "any" in modifications):
             section = kind.sections["present"] if kind.can_repeat else "2.5.5.2"
-            raise QualifierError("qualifier `{}` cannot be repeated here", name, section)
+            raise QualifierError("the qualifier `{}` cannot be repeated here", name, section)
         seen.add(name)
         qualifiers = qualifiers.conjoined(qualifier)
     return qualifiers

@@ -1,12 +1,15 @@
 """The uses of one page that ACAP permits (ACAP 1.0 section-2.5).
 
-1. Where a file with fields for the agent cannot be had, every use is refused (section-2.3.2).
-2. A use that is a usage of ACAP is decided by its fields (`resolution`). Any other can be refused by `other`, and is never
-   permitted (section-2.5.6).
-3. A permission holds where its conditions are met: its time is not over, what it asks to use or to include is arranged with the
-   site, and is there (section-2.5.3). Else the use is refused.
-4. Uses of other vocabularies are refused where a usage is to which the table relates them (`RelatedUses`). A permission to show
-   the page that prohibits a modification limits the uses that are this modification."""
+1. If a file with fields for the agent cannot be fetched, every use is refused (section-2.3.2).
+2. A use that is a usage of ACAP is decided by its fields (`resolution`). Any other use can be
+   refused by `other`, and is never permitted (section-2.5.6).
+3. A permission applies if its conditions are met: its time is not over, and the resources that must
+   be used or included are arranged with the site and exist (section-2.5.3). Else the use is
+   refused.
+4. Uses of other vocabularies are refused if the table relates them to a refused usage
+   (`RelatedUses`). A permission to show the page that prohibits a modification limits the uses that
+   are this modification.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,14 @@ from comity.policies.formats.format import Capture
 from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.table import Vocabulary
 
-DATED = ("index", "preserve", "present", *PRESENT_USAGES)  # whose permissions can have a time-limit
+# The usages whose permissions can have a time-limit.
+DATED = ("index", "preserve", "present", *PRESENT_USAGES)
 
 ReasonOf = Callable[[str, Field], Reason]  # rule and field -> the reason
 
 
 class PageUses:
-    """Use -> what the fields that apply to the page say of it."""
+    """The decisions of the fields that apply to a page, by use."""
 
     def __init__(
         self,
@@ -45,7 +49,10 @@ class PageUses:
         *,
         refused: UseDecision | None,
     ) -> None:
-        """`refused`: what holds for all uses, where nobody knows what is permitted."""
+        """Store the fields and the page.
+
+        `refused` is the decision on all uses if the permissions are unknown, else None.
+        """
         self._refusal = refused
         self._agent = agent
         self._matching = matching
@@ -58,12 +65,13 @@ class PageUses:
         return self._matching.usages
 
     def decide(self, use: str) -> UseDecision | None:
-        """The decision on a use; None: nothing is stated.
+        """Return the decision on a use, or None if nothing is stated.
 
-        A use that is no usage of ACAP can be prohibited by `other`, never permitted."""
+        A use that is no usage of ACAP can be prohibited by `other`, but never permitted.
+        """
         if self._refusal is not None:
             return self._refusal
-        usage = use if use in USAGES else ""  # of the others all are told the same
+        usage = use if use in USAGES else ""  # all other uses share one decision
         decision = self._matching.decisions.get(usage)
         if decision is not None:
             return decision
@@ -81,16 +89,16 @@ class PageUses:
         return self._decide_on_page(answer, use)
 
     def _decide_on_page(self, answer: Answer, use: str) -> UseDecision:
-        """Decide by a permission that ends, or takes resources."""
-        capture, qualifiers = self._capture, self._dated(answer.qualifiers, use)
+        """Decide by a permission that ends, or that requires resources."""
+        capture, qualifiers = self._capture, self._with_end(answer.qualifiers, use)
         if answer.qualifiers.days == 0 or (qualifiers.until and qualifiers.until < capture.now):
-            return self._refused(answer, "acap.expired")
-        must_use = self._had(qualifiers.must_use, "must-use-resource")
-        must_include = self._had(qualifiers.must_include, "must-include-resource")
+            return self._refuse(answer, "acap.expired")
+        must_use = self._find_resources(qualifiers.must_use, "must-use-resource")
+        must_include = self._find_resources(qualifiers.must_include, "must-include-resource")
         if must_use is None or must_include is None:
-            return self._refused(answer, "acap.no-arrangement")
+            return self._refuse(answer, "acap.no-arrangement")
         if any(resource is None for resource in (*must_use, *must_include)):
-            return self._refused(answer, "acap.resource")
+            return self._refuse(answer, "acap.resource")
         permitted = self._permission(answer).conjoined(qualifiers)
         if not must_use and not must_include:
             return permitted
@@ -102,7 +110,7 @@ class PageUses:
 
     @cached_property
     def required_resources(self) -> tuple[str, ...]:
-        """URLs of the resources that permissions ask to use or to include, as is arranged."""
+        """URLs of the resources that permissions require to be used or included, if arranged."""
         urls: dict[str, None] = {}
         for use in USAGES:
             answer = self._answer(use)
@@ -120,7 +128,7 @@ class PageUses:
 
     @cached_property
     def dated(self) -> tuple[str, ...]:
-        """The usages that are permitted, maybe for a number of days that counts from their first taking."""
+        """The permitted usages whose permission may end some days after their first use."""
         if self._refusal is not None:
             return ()
         answers = ((use, self._answer(use)) for use in DATED)
@@ -136,12 +144,12 @@ class PageUses:
         reasons = tuple(self._reason_of("acap.allow", field) for field in answer.named_fields)
         return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
 
-    def _refused(self, answer: Answer, rule: str) -> UseDecision:
+    def _refuse(self, answer: Answer, rule: str) -> UseDecision:
         reasons = tuple(self._reason_of(rule, field) for field in answer.named_fields)
         return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
 
-    def _dated(self, qualifiers: FieldQualifiers, use: str) -> Qualifiers:
-        """The qualifiers, with the moment at which a number of days ends."""
+    def _with_end(self, qualifiers: FieldQualifiers, use: str) -> Qualifiers:
+        """Return the qualifiers, with the time at which a number of days ends."""
         if qualifiers.days is None:
             return qualifiers
         first = min(self._capture.first_seen.get(use, self._capture.now), self._capture.now)
@@ -151,15 +159,21 @@ class PageUses:
             until = datetime.max.replace(tzinfo=UTC)
         return qualifiers.conjoined(Qualifiers(until=until))
 
-    def _had(self, resources: tuple[Resource, ...], feature: str) -> list[Resource | None] | None:
-        """The resources with what was found there, each None where nothing was; None where nothing is arranged."""
+    def _find_resources(
+        self, resources: tuple[Resource, ...], feature: str
+    ) -> list[Resource | None] | None:
+        """Return the resources with their content, each None if it does not exist.
+
+        None means that the feature is not arranged with the site.
+        """
         if not resources:
             return []
         if not self._agent.has_arranged(self._capture.url, feature):
             return None
-        return [self._obtained(resource) for resource in resources]
+        return [self._find_resource(resource) for resource in resources]
 
-    def _obtained(self, resource: Resource) -> Resource | None:
+    def _find_resource(self, resource: Resource) -> Resource | None:
+        """Return the resource with its content, or None if it does not exist."""
         if resource.extract:
             content = self._capture.content.extracted(resource.extract)
             return None if content is None else replace(resource, content=content)
@@ -170,7 +184,7 @@ class PageUses:
         return replace(resource, uri=url, content=Content(fetched.headers, fetched.body).text)
 
     def _absolute(self, resource: Resource) -> str:
-        """ "" where it has none."""
+        """Return the absolute URL of a resource, or "" if it has none."""
         try:
             return resolved(urljoin(self._capture.url, "/"), resource.uri) if resource.uri else ""
         except ValueError:
@@ -178,7 +192,7 @@ class PageUses:
 
 
 class SiteUses:
-    """Use -> the refusal of it for every resource of the site."""
+    """The refusals for every resource of the site, by use."""
 
     named_uses: Iterable[str] = ()
     required_resources: tuple[str, ...] = ()
@@ -189,7 +203,7 @@ class SiteUses:
         self._reason_of = reason_of
 
     def decide(self, use: str) -> UseDecision | None:
-        """The refusal of a use; None: there is none."""
+        """Return the refusal of a use, or None if there is none."""
         answer = self._everywhere.decide(use if use in USAGES else OTHER)
         return (
             _refusal(answer, self._reason_of) if answer and answer.verdict is Verdict.DENY else None
@@ -197,7 +211,11 @@ class SiteUses:
 
 
 class RelatedUses:
-    """ACAP as a source of decisions: its usages are uses, and refuse others that the table of vocabularies relates to them."""
+    """ACAP as a source of decisions on all uses.
+
+    The usages of ACAP are uses themselves. They also refuse other uses that the table of
+    vocabularies relates to them.
+    """
 
     def __init__(self, uses: PageUses | SiteUses, vocabulary: Vocabulary) -> None:
         self._uses = uses
@@ -224,7 +242,10 @@ class RelatedUses:
         return most_restrictive(refusing) if refusing else self._uses.decide(use)
 
     def limits(self, use: str) -> Sequence[tuple[Qualifiers, Reason]]:
-        """Return the permissions to show the page that prohibit a modification, if the use is that modification."""
+        """Return the limits on a use that is a modification.
+
+        They are the permissions to show the page that prohibit this modification.
+        """
         modifications = self._vocabulary.modifications(use)
         if not modifications:
             return ()

@@ -1,12 +1,15 @@
-"""ai.txt: what AI may do with single elements of a site's resources, and the other format that is served under that name.
+"""ai.txt: the uses that AI may make of single elements of a site's resources.
 
-    kind_of(body)                  kinds.py: which of the two it is, if any
+    kind_of(body)                  kinds.py: which of the two formats named ai.txt it is, if any
     parse(text) -> AiTxt           grammar.py: the element-level language
-    AiTxt.for_agent(token)         values.py: the rules that bind an agent, and which of them are about a resource
-    completions(text, position)    authoring.py: what may stand at a place of a file
+    AiTxt.for_agent(token)         values.py: the rules that bind an agent, by resource
+    completions(text, position)    authoring.py: the words that may follow at a place of a file
     to_text, to_xml, from_xml      forms.py: its two written forms
     spawning(text) -> Spawning     spawning.py: refusals of training by file type
-What is supported, and every reading of an open point, stands in docs/ai-txt.md."""
+
+Two formats are served under this name: the element-level language, and Spawning's opt-out. The
+supported features and every reading of an open point are in docs/ai-txt.md.
+"""
 
 from comity.policies.answers.element_rule import ALL
 from comity.policies.formats.ai_txt.authoring import AUTHORING, completions

@@ -1,7 +1,10 @@
-"""Help for those who write an ai.txt: what may stand at a place of it (appendix A.2.1 of the paper), and what is wrong with it.
+"""Help for authors of ai.txt files.
 
-completions(text, position)     what may come next in the text form
-AUTHORING                       words, checks and fixes, for tools that know all formats"""
+    completions(text, position)     the words that may follow in the text form
+    AUTHORING                       words, checks and fixes, for tools that know all formats
+
+The paper describes such help in appendix A.2.1.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +22,23 @@ from comity.policies.syntax.xml_tree import root_name
 
 _PAPER = "ai.txt paper section-3.2"
 _TEXT = (
-    Directive("User-agent", _PAPER, "Whom the block is for: names, or `*` for anybody", "agent"),
+    Directive(
+        "User-agent",
+        _PAPER,
+        "The agents that the block is for: names, or `*` for any agent",
+        "agent",
+    ),
     Directive(
         "Path",
         _PAPER,
-        "Which resources are meant: a path and all beneath it, of a file type",
+        "The resources: a path and everything beneath it, of a file type",
         "path file-type",
         ("User-agent",),
     ),
     Directive(
         "Element",
         _PAPER,
-        "Which part of them: a CSS selector, a dotted name in JSON and XML, or `*` for all",
+        "The part of them: a CSS selector, a dotted name in JSON and XML, or `*` for all",
         "selector",
         ("Path",),
     ),
@@ -38,7 +46,7 @@ _TEXT = (
     Directive(
         "Guide",
         _PAPER,
-        "AI may do this with the element, as the guidelines below say",
+        "AI may do this with the element, by the guidelines below",
         "action",
         ("Element",),
     ),
@@ -52,7 +60,7 @@ _TEXT = (
     Directive(
         "Guideline",
         _PAPER,
-        "How AI is to do what the Guide permits, as a sentence or several",
+        "Instructions for the permitted action, in one or more sentences",
         "text",
         ("Lang",),
     ),
@@ -82,7 +90,7 @@ _XML = tuple(
         ("user-agent", "A block for some agents", "", ("ai-txt",), "element"),
         (
             "names",
-            "Whom the block is for: names, or `*` for anybody",
+            "The agents that the block is for: names, or `*` for any agent",
             "agent",
             ("user-agent",),
             "attribute",
@@ -90,16 +98,16 @@ _XML = tuple(
         ("path", "A block about some resources", "", ("user-agent",), "element"),
         (
             "value",
-            "Which resources are meant: a path and all beneath it",
+            "The resources: a path and everything beneath it",
             "path",
             ("path",),
             "attribute",
         ),
-        ("file-type", "Of which type they are", "file-type", ("path",), "attribute"),
+        ("file-type", "Their file type", "file-type", ("path",), "attribute"),
         ("element", "A block about a part of them", "", ("path",), "element"),
         (
             "name",
-            "Which part: a CSS selector, a dotted name in JSON and XML, or `*` for all",
+            "The part: a CSS selector, a dotted name in JSON and XML, or `*` for all",
             "selector",
             ("element",),
             "attribute",
@@ -107,19 +115,19 @@ _XML = tuple(
         ("disallow", "AI must not do this with the element", "", ("element",), "element"),
         (
             "guide",
-            "AI may do this with the element, as the guidelines in it say",
+            "AI may do this with the element, by the guidelines in it",
             "",
             ("element",),
             "element",
         ),
         (
             "actions",
-            "Which actions are meant, or `*` for every one",
+            "The actions, or `*` for every action",
             "action",
             ("disallow", "guide"),
             "attribute",
         ),
-        ("guideline", "How AI is to do what the guide permits", "text", ("guide",), "element"),
+        ("guideline", "Instructions for the permitted action", "text", ("guide",), "element"),
         (
             "lang",
             "The language of the guideline, as a tag such as `en-US`",
@@ -135,15 +143,17 @@ _KEYWORD = re.compile(r"[ \t]*([A-Za-z-]+)[ \t]*:[ \t]*(.*)", re.DOTALL)
 
 
 def completions(text: str, position: int) -> list[str]:
-    """Return what may come next in a file: keywords with their colons, file types, actions, or what stands for any of them.
+    """Return the words that may follow in a file: keywords, file types, actions, and `*`.
 
-    `position`: characters before it. The part of a word that stands before it begins each of them, whatever its case."""
+    Keywords come with their colons. `position` is the number of characters before the place. The
+    part of a word just before the place begins each of the results, in any case.
+    """
     before, _, line = text[:position].replace("\r\n", "\n").replace("\r", "\n").rpartition("\n")
     match = _KEYWORD.match(line)
     if match is None:
         return [
             f"{name}: "
-            for name in _expected(before)
+            for name in _next_keywords(before)
             if name.lower().startswith(line.strip().lower())
         ]
     words = match[2].split(" ")
@@ -159,7 +169,10 @@ def completions(text: str, position: int) -> list[str]:
 
 
 def _values(keyword: Keyword | None, words: int) -> tuple[str, ...]:
-    """`words`: that stand before it on the line."""
+    """Return the words that may follow a keyword.
+
+    `words` is the number of words before the place.
+    """
     if keyword in (Keyword.DISALLOW, Keyword.GUIDE):
         return (ALL, *ACTIONS)
     if keyword is Keyword.PATH:
@@ -167,8 +180,8 @@ def _values(keyword: Keyword | None, words: int) -> tuple[str, ...]:
     return (ALL,) if keyword in (Keyword.USER_AGENT, Keyword.ELEMENT) and not words else ()
 
 
-def _expected(before: str) -> list[str]:
-    """The keywords of the next line, the innermost block's first."""
+def _next_keywords(before: str) -> list[str]:
+    """Return the keywords that may begin the next line, those of the innermost block first."""
     last: dict[int, Keyword] = {}  # level -> the open block there
     for line in before.split("\n"):
         match = _KEYWORD.match(line)

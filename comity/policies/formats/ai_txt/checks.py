@@ -1,9 +1,11 @@
-"""Checks of an ai.txt besides its syntax: what is never meant, says nothing, or is said elsewhere.
+"""Checks of an ai.txt beyond its syntax: lines without effect, and lines that repeat others.
 
     check_site(files)         the file of a site, in either of its formats
-    check_xml(body, url)      the XML form: what reading it finds, and the same checks
+    check_xml(body, url)      the XML form: the findings of reading it, and the same checks
     keyword_lines(text)       the lines of the text form that are read
-Everything is linear in the octets, but for the sorting of rules by their paths."""
+
+The time is linear in the octets, except for sorting the rules by their paths.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from comity.policies.document.document import FILE_TYPES
 from comity.policies.document.selectors import SelectorError, compiled
 from comity.policies.formats.ai_txt.file import AiFile, ai_txt_of
 from comity.policies.formats.ai_txt.forms import MAX_XML, MAX_XML_ELEMENTS, from_xml
-from comity.policies.formats.ai_txt.grammar import LINE, NOTHINGS, SPELLINGS, Keyword, is_meant
+from comity.policies.formats.ai_txt.grammar import LINE, NOTHINGS, SPELLINGS, Keyword, is_line_of
 from comity.policies.formats.ai_txt.reading import NAME
 from comity.policies.formats.ai_txt.values import AiTxt, patterns_of
 from comity.policies.formats.ai_txt.words import LANGUAGES
@@ -34,14 +36,21 @@ MAX_QUOTED = 100  # octets of a value that a message quotes
 
 
 class Entry(NamedTuple):
-    """A keyword with its value, as a line has them, or an attribute in XML."""
+    """A keyword with its value, from a line or from an attribute in XML.
+
+    Attributes:
+        line: From 1.
+        column: From 1, in octets. 0 means that it is unknown, as in XML.
+        file_type: The file type of a path.
+        indentation: The white space before the keyword.
+    """
 
     keyword: Keyword
     value: bytes
-    line: int  # 1-based
-    column: int  # 1-based, in octets; 0: not known, as in XML
-    file_type: str = EVERY_TYPE  # of a path
-    indentation: bytes = b""  # before the keyword
+    line: int
+    column: int
+    file_type: str = EVERY_TYPE
+    indentation: bytes = b""
 
 
 def keyword_lines(text: bytes) -> Iterator[Entry]:
@@ -53,25 +62,25 @@ def keyword_lines(text: bytes) -> Iterator[Entry]:
         if not line:
             return
         match = LINE.match(line)
-        if match and (match[3] or is_meant(SPELLINGS[match[2].lower()], match[4])):
+        if match and (match[3] or is_line_of(SPELLINGS[match[2].lower()], match[4])):
             keyword, value = SPELLINGS[match[2].lower()], match[4]
             if keyword not in (Keyword.ELEMENT, Keyword.GUIDELINE):
                 value = value.partition(b"#")[0]
             file_type, value = EVERY_TYPE, value.rstrip(b" \t")
             if keyword is Keyword.PATH:
-                value, file_type = _typed(value)
+                value, file_type = _split_type(value)
             yield Entry(keyword, value, lines.number, match.start(4) + 1, file_type, match[1])
 
 
-def _typed(value: bytes) -> tuple[bytes, str]:
-    """A path without the file type behind it, and that."""
+def _split_type(value: bytes) -> tuple[bytes, str]:
+    """Return a path without the file type behind it, and the file type."""
     words = value.rsplit(None, 1)
     last = words[-1].lower().decode("latin-1") if len(words) > 1 else ""
     return (words[0], last) if last in FILE_TYPES else (value, EVERY_TYPE)
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """Check the ai.txt of a site for what reading it does not find."""
+    """Return findings about the ai.txt of a site, beyond those of reading it."""
     file = ai_txt_of(files)
     if not file.elements:
         return ()
@@ -80,20 +89,20 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
         _check(remarks, file.elements, keyword_lines(file.text))
         _check_mixture(remarks, file)
     elif file.elements.findings and not (file.spawning and file.spawning.patterns):
-        remarks.report(
-            "ait.unread", "no line of it is a rule: it says nothing to any reader of ai.txt"
-        )
+        remarks.report("ait.unread", "The file has no rule, so it has no effect.")
     return remarks.findings
 
 
 def check_xml(body: bytes, url: str) -> tuple[Finding, ...]:
-    """Return the findings of a document in the XML form, those of reading it among them."""
+    """Return the findings of a document in the XML form, including those of reading it."""
     ai_txt = from_xml(body, url=url)
     remarks = Remarks(url)
     if ai_txt.rules:
         _check(remarks, ai_txt, _attributes(body))
     else:
-        remarks.report("ait.unread", "no rule can be read in it: it says nothing")
+        remarks.report(
+            "ait.unread", "The document has no rule that can be read, so it has no effect."
+        )
     return (*ai_txt.findings, *remarks.findings)
 
 
@@ -122,8 +131,8 @@ def _attributes(body: bytes) -> Iterator[Entry]:
 
 
 def _check(remarks: Remarks, ai_txt: AiTxt, entries: Iterable[Entry]) -> None:
-    lang: Entry | None = None  # that has no guideline yet
-    types: set[str] = set()  # of the paths that are open
+    lang: Entry | None = None  # a Lang without a guideline yet
+    types: set[str] = set()  # file types of the open paths
     last: Keyword | None = None
     for entry in entries:
         if lang and entry.keyword is not Keyword.GUIDELINE:
@@ -145,7 +154,7 @@ def _check(remarks: Remarks, ai_txt: AiTxt, entries: Iterable[Entry]) -> None:
     _check_rules(remarks, ai_txt.rules)
 
 
-_UNUSED_LANGUAGE = "no Guideline stands below this Lang: it says nothing"
+_UNUSED_LANGUAGE = "This Lang has no Guideline below it, so it has no effect."
 
 
 def _report(
@@ -172,7 +181,7 @@ def _check_agents(remarks: Remarks, entry: Entry) -> None:
     names: set[bytes] = set()
     for word in NAME.finditer(entry.value):
         if word[0].lower() in names:
-            message = "`{}` is named twice in this line"
+            message = "This line names `{}` twice. Delete one."
             _report(
                 remarks,
                 "ait.repeated-agent",
@@ -185,18 +194,18 @@ def _check_agents(remarks: Remarks, entry: Entry) -> None:
         names.add(word[0].lower())
     if other := _OUTSIDE_NAMES.search(entry.value):
         message = (
-            "`{}` in a name is outside the grammar of ai.txt: a strict reader may pass over the line. "
-            "Keep it if it is a part of the crawler's name."
+            "`{}` in a name is outside the grammar of ai.txt: a strict reader may ignore "
+            "the line. Keep it if it is a part of the crawler's name."
         )
         _report(remarks, "ait.grammar", message, entry, other[0], offset=other.start(), length=1)
 
 
-# Figure 11 of the paper: agent-name and path-segment. The figure prints a space where its source has `~`.
+# Figure 11 of the paper: agent-name and path-segment. The figure prints a space where its source
+# has `~`.
 _OUTSIDE_NAMES = re.compile(rb"(?<=[A-Za-z0-9_])[.-](?=[A-Za-z0-9_])")
 NOT_ASCII = re.compile(rb"[\x80-\xff]+")
-_OUTSIDE_PATHS = re.compile(
-    rb"[^A-Za-z0-9_.&%/~:@*$?\x80-\xff-]"
-)  # but for the wildcards of robots.txt
+# The wildcards of robots.txt are not reported.
+_OUTSIDE_PATHS = re.compile(rb"[^A-Za-z0-9_.&%/~:@*$?\x80-\xff-]")
 
 
 def _check_path(remarks: Remarks, entry: Entry) -> None:
@@ -217,13 +226,16 @@ def _check_path(remarks: Remarks, entry: Entry) -> None:
 
 
 def _check_grammar(remarks: Remarks, entry: Entry) -> None:
-    """Report characters that the paper's grammar lacks. An escape of a reserved one is another path (RFC 3986 section-2.2)."""
+    """Report characters that the paper's grammar lacks.
+
+    For a reserved character there is no fix: its escape is another path (RFC 3986 section-2.2).
+    """
     message = (
-        "`{}` in a path is outside the grammar of ai.txt: a strict reader may pass over the line. "
+        "`{}` in a path is outside the grammar of ai.txt: a strict reader may ignore the line. "
     )
     if other := NOT_ASCII.search(entry.value):
         advice = "Write `{}`, which is the same path."
-        quoted = other[0], escaped(other[0])
+        quoted = other[0], percent_escape(other[0])
         _report(
             remarks,
             "ait.grammar",
@@ -246,7 +258,7 @@ def _check_grammar(remarks: Remarks, entry: Entry) -> None:
         )
 
 
-def escaped(octets: bytes) -> bytes:
+def percent_escape(octets: bytes) -> bytes:
     """Return the percent-escapes of some octets."""
     return b"".join(b"%%%02X" % octet for octet in octets)
 
@@ -284,9 +296,12 @@ def _check_extension(remarks: Remarks, entry: Entry) -> None:
         advice = (
             f"write `{types[0]}`"
             if types
-            else "rules for elements are known of html, json and xml alone"
+            else "rules for elements exist only for html, json and xml"
         )
-        message = f"the rule is for {entry.file_type}, and the path ends as what is not: {advice}"
+        message = (
+            f"The rule is for {entry.file_type}, but the extension of the path is of "
+            f"another type: {advice}."
+        )
         _report(remarks, "ait.extension", message, entry)
 
 
@@ -302,7 +317,7 @@ _TAGS = {name.split(",")[0].lower(): tag for tag, name in reversed(LANGUAGES.ite
     "portugues": "pt",
     "português": "pt",
 }
-_COUNTRIES = {"UK": "GB"}  # that ISO 3166 calls otherwise
+_COUNTRIES = {"UK": "GB"}  # wrong code -> the code in ISO 3166
 _COUNTRY_AS_LANGUAGE = {
     "jp": "ja",
     "cn": "zh",
@@ -324,14 +339,14 @@ def _check_language(remarks: Remarks, entry: Entry) -> None:
         or ("" if others else _COUNTRY_AS_LANGUAGE.get(primary.lower()))
     )
     if tag:
-        message = f"`{{}}` is no tag of a language: write `{tag}`"
+        message = f"`{{}}` is not a language tag. Write `{tag}`."
     elif len(primary) > 3 and primary.isascii() and primary.isalpha():
-        message = "`{}` is no tag of a language: write one such as `en` or `en-US`"
+        message = "`{}` is not a language tag. Write one such as `en` or `en-US`."
     elif others and others[-1].upper() in _COUNTRIES:
         right = f"{printable(primary)}-{_COUNTRIES[others[-1].upper()]}"
-        message = f"no country has the code `{others[-1]}`: write `{literal(right)}`"
+        message = f"No country has the code `{others[-1]}`. Write `{literal(right)}`."
     elif "_" in text:
-        message = "`{}`: the parts of a tag are parted by hyphens"
+        message = "`{}` has underscores. Write hyphens."
     else:
         return
     _report(
@@ -344,19 +359,25 @@ def _check_language(remarks: Remarks, entry: Entry) -> None:
 
 
 def _check_element(remarks: Remarks, entry: Entry, types: Iterable[str]) -> None:
-    """Report an element that cannot be applied, or is applied in part. `types`: of its paths."""
+    """Report an element that cannot be applied, or only in part. `types` are those of its paths."""
     element = entry.value.decode("utf-8", "replace")
     if element in ("", ALL):
         return
     quoted = entry.value[:MAX_QUOTED]
     if any(file_type in ("json", "xml") for file_type in types) and not all(element.split(".")):
-        message = "`{}` is no dotted name, as a part of it is empty: the whole document is meant. Write one such as `a.b`"
+        message = (
+            "`{}` is not a dotted name, because a part of it is empty. The whole document "
+            "is meant. Write one such as `a.b`."
+        )
         _report(remarks, "ait.no-element", message, entry, quoted)
     elif any(file_type in ("html", EVERY_TYPE) for file_type in types):
         try:
             unread = compiled(element).unread
         except SelectorError as error:
-            message = "`{}` cannot be applied, as {}: the whole document is meant. Write a CSS selector such as `article p`"
+            message = (
+                "`{}` cannot be applied ({}), so the whole document is meant. Write a CSS "
+                "selector such as `article p`."
+            )
             _report(
                 remarks,
                 "ait.no-element",
@@ -367,7 +388,10 @@ def _check_element(remarks: Remarks, entry: Entry, types: Iterable[str]) -> None
             )
         else:
             if unread:
-                message = "`{}` is read without {}, which can be told of no page that is not rendered: more is meant"
+                message = (
+                    "`{}` is read without {}, which only a rendered page could answer. So "
+                    "more is meant."
+                )
                 _report(
                     remarks,
                     "ait.element-part",
@@ -391,8 +415,10 @@ class _Wide:
             actions.setdefault(action, rule.line)
 
     def lines(self, path: str, actions: frozenset[str], but: int) -> set[int]:
-        """The lines that prohibit all of the actions wherever the path matches; none where they don't. `but`: a line to leave
-        out."""
+        """Return the lines that together prohibit all of the actions at every match of the path.
+
+        The result is empty if they do not prohibit all of them. `but` is a line to leave out.
+        """
         if self._index is None:
             patterns = [(pattern, path) for path in self._actions for pattern in patterns_of(path)]
             self._index = (
@@ -416,7 +442,7 @@ class _Wide:
 
 
 def _covers(path: str, other: str) -> bool:
-    """Return whether a path covers all that another does."""
+    """Return True if a path covers every resource that another path covers."""
     return all(
         any(covers(pattern, sample(narrow)) for pattern in patterns_of(path))
         for narrow in patterns_of(other)
@@ -428,15 +454,17 @@ _ANYBODY = frozenset((ALL,))
 
 
 def _check_rules(remarks: Remarks, rules: tuple[ElementRule, ...]) -> None:
-    """Rules that others leave nothing to. All rules that bind an agent hold together, and Disallow comes before Guide."""
+    """Report rules without effect.
+
+    All rules that bind an agent apply together, and Disallow comes before Guide.
+    """
     keys: dict[tuple[str, ...], frozenset[str]] = {}
     agents_of = [
         keys.setdefault(rule.agents, frozenset(map(str.lower, rule.agents))) for rule in rules
     ]
     wide: dict[_Key, _Wide] = {}
-    same: dict[
-        tuple[frozenset[str], str, str, str], dict[str, int]
-    ] = {}  # agents, path, type, element -> action -> line
+    # Agents, path, file type, element -> action -> line.
+    same: dict[tuple[frozenset[str], str, str, str], dict[str, int]] = {}
     for rule, agents in zip(rules, agents_of, strict=True):
         if rule.verdict is Verdict.DENY:
             if rule.element == ALL:
@@ -445,11 +473,10 @@ def _check_rules(remarks: Remarks, rules: tuple[ElementRule, ...]) -> None:
             for action in rule.actions:
                 actions.setdefault(action, rule.line)
     guides: dict[Any, int] = {}
-    by_line: dict[
-        int, list[tuple[str, str] | None]
-    ] = {}  # a line makes a rule for each of its paths and elements
+    # A line makes one rule for each of its paths and elements.
+    by_line: dict[int, list[tuple[str, str] | None]] = {}
     for rule, agents in zip(rules, agents_of, strict=True):
-        by_line.setdefault(rule.line, []).append(_overruled(rule, agents, wide, same, guides))
+        by_line.setdefault(rule.line, []).append(_find_overruling(rule, agents, wide, same, guides))
     for line, of_line in by_line.items():
         finding = next(
             (finding for finding in of_line if finding and finding[0] == "ait.contradiction"), None
@@ -458,26 +485,28 @@ def _check_rules(remarks: Remarks, rules: tuple[ElementRule, ...]) -> None:
             remarks.report(*finding, line=line)
 
 
-def _overruled(
+def _find_overruling(
     rule: ElementRule,
     agents: frozenset[str],
     wide: dict[_Key, _Wide],
     same: dict[tuple[frozenset[str], str, str, str], dict[str, int]],
     guides: dict[Any, int],
 ) -> tuple[str, str] | None:
+    """Return rule id and message if other lines leave this rule without effect, else None."""
     binding = dict.fromkeys((agents, _ANYBODY))
     if rule.verdict is None:
         guide = agents, rule.path, rule.file_type, rule.element, rule.actions, rule.guidelines
         first = guides.setdefault(guide, rule.line)
         if first != rule.line:
-            return "ait.duplicate", f"line {first} says the same"
-        prohibited = _prohibited(rule, binding, same)
+            return "ait.duplicate", f"This line repeats line {first}. Delete it."
+        prohibited = _prohibited_actions(rule, binding, same)
         if prohibited:
             action, line = min(prohibited.items(), key=lambda item: (item[1], item[0]))
             (name,) = display_names((action,))
             return (
                 "ait.contradiction",
-                f"line {line} disallows {_action_in_words(name)} of the same element: Disallow counts, whatever is said here",
+                f"This Guide has no effect for {_action_in_words(name)}: line {line} "
+                "disallows it for the same element.",
             )
     else:
         lines = {
@@ -485,14 +514,14 @@ def _overruled(
             for action in rule.actions
         }
         if max(lines) < rule.line and 0 not in lines:
-            return "ait.duplicate", f"line {min(lines)} says the same"
+            return "ait.duplicate", f"This line repeats line {min(lines)}. Delete it."
     for key in (
         (bound, file_type)
         for bound in binding
         for file_type in dict.fromkeys((rule.file_type, EVERY_TYPE))
     ):
         if key in wide and (lines := wide[key].lines(rule.path, rule.actions, rule.line)):
-            return _by_wider(rule, min(lines))
+            return _report_wider(rule, min(lines))
     return None
 
 
@@ -500,24 +529,28 @@ def _action_in_words(name: str) -> str:
     return "every action" if name == ALL else literal(printable(name.encode("utf-8", "replace")))
 
 
-def _by_wider(rule: ElementRule, line: int) -> tuple[str, str]:
+def _report_wider(rule: ElementRule, line: int) -> tuple[str, str]:
+    """Return rule id and message for a rule that a prohibition of the whole document covers."""
     if rule.verdict is None:
         return (
             "ait.contradiction",
-            f"line {line} disallows it of the whole document: Disallow counts, whatever is said here",
+            f"This Guide has no effect: line {line} disallows it for the whole document.",
         )
     return (
         "ait.overruled",
-        f"line {line} disallows it of the whole document already: nothing is added here",
+        f"This line has no effect: line {line} already disallows it for the whole document.",
     )
 
 
-def _prohibited(
+def _prohibited_actions(
     rule: ElementRule,
     binding: Iterable[frozenset[str]],
     same: dict[tuple[frozenset[str], str, str, str], dict[str, int]],
 ) -> dict[str, int]:
-    """The actions of a Guide that a Disallow of the same element has, and its line."""
+    """Return the actions of a Guide that a Disallow of the same element prohibits.
+
+    Each action comes with the line of the Disallow.
+    """
     prohibited: dict[str, int] = {}
     for agents in binding:
         for file_type in dict.fromkeys((rule.file_type, EVERY_TYPE)):
@@ -529,12 +562,15 @@ def _prohibited(
 
 
 def _check_mixture(remarks: Remarks, file: AiFile) -> None:
-    """Lines in Spawning's form among those of the other one."""
+    """Report lines in Spawning's form among lines of the element-level language."""
     for pattern in file.spawning.patterns if file.spawning else ():
         verb = (
-            "refuses the training of AI, and nothing else,"
+            "refuses only the training of AI,"
             if pattern.verdict is Verdict.DENY
             else "makes an exception for training"
         )
-        message = f"Spawning's form: it {verb} by the address alone. Rules for elements stand below a Path and an Element"
+        message = (
+            f"This line is in Spawning's form: it {verb} by the address only. Put rules for "
+            "elements below a Path and an Element."
+        )
         remarks.report("ait.mixture", message, line=pattern.source.line)

@@ -1,4 +1,7 @@
-"""An ai.txt as XML, and back: what its author writes, and what a program reads (section-4 of the paper)."""
+"""Conversion of an ai.txt to XML and back.
+
+Authors write the text, and programs read the XML (section-4 of the paper).
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,27 @@ from comity.policies.syntax.printable import HIDDEN
 
 
 def ai_txt_to_xml(text: bytes, *, cut: bool = False) -> bytes:
-    """The rules of an ai.txt as an XML document, valid by ai_txt.xsd. PolicyError where the file is in another format.
+    """Return the rules of an ai.txt as an XML document that is valid by ai_txt.xsd.
 
-    `cut`: the text ends where its reader stopped. Of a file beyond the limits the document has what is read in place of what is
-    left out. Lines in Spawning's form are not in it."""
+    `cut` means that the text ends where its reader stopped. If a file exceeds the limits, the
+    document has the rules that replace the omitted part. It does not have lines in Spawning's form.
+    PolicyError: the file is in another format.
+    """
     text, cut = text_of(text, cut=cut)
-    document = to_xml(_of_this_format(parse(text, cut=cut))).decode()
-    return _NOT_ASCII_TEXT.sub(_referred, document).encode()
+    document = to_xml(_check_format(parse(text, cut=cut))).decode()
+    return _NOT_ASCII_TEXT.sub(_escape_hidden, document).encode()
 
 
 def ai_txt_from_xml(document: bytes) -> bytes:
-    """The rules of such a document as text. PolicyError where it is none; what is not valid in it is left out."""
-    return to_text(_of_this_format(from_xml(document))).encode()
+    """Return the rules of an XML document as text. Invalid parts of the document are left out.
+
+    PolicyError: it is no such document.
+    """
+    return to_text(_check_format(from_xml(document))).encode()
 
 
-def _of_this_format(ai_txt: AiTxt) -> AiTxt:
+def _check_format(ai_txt: AiTxt) -> AiTxt:
+    """Return the rules. PolicyError: the file is in another format."""
     for finding in ai_txt.findings:
         if finding.rule == "ait.format":
             raise PolicyError(finding.message)
@@ -38,9 +47,10 @@ def _of_this_format(ai_txt: AiTxt) -> AiTxt:
 def other_form(
     url: str, fetched: Fetched, *, is_xml: bool = False
 ) -> tuple[bytes, tuple[str, ...]]:
-    """A file in its other form, XML for text and text for XML, and what its author should know. PolicyError where there is none.
+    """Return a file in its other form (XML for text, text for XML) and the findings for its author.
 
-    `url`: what the file is called there."""
+    `url` names the file in the findings. PolicyError: there is no other form.
+    """
     if is_xml:
         return ai_txt_from_xml(fetched.body), tuple(
             map(str, from_xml(fetched.body, url=url).findings)
@@ -57,7 +67,10 @@ def other_form(
 _NOT_ASCII_TEXT = re.compile(r"[^\t\n -~]")
 
 
-def _referred(match: re.Match[str]) -> str:
-    """Characters that would not be seen, or would change how others are seen, as references to them (SEC-4)."""
+def _escape_hidden(match: re.Match[str]) -> str:
+    """Return a character, as a reference if it is invisible or changes other characters.
+
+    See SEC-4.
+    """
     char = match[0]
     return f"&#x{ord(char):X};" if unicodedata.category(char) in HIDDEN else char

@@ -1,4 +1,4 @@
-"""ai.txt as a file of a site."""
+"""The ai.txt of a site."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATH = "/ai.txt"
 
 
 class AiFile(File):
-    """An ai.txt, in either of the formats that are served under that name."""
+    """An ai.txt, in either of the two formats that are served under that name."""
 
     def __init__(self, url: str, fetched: Fetched) -> None:
         super().__init__(url, fetched)
@@ -28,7 +28,7 @@ class AiFile(File):
 
     @property
     def crawler_names(self) -> frozenset[str]:
-        """The agents that a block or group names, in lower case."""
+        """The agents that blocks or groups name, in lower case."""
         names = (
             {name.lower() for rule in self.elements.rules for name in rule.agents}
             if self.elements
@@ -46,12 +46,12 @@ class AiFile(File):
         )
 
     def rule_reason(self, rule: ElementRule, page_url: str) -> Reason:
-        """The reason that a rule for an element gives: its line, whatever page it is about."""
+        """Return the reason for a rule about an element: its line, whichever page it applies to."""
         return self.line_reason(
             "ait.disallow" if rule.verdict is Verdict.DENY else "ait.guide", rule.line, rule.offset
         )
 
 
 def ai_txt_of(site: SiteFiles) -> AiFile:
-    """The site's ai.txt."""
+    """Return the site's ai.txt."""
     return site.once(AiFile, lambda: AiFile(site.origin + PATH, site.get(PATH)))

@@ -1,7 +1,8 @@
-"""Fixes for an ai.txt, which change no rule of it.
+"""Fixes for an ai.txt that change none of its rules.
 
-Where lines of both languages stand in one file, or there is more than is read, nothing is mended: each line may count by
-what stands before it."""
+Nothing is mended if a file has lines of both formats, or is longer than is read: then the effect of
+a line may depend on the lines before it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
-from comity.policies.formats.ai_txt.checks import NOT_ASCII, Entry, escaped, keyword_lines
+from comity.policies.formats.ai_txt.checks import NOT_ASCII, Entry, keyword_lines, percent_escape
 from comity.policies.formats.ai_txt.grammar import LINE, SPELLINGS, Keyword, parse
 from comity.policies.formats.ai_txt.reading import NAME
 from comity.policies.formats.ai_txt.spawning import spawning
@@ -20,20 +21,27 @@ from comity.policies.syntax.printable import printable
 
 _UNITS = (b"  ", b"    ", b"\t")
 _PLAIN = re.compile(rb"[ \t]*")
-_SPAWNING_VALUE = re.compile(
-    rb"[/*.]"
-)  # begins a value that is one of Spawning's where its line is not indented
+# The start of a value that belongs to Spawning's form if its line is not indented.
+_SPAWNING_VALUE = re.compile(rb"[/*.]")
 
 
 class _File(NamedTuple):
+    """An ai.txt in which fixes are safe.
+
+    Attributes:
+        entries: Its lines with a keyword.
+        numbers: Line -> index of its entry.
+        unit: One level of indentation.
+    """
+
     entries: tuple[Entry, ...]
-    numbers: dict[int, int]  # line -> index of its entry
-    unit: bytes  # one level of indentation
+    numbers: dict[int, int]
+    unit: bytes
 
 
-@lru_cache(maxsize=2)  # every finding of a file asks for it
-def _file(body: bytes) -> _File | None:
-    """Read a file. None where nothing can be mended."""
+@lru_cache(maxsize=2)  # called for every finding of a file
+def _read_file(body: bytes) -> _File | None:
+    """Read a file, or return None if no fix is safe in it."""
     text, cut = text_of(body)
     ai_txt = parse(text, cut=cut)
     if (
@@ -49,7 +57,7 @@ def _file(body: bytes) -> _File | None:
 
 
 def _unit(entries: tuple[Entry, ...]) -> bytes:
-    """The indentation that the parser takes for that of the file."""
+    """Return the indentation that the parser takes for one level."""
     for entry in entries:
         if level := entry.keyword.level:
             for unit in _UNITS:
@@ -58,49 +66,55 @@ def _unit(entries: tuple[Entry, ...]) -> bytes:
     return _UNITS[0]
 
 
-def _line(draft: Draft, finding: Finding) -> tuple[_File, re.Match[bytes]] | None:
-    file = _file(draft.body) if draft.has_places and finding.line else None
+def _read_line(draft: Draft, finding: Finding) -> tuple[_File, re.Match[bytes]] | None:
+    """Return the file and the line of a finding.
+
+    None means that the line has no keyword, or that no fix is safe.
+    """
+    file = _read_file(draft.body) if draft.has_places and finding.line else None
     match = LINE.match(draft.line(finding.line)) if file and finding.line in file.numbers else None
     return (file, match) if file and match else None
 
 
 def indent(draft: Draft, finding: Finding) -> Fix | None:
-    """Indent a line as its keyword asks."""
-    if not (in_file := _line(draft, finding)):
+    """Return the fix that indents a line to the level of its keyword."""
+    if not (in_file := _read_line(draft, finding)):
         return None
     file, match = in_file
-    # Other white space hides a line from who reads Spawning's form.
+    # Readers of Spawning's form do not see a line behind other white space.
     if not _PLAIN.fullmatch(match[1]):
         return None
     keyword = SPELLINGS[match[2].lower()]
     return Fix(
         "Indent the line",
-        (draft.replaced(finding.line, 1, len(match[1]), file.unit * keyword.level),),
+        (draft.replace_octets(finding.line, 1, len(match[1]), file.unit * keyword.level),),
     )
 
 
 def spell(draft: Draft, finding: Finding) -> Fix | None:
-    """Write a keyword as the paper has it, or its colon; `#` for the `//` of a comment."""
-    if not (in_file := _line(draft, finding)):
-        return draft.comment(finding) if _file(draft.body) else None
+    """Return the fix that writes a keyword as in the paper, or its colon, or `#` for `//`."""
+    if not (in_file := _read_line(draft, finding)):
+        return draft.comment(finding) if _read_file(draft.body) else None
     _, match = in_file
     keyword = SPELLINGS[match[2].lower()]
     if finding.column == match.start(2) + 1 and match[2] != keyword.value[0]:
         name = keyword.value[0]
         return Fix(
             f"Write `{name.decode()}`",
-            (draft.replaced(finding.line, finding.column, len(match[2]), name),),
+            (draft.replace_octets(finding.line, finding.column, len(match[2]), name),),
         )
     if match[3] is None and finding.column == match.end(2) + 1:
         if keyword is Keyword.DISALLOW and _SPAWNING_VALUE.match(match[4]):
             return None
-        return Fix("Write the colon", (draft.replaced(finding.line, finding.column, 0, b":"),))
+        return Fix(
+            "Write the colon", (draft.replace_octets(finding.line, finding.column, 0, b":"),)
+        )
     return None
 
 
 def move_comment(draft: Draft, finding: Finding) -> Fix | None:
-    """Put a comment on a line of its own, above."""
-    if not (in_file := _line(draft, finding)) or not finding.column:
+    """Return the fix that moves a comment to a line of its own above."""
+    if not (in_file := _read_line(draft, finding)) or not finding.column:
         return None
     _, match = in_file
     line = draft.line(finding.line)
@@ -113,42 +127,48 @@ def move_comment(draft: Draft, finding: Finding) -> Fix | None:
         "Put the comment on a line of its own",
         (
             Edit(start, start, own_line),
-            draft.replaced(finding.line, len(before) + 1, len(line) - len(before), b""),
+            draft.replace_octets(finding.line, len(before) + 1, len(line) - len(before), b""),
         ),
     )
 
 
 def leave_out_agent(draft: Draft, finding: Finding) -> Fix | None:
-    """Leave out a name that stands there already."""
-    if not (in_file := _line(draft, finding)):
+    """Return the fix that removes a repeated name."""
+    if not (in_file := _read_line(draft, finding)):
         return None
     file, _ = in_file
     entry = file.entries[file.numbers[finding.line]]
     end = 0
     for word in NAME.finditer(entry.value):
         if entry.column + word.start() == finding.column and end:
-            edit = draft.replaced(finding.line, entry.column + end, word.end() - end, b"")
-            return Fix(f"Leave out `{printable(word[0])}`", (edit,))
+            edit = draft.replace_octets(finding.line, entry.column + end, word.end() - end, b"")
+            return Fix(f"Delete `{printable(word[0])}`", (edit,))
         end = word.end()
     return None
 
 
 def hyphenate(draft: Draft, finding: Finding) -> Fix | None:
-    """Part the subtags of a language by hyphens, as which underscores are read."""
-    if not (in_file := _line(draft, finding)):
+    """Return the fix that writes hyphens for the underscores of a language tag.
+
+    Underscores are read as hyphens.
+    """
+    if not (in_file := _read_line(draft, finding)):
         return None
     file, _ = in_file
     entry = file.entries[file.numbers[finding.line]]
     if b"_" not in entry.value:
         return None
     tag = entry.value.replace(b"_", b"-")
-    edit = draft.replaced(finding.line, entry.column, len(entry.value), tag)
+    edit = draft.replace_octets(finding.line, entry.column, len(entry.value), tag)
     return Fix(f"Write `{printable(tag)}`", (edit,))
 
 
 def escape(draft: Draft, finding: Finding) -> Fix | None:
-    """Write what is not ASCII in a path as percent-escapes. An escape is three times as long as its octet."""
-    in_file = _line(draft, finding) if len(draft.body) * 3 < MAX_BYTES else None
+    """Return the fix that percent-escapes the characters of a path that are not ASCII.
+
+    None means that the file is too long: an escape is three times as long as its octet.
+    """
+    in_file = _read_line(draft, finding) if len(draft.body) * 3 < MAX_BYTES else None
     if not in_file:
         return None
     file, _ = in_file
@@ -157,25 +177,26 @@ def escape(draft: Draft, finding: Finding) -> Fix | None:
         entry.value, finding.column - entry.column
     ):
         return None
-    path = NOT_ASCII.sub(lambda match: escaped(match[0]), entry.value)
+    path = NOT_ASCII.sub(lambda match: percent_escape(match[0]), entry.value)
     return Fix(
         f"Write `{printable(path)}`",
-        (draft.replaced(finding.line, entry.column, len(entry.value), path),),
+        (draft.replace_octets(finding.line, entry.column, len(entry.value), path),),
     )
 
 
 def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
-    """Leave out a Disallow that another one has said before it, where its block has another line."""
-    if not (in_file := _line(draft, finding)):
+    """Return the fix that removes a Disallow that repeats one above.
+
+    None means that its block has no other line.
+    """
+    if not (in_file := _read_line(draft, finding)):
         return None
     file, match = in_file
     number = file.numbers[finding.line]
     after = file.entries[number + 1].keyword if number + 1 < len(file.entries) else None
     before = number - 1
-    while before >= 0 and file.entries[before].keyword in (
-        Keyword.LANG,
-        Keyword.GUIDELINE,
-    ):  # they end no block
+    # Lang and Guideline lines end no block.
+    while before >= 0 and file.entries[before].keyword in (Keyword.LANG, Keyword.GUIDELINE):
         before -= 1
     is_alone = before < 0 or file.entries[before].keyword.level < Keyword.DISALLOW.level
     if (
@@ -184,7 +205,7 @@ def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
         or after in (Keyword.LANG, Keyword.GUIDELINE)
     ):
         return None
-    return Fix("Leave out the line", (draft.without_line(finding.line),))
+    return Fix("Delete the line", (draft.without_line(finding.line),))
 
 
 FIXES = {

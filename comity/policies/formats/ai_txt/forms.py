@@ -1,8 +1,11 @@
-"""The two written forms of the element-level language: its text, and XML, by which section-4 has programs enforce it.
+"""The two written forms of the element-level language: text, and XML.
 
-to_text(ai_txt)      the text
-to_xml(ai_txt)       the XML form
-from_xml(body)       its rules; ai_txt.xsd, in comity/policies, is its schema"""
+    to_text(ai_txt)      the text
+    to_xml(ai_txt)       the XML form
+    from_xml(body)       its rules; the schema is ai_txt.xsd in comity/policies
+
+By section-4 of the paper, programs enforce the XML form.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ Blocks = Iterator[
 
 
 def _blocks(rules: Iterable[ElementRule]) -> Blocks:
-    """User-agent blocks, the path blocks in each, the element blocks in each of those, and the rules in each of those."""
+    """Return the User-agent blocks, with the path blocks, element blocks and rules inside them."""
     for agents, of_agents in groupby(rules, lambda rule: rule.agents):
         yield agents, _path_blocks(of_agents)
 
@@ -51,7 +54,7 @@ def _path_blocks(
 
 
 def to_text(ai_txt: AiTxt) -> str:
-    """The rules as text; parsed, they are equal again. "" where there are none."""
+    """Return the rules as text, or "" if there are none. Parsing the text gives equal rules."""
     lines: list[str] = []
     for agents, paths in _blocks(ai_txt.rules):
         lines += [""] * bool(lines) + [f"User-agent: {' '.join(agents)}"]
@@ -71,7 +74,7 @@ def to_text(ai_txt: AiTxt) -> str:
 
 
 def to_xml(ai_txt: AiTxt) -> bytes:
-    """The rules as an XML document, UTF-8."""
+    """Return the rules as an XML document in UTF-8."""
     root = ET.Element(ROOT)
     for agents, paths in _blocks(ai_txt.rules):
         block = ET.SubElement(root, "user-agent", {"names": " ".join(agents)})
@@ -95,9 +98,11 @@ def to_xml(ai_txt: AiTxt) -> bytes:
 
 
 def from_xml(body: bytes, *, url: str = "") -> AiTxt:
-    """The rules of an XML document, their lines those of the document; none where it is no such document. Never raises.
+    """Return the rules of an XML document, with the line numbers of the document. Never raises.
 
-    Attributes are read as the values of lines are; of elements that it does not know nothing is read."""
+    There are no rules if it is not such a document. Attributes are read as the values of lines are.
+    Unknown elements are ignored.
+    """
     findings = Findings(url)
     try:
         tree = xml_tree.read(body, max_bytes=MAX_XML, max_elements=MAX_XML_ELEMENTS)
@@ -107,15 +112,20 @@ def from_xml(body: bytes, *, url: str = "") -> AiTxt:
     root = tree.root
     if (name := local_name(root)) != ROOT:
         findings.report(
-            "ait.format", f"the root is `{{}}`, not `{ROOT}`", name.encode(), line=tree.lines[root]
+            "ait.format",
+            f"The root is `{{}}`. Write `{ROOT}`.",
+            name.encode(),
+            line=tree.lines[root],
         )
         return AiTxt(rules=(), findings=tuple(findings))
     rules = RuleList(findings)
     _XmlReader(findings, tree).read(rules)
-    return AiTxt(rules=rules.closed(), findings=tuple(findings))
+    return AiTxt(rules=rules.close(), findings=tuple(findings))
 
 
 class _XmlReader:
+    """Reads the rules of an XML document."""
+
     def __init__(self, findings: Findings, tree: XmlTree) -> None:
         self._findings = findings
         self._root, self._lines = tree
@@ -161,7 +171,7 @@ class _XmlReader:
     def _guidelines(self, guide: Any) -> Iterator[Guideline]:
         for guideline in self._children(guide, "guideline"):
             line = self._lines[guideline]
-            if text := self._values.guideline(_trimmed(own_text(guideline)), Position(line)):
+            if text := self._values.guideline(_strip(own_text(guideline)), Position(line)):
                 yield Guideline(
                     self._values.lang(_attribute(guideline, "lang"), Position(line)), text, line
                 )
@@ -172,13 +182,16 @@ class _XmlReader:
                 yield child
             else:
                 self._findings.report(
-                    "ait.keyword", "`{}` is no element here", name.encode(), line=self._lines[child]
+                    "ait.keyword",
+                    "There is no element `{}` here.",
+                    name.encode(),
+                    line=self._lines[child],
                 )
 
 
 def _attribute(element: Any, name: str) -> bytes:
-    return _trimmed(element.get(name, ""))
+    return _strip(element.get(name, ""))
 
 
-def _trimmed(text: str) -> bytes:
+def _strip(text: str) -> bytes:
     return text.strip(" \t\r\n").encode()

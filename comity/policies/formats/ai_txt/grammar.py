@@ -1,7 +1,9 @@
 """The element-level language as text: the grammar of figure 11 of the paper.
 
-    parse(text) -> AiTxt     rules in the order of the file, and what its author should know
-Every reading of an open point stands in docs/ai-txt.md."""
+    parse(text) -> AiTxt     rules in the order of the file, and findings for its author
+
+Every reading of an open point is in docs/ai-txt.md.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,19 @@ from comity.policies.formats.ai_txt.reading import (
     Values,
     are_known_actions,
     everywhere,
-    spaced,
+    replace_odd_spaces,
 )
 from comity.policies.formats.ai_txt.values import AiTxt
 from comity.policies.syntax.lines import EOL, Findings, Lines
 
-SPEC = "ai.txt: A Domain-Specific Language for Guiding AI Interactions with the Internet (Li et al., 2025)"
+SPEC = (
+    "ai.txt: A Domain-Specific Language for Guiding AI Interactions with the Internet (Li et "
+    "al., 2025)"
+)
 
 
 class Keyword(Enum):
-    """The keyword of a line, with the level of indentation to which it belongs (figure 11)."""
+    """The keyword of a line, with its level of indentation (figure 11)."""
 
     USER_AGENT = b"User-agent", 0
     PATH = b"Path", 1
@@ -42,11 +47,12 @@ class Keyword(Enum):
 
     @property
     def level(self) -> int:
+        """The level of indentation, from 0."""
         return self.value[1]
 
 
 SPELLINGS = {keyword.value[0].lower(): keyword for keyword in Keyword} | {
-    # LENIENT: misspellings that robots.txt files have.
+    # LENIENT: misspellings that are common in robots.txt files.
     b"useragent": Keyword.USER_AGENT,
     b"user agent": Keyword.USER_AGENT,
     b"dissallow": Keyword.DISALLOW,
@@ -65,18 +71,20 @@ NOTHINGS = re.compile(rb"(?:%s(?:#[^\r\n]*+)?+%s)++" % (INDENTATION, EOL))
 
 
 def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
-    """Read a file; it has no rules where it is of another kind. `text`: as `text_of` has it, with `cut`. Never raises; linear in
-    the octets."""
+    """Read a file. Never raises. The time is linear in the octets.
+
+    There are no rules if the file is of another kind. `text` and `cut` are results of `text_of`.
+    """
     findings = Findings(url)
     kind = kind_of(text)
     if kind != "elements":
         if kind or not _is_blank(text):
             description = (
-                "Spawning's opt-out by file type"
+                "in Spawning's format, the opt-out by file type"
                 if kind
-                else "neither of the formats that ai.txt files have"
+                else "in neither of the formats of ai.txt"
             )
-            findings.report("ait.format", f"this is {description}")
+            findings.report("ait.format", f"This file is {description}.")
         return AiTxt(rules=(), findings=tuple(findings))
     reader = _Reader(findings)
     lines = Lines(text)
@@ -86,7 +94,7 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
         if not line:
             break
         match = LINE.match(line)
-        if match and (match[3] or is_meant(SPELLINGS[match[2].lower()], match[4])):
+        if match and (match[3] or is_line_of(SPELLINGS[match[2].lower()], match[4])):
             reader.read(match, lines.number, lines.line_start)
         elif not _EMPTY_LINE.match(line) and not reader.read_below(
             line, lines.number, lines.line_start
@@ -96,9 +104,9 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
                 len(line) - len(line.lstrip(b" \t")) + 1,
             )
             message = (
-                "`{}` is no keyword. Begin a comment with `#`."
+                "`{}` is not a keyword. Begin a comment with `#`."
                 if name.startswith(b"//")
-                else "`{}` is no keyword"
+                else "`{}` is not a keyword."
             )
             findings.report(
                 "ait.keyword", message, name[:100].rstrip(), line=lines.number, column=column
@@ -106,7 +114,7 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
     reader.close()
     if cut:
         reader.rules.cut(lines.number, lines.line_start)
-    return AiTxt(rules=reader.rules.closed(), findings=tuple(findings))
+    return AiTxt(rules=reader.rules.close(), findings=tuple(findings))
 
 
 def _is_blank(text: bytes) -> bool:
@@ -115,20 +123,23 @@ def _is_blank(text: bytes) -> bool:
     return _EMPTY_LINE.match(lines.read()) is not None
 
 
-def is_meant(keyword: Keyword, value: bytes) -> bool:
-    """Tell a line without its colon from prose that begins with such a word."""
+def is_line_of(keyword: Keyword, value: bytes) -> bool:
+    """Return True if a line without its colon is meant as a line of this keyword, not as prose."""
     if keyword is Keyword.PATH:
         return value[:1] in (b"/", b"*")
     if keyword in (Keyword.DISALLOW, Keyword.GUIDE):
         if keyword is Keyword.DISALLOW and not value.strip():
-            return True  # its actions may stand below
-        names = [name.decode("latin-1").lower() for name in NAME.findall(spaced(value))]
+            return True  # its actions may be on the next lines
+        names = [name.decode("latin-1").lower() for name in NAME.findall(replace_odd_spaces(value))]
         return bool(names) and all(name == ALL or name in KNOWN_ACTIONS for name in names)
     return keyword is not Keyword.GUIDELINE and len(value.split()) == 1
 
 
 class _Reader:
-    """The blocks that are open at a line. A block that holds nothing when the next of its kind begins shares what that holds."""
+    """The blocks that are open at a line.
+
+    If a block is empty when the next of its kind begins, it shares the content of the next one.
+    """
 
     def __init__(self, findings: Findings) -> None:
         self.rules = RuleList(findings)
@@ -136,29 +147,29 @@ class _Reader:
         self._values = Values(findings)
         self._unit = b""  # one level of indentation; b"": not known yet
         self._agents: tuple[str, ...] = ()
-        self._names: set[str] = set()  # the same
+        self._names: set[str] = set()  # the names in `_agents`
         self._paths: list[Path] = []
-        self._file_types: set[str] = set()  # of these
+        self._file_types: set[str] = set()  # of `_paths`
         self._elements: list[str] = []
-        self._opened: tuple[int, int] | None = (
-            None  # level and line of the last line, if it began a block
-        )
-        self._is_below_disallow = False  # since the last line with a keyword
-        self._guide: ElementRule | None = None  # that is still being read
+        # Level and line of the last line, if it began a block.
+        self._opened: tuple[int, int] | None = None
+        self._is_below_disallow = False  # the last line with a keyword is a Disallow
+        self._guide: ElementRule | None = None  # the Guide that is still open
         self._guidelines: list[Guideline] = []
         self._lang = UNDETERMINED
 
     def read(self, match: re.Match[bytes], line: int, offset: int) -> None:
-        """A line with a keyword."""
+        """Read a line with a keyword."""
         keyword = SPELLINGS[match[2].lower()]
         self._is_below_disallow = keyword is Keyword.DISALLOW
         self._check(match, keyword, line)
         value, position = match[4], Position(line, match.start(4) + 1)
-        # A `#` in an element is a CSS id, in a guideline a character. LENIENT: elsewhere it begins a comment.
+        # A `#` in an element is a CSS id, in a guideline a character. LENIENT: elsewhere it begins
+        # a comment.
         if keyword not in (Keyword.ELEMENT, Keyword.GUIDELINE) and b"#" in value:
             column = position.column + value.find(b"#")
             self._findings.report(
-                "ait.comment", "a comment is a line of its own", line=line, column=column
+                "ait.comment", "Put the comment on a line of its own.", line=line, column=column
             )
             value = value.partition(b"#")[0]
         value = value.rstrip(b" \t")
@@ -177,12 +188,15 @@ class _Reader:
                 self._read_guideline(keyword, value, position)
 
     def read_below(self, line: bytes, number: int, offset: int) -> bool:
-        """Read a line of known actions below a Disallow as more of it (AIT-14). False: the line is none."""
+        """Read a line of known actions below a Disallow as more of its actions (AIT-14).
+
+        Return False if it is not such a line.
+        """
         value = line.partition(b"#")[0].strip()
         if not self._is_below_disallow or not are_known_actions(value):
             return False
         position = Position(number, line.find(value) + 1)
-        message = "`{}` is read as more of the Disallow above: write the actions behind its colon"
+        message = "`{}` is read as part of the Disallow above. Write the actions after its colon."
         self._findings.report(
             "ait.keyword", message, value, line=number, column=position.column, length=len(value)
         )
@@ -190,12 +204,12 @@ class _Reader:
         return True
 
     def close(self) -> None:
-        """The file ends."""
+        """End the open blocks at the end of the file."""
         self._close_guide()
         self._begin(-1, 0)
 
     def _check(self, match: re.Match[bytes], keyword: Keyword, line: int) -> None:
-        """The form of a line, which changes nothing (AIT-14)."""
+        """Report the form of a line. The rules do not depend on it (AIT-14)."""
         indentation, name, colon, _ = match.groups()
         column = len(indentation) + 1
         if name != keyword.value[0]:
@@ -209,7 +223,11 @@ class _Reader:
             )
         if not colon:
             self._findings.report(
-                "ait.keyword", "`{}` without its colon", name, line=line, column=column + len(name)
+                "ait.keyword",
+                "`{}` has no colon. Write one after it.",
+                name,
+                line=line,
+                column=column + len(name),
             )
         if (
             not self._unit
@@ -218,20 +236,25 @@ class _Reader:
         ):
             self._unit = indentation[: len(indentation) // keyword.level]
         if indentation != self._unit * keyword.level or (keyword.level and not indentation):
-            message = f"`{{}}` belongs to level {keyword.level}: indent it by 2 spaces, 4 spaces or a tab for each"
+            message = (
+                f"`{{}}` belongs to level {keyword.level}. Indent it by 2 spaces, 4 spaces "
+                "or a tab for each level."
+            )
             self._findings.report("ait.indentation", message, name, line=line, column=column)
 
     def _begin(self, level: int, line: int) -> bool:
-        """Begin a block. True where it joins the one before it, which is of the same kind and empty."""
+        """Begin a block. Return True if it joins an empty block of its kind just before it."""
         opened, self._opened = self._opened, (level, line)
         if opened and opened[0] == level:
             self._findings.report(
-                "ait.empty", "it holds nothing: it shares what the next one holds", line=opened[1]
+                "ait.empty",
+                "The block is empty, so it shares the content of the next one.",
+                line=opened[1],
             )
             return True
         if opened and opened[0] > level:
             self._findings.report(
-                "ait.empty", "it holds nothing: it states nothing", line=opened[1]
+                "ait.empty", "The block is empty, so it has no effect.", line=opened[1]
             )
         return False
 
@@ -241,7 +264,7 @@ class _Reader:
         agents = [name for name in self._values.agents(value, position) if name not in self._names]
         if agents:
             self._agents = (
-                self._values.together((*self._agents, *agents), position)
+                self._values.join_names((*self._agents, *agents), position)
                 if self._agents
                 else tuple(agents)
             )
@@ -252,10 +275,13 @@ class _Reader:
         if not self._begin(1, position.line):
             self._paths, self._file_types = [], set()
         self._elements = []
-        path = self._values.typed_path(value, position)
+        path = self._values.path_and_type(value, position)
         if not self._agents:
             self._findings.report(
-                "ait.orphan", "a path with no agent above it: it states nothing", line=position.line
+                "ait.orphan",
+                "The path has no agent above it, so it has no effect. Add `User-agent: "
+                "*` above it.",
+                line=position.line,
             )
         elif path:
             self._paths.append(path)
@@ -268,7 +294,7 @@ class _Reader:
         if not self._paths:
             self._findings.report(
                 "ait.orphan",
-                "an element with no path above it: it states nothing",
+                "The element has no path above it, so it has no effect. Add a Path above it.",
                 line=position.line,
             )
 
@@ -279,11 +305,17 @@ class _Reader:
         actions = self._values.actions(value, position, are_prohibited=keyword is Keyword.DISALLOW)
         if not self._paths:
             self._findings.report(
-                "ait.orphan", "no path above it: it states nothing", line=position.line
+                "ait.orphan",
+                "The line has no path above it, so it has no effect. Add a Path and an "
+                "Element above it.",
+                line=position.line,
             )
         elif not self._elements:
             self._findings.report(
-                "ait.orphan", "no element above it: the whole document is meant", line=position.line
+                "ait.orphan",
+                "The line has no element above it, so the whole document is meant. Add "
+                "an Element above it.",
+                line=position.line,
             )
         rule = everywhere(actions, position.line, offset)
         if keyword is Keyword.GUIDE:
@@ -294,14 +326,18 @@ class _Reader:
     def _read_guideline(self, keyword: Keyword, value: bytes, position: Position) -> None:
         if self._guide is None:
             self._findings.report(
-                "ait.orphan", "no Guide above it: it states nothing", line=position.line
+                "ait.orphan",
+                "The line has no Guide above it, so it has no effect. Add a Guide above it.",
+                line=position.line,
             )
         elif keyword is Keyword.LANG:
             self._lang = self._values.lang(value, position)
         elif text := self._values.guideline(value, position):
             if self._lang == UNDETERMINED:
                 self._findings.report(
-                    "ait.language", "a guideline without a language", line=position.line
+                    "ait.language",
+                    "The guideline has no language. Add a Lang above it.",
+                    line=position.line,
                 )
             self._guidelines.append(Guideline(self._lang, text, position.line))
 
@@ -310,7 +346,11 @@ class _Reader:
         guidelines, self._guidelines, self._lang = tuple(self._guidelines), [], UNDETERMINED
         if guide and guide.actions:
             if not guidelines:
-                self._findings.report("ait.empty", "a Guide without a guideline", line=guide.line)
+                self._findings.report(
+                    "ait.empty",
+                    "The Guide has no guideline. Add a Guideline below it.",
+                    line=guide.line,
+                )
             self._add(replace(guide, guidelines=guidelines))
 
     def _add(self, rule: ElementRule) -> None:

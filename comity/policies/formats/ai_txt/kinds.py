@@ -10,7 +10,8 @@ from comity.policies.syntax.lines import text_of
 
 Kind = Literal["elements", "spawning", ""]
 
-INDENTATION = rb"(?:[ \t\v\f]|\xc2\xa0|\xef\xbb\xbf)*+"  # LENIENT: NO-BREAK SPACE and a stray BOM, which editors leave
+# LENIENT: NO-BREAK SPACE and a stray BOM, which some editors insert.
+INDENTATION = rb"(?:[ \t\v\f]|\xc2\xa0|\xef\xbb\xbf)*+"
 
 _START = rb"(?:\A|(?<=[\r\n]))%s" % INDENTATION
 _ELEMENTS = re.compile(rb"%s(?i:path[ \t]*+:[ \t]*+(?:[/*]|https?://)|element[ \t]*+:)" % _START)
@@ -20,9 +21,12 @@ _RULE = re.compile(rb"%s(?i:(?:dis)?allow)[ \t]*+:" % _START)
 
 
 def kind_of(body: bytes) -> Kind:
-    """Tell the format by the lines. "spawning": Spawning's opt-out by file type; "": neither.
+    """Return the format of a file by its lines.
 
-    A file with lines of both formats is "elements"; its lines in Spawning's form are read too."""
+    "elements" is the element-level language, "spawning" is Spawning's opt-out by file type, and ""
+    is neither. A file with lines of both formats is "elements"; its lines in Spawning's form are
+    read too.
+    """
     text, _ = text_of(body)
     if begins_as_page(text):
         return ""

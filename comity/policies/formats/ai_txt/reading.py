@@ -1,7 +1,8 @@
 """The values of ai.txt, in both of its written forms, and the limits of a list of rules.
 
 Values(findings)     reads the values of lines and attributes
-RuleList(findings)   a list of rules within the limits"""
+RuleList(findings)   a list of rules within the limits
+"""
 
 from __future__ import annotations
 
@@ -24,18 +25,17 @@ from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.urls import target_of
 
 MAX_RULES = 10_000  # of a file
-MAX_SIZE = (
-    4 * MAX_BYTES
-)  # characters of all rules; blocks that share a Disallow or Guide have it once each
+# Characters of all rules. If blocks share a Disallow or Guide, it counts once for each block.
+MAX_SIZE = 4 * MAX_BYTES
 MAX_NAMES = 1000  # agents of a block; actions of a line
 MAX_PATH = 8 * 1024  # characters, in normal form
 MAX_LANG = 100  # octets
 
-SELECTOR = "ait.selector"  # rule of the finding that more is covered than an element says
+SELECTOR = "ait.selector"  # rule of the finding that a rule covers more than its element says
 UNDETERMINED = "und"  # RFC 5646 section-4.1
-_OVERHEAD = 100  # characters that a rule counts for besides its texts
+_OVERHEAD = 100  # characters that a rule counts in addition to its texts
 
-# LENIENT: what looks like a space, or like nothing, is one: NO-BREAK SPACE, ZERO WIDTH SPACE and a stray BOM.
+# LENIENT: NO-BREAK SPACE, ZERO WIDTH SPACE and a stray BOM are read as spaces.
 _ODD_SPACE = re.compile(rb"\xc2\xa0|\xe2\x80\x8b|\xef\xbb\xbf")
 _STRING_OR_NO_BREAK_SPACE = re.compile(
     rb"(\"(?:[^\"\\]|\\.)*+\"?|'(?:[^'\\]|\\.)*+'?|\\.)|\xc2\xa0", re.DOTALL
@@ -46,72 +46,84 @@ _WORD = re.compile(rb"[^ \t]++")
 NAME = re.compile(rb"[^ \t,;]++")  # LENIENT: commas between names
 
 # agent-name ::= [a-zA-Z0-9_]+
-# LENIENT: `-` and `.`, as the tokens of real agents have them, and whatever follows a token.
+# LENIENT: `-` and `.`, which the tokens of real agents contain; any text after a token is ignored.
 _AGENT = re.compile(r"[A-Za-z0-9_.-]+")
 
-# section-3.2 asks for language codes such as en-US; RFC 5646 section-2.1, without the order of its subtags.
+# section-3.2 asks for language codes such as en-US; RFC 5646 section-2.1, without the order of its
+# subtags.
 _LANG = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
 
-# LENIENT: file types as other languages have them, behind a path.
+# LENIENT: file types behind a path in the spellings of other languages.
 _LIKE_TYPE = re.compile(
     rb"[(\[*.]*+(?:(?:text|application)/)?+(?:[a-z.-]++\+)?+(?:x?html|json|xml)(?:[,;|/&+](?:x?html|json|xml))*+[)\].]*+",
     re.IGNORECASE,
 )
-# LENIENT: what stands between actions, and around them, that is no part of a name.
+# LENIENT: separators between actions, and marks around them, that are no part of a name.
 _PROHIBITED = re.compile(rb"[^ \t,;|/&+]++")
 _AROUND_NAMES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb()[]{}<>.:!-"
 
 KNOWN_ACTIONS = frozenset(action.lower() for action in ACTIONS)
 
-_UNFIT = re.compile(
-    "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-)  # XML 1.0 section-2.2 has no such characters
+# Characters that XML 1.0 section-2.2 does not allow.
+_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE_ENDS = re.compile(r"[\r\n]+")
 
-_ODD_SPACES = "`{}` has spaces that are none of ASCII: they are read as such"
-_NO_TYPE = "`{}` is no file type: every type is meant"
+_ODD_SPACES = "`{}` has spaces that are not ASCII. They are read as spaces."
+_NO_TYPE = "`{}` is not a file type, so every type is meant. Write html, json or xml."
 
 
 def _text(octets: bytes) -> str:
-    """One line that can stand in either form."""
+    """Return octets as one line of text that either form can contain."""
     return _LINE_ENDS.sub(" ", _UNFIT.sub("\ufffd", octets.decode("utf-8", "replace")))
 
 
-def spaced(value: bytes) -> bytes:
-    """The value with spaces for all that are meant as such, as many octets."""
+def replace_odd_spaces(value: bytes) -> bytes:
+    """Return the value with ASCII spaces in place of odd ones, at the same length in octets."""
     return _ODD_SPACE.sub(lambda match: b" " * len(match[0]), value)
 
 
-def trimmed(value: bytes) -> bytes:
-    """The value without what is meant as white space around it."""
-    plain = spaced(value)
+def strip_spaces(value: bytes) -> bytes:
+    """Return the value without white space around it, odd spaces included."""
+    plain = replace_odd_spaces(value)
     return value[len(plain) - len(plain.lstrip(b" \t")) : len(plain.rstrip(b" \t"))]
 
 
 def are_known_actions(value: bytes) -> bool:
-    """Return whether a value is a list of known actions, as a Disallow has them, and of nothing else."""
-    names = [_prohibited_name(word) for word in _PROHIBITED.findall(spaced(value))]
+    """Return True if a value is a list of known actions, as in a Disallow, and nothing else."""
+    names = [_prohibited_name(word) for word in _PROHIBITED.findall(replace_odd_spaces(value))]
     return any(names) and all(
         name in ("", ALL) or name in KNOWN_ACTIONS or name in ACTION_SPELLINGS for name in names
     )
 
 
 def _prohibited_name(word: bytes) -> str:
-    """Return the action that a word of a Disallow means, in lower case; "" for marks alone."""
+    """Return the action that a word of a Disallow means, in lower case; "" for marks only."""
     name = _text(word).lower()
     return ALL if ALL in name else name.strip(_AROUND_NAMES)
 
 
 class Path(NamedTuple):
+    """A path and its file type.
+
+    Attributes:
+        pattern: The path in normal form.
+        file_type: EVERY_TYPE if none is given.
+    """
+
     pattern: str
     file_type: str
 
 
 class Position(NamedTuple):
-    """The line and column of a value's start."""
+    """The line and column of a value's start.
 
-    line: int  # 1-based
-    column: int = 0  # 1-based, in octets; 0: not known, as in XML
+    Attributes:
+        line: From 1.
+        column: From 1, in octets. 0 means that it is unknown, as in XML.
+    """
+
+    line: int
+    column: int = 0
 
 
 class Values:
@@ -127,16 +139,20 @@ class Values:
         self._findings.report(rule, message, *quoted, line=position.line, column=column)
 
     def agents(self, value: bytes, position: Position) -> tuple[str, ...]:
-        """Names without repetition; ("*",) for any; () where nobody is named."""
+        """Return names without repetition; ("*",) for any agent; () if no agent is named."""
         names: dict[str, None] = {}
-        if spaced(value) != value:
+        if replace_odd_spaces(value) != value:
             self._report("ait.agent", _ODD_SPACES, value, position=position)
-        for word in NAME.finditer(spaced(value)):
+        for word in NAME.finditer(replace_odd_spaces(value)):
             name = word[0].decode("utf-8", "replace")
             match = _AGENT.match(name)
             token = ALL if ALL in name else match[0] if match else ""
             if token != name:
-                message = "`{}` is read as `{}`" if token else "`{}` names nobody"
+                message = (
+                    "`{}` is read as `{}`"
+                    if token
+                    else "`{}` names no crawler. Write `*` for all crawlers, or one crawler's name."
+                )
                 self._report(
                     "ait.agent",
                     message,
@@ -148,29 +164,36 @@ class Values:
             if token:
                 names[token] = None
         if not names:
-            self._report("ait.agent", "no agent is named", position=position)
-        return self.together(names, position)
+            self._report(
+                "ait.agent", "The line names no agent. Write a name or `*`.", position=position
+            )
+        return self.join_names(names, position)
 
-    def together(self, names: Iterable[str], position: Position) -> tuple[str, ...]:
-        """The names of one block."""
+    def join_names(self, names: Iterable[str], position: Position) -> tuple[str, ...]:
+        """Return the names of one block, or ("*",) if there are too many or `*` is among them."""
         names = tuple(dict.fromkeys(names))
         if len(names) > MAX_NAMES or len(" ".join(names)) > MAX_LINE:
             self._report(
                 "ait.limit",
-                f"more than {MAX_NAMES} names or {MAX_LINE} octets: any agent is meant",
+                f"There are more than {MAX_NAMES} names or {MAX_LINE} octets, so any "
+                "agent is meant.",
                 position=position,
             )
             return (ALL,)
         if ALL in names and len(names) > 1:
-            self._report("ait.agent", "`*` beside names: any agent is meant", position=position)
+            self._report(
+                "ait.agent",
+                "`*` is beside names, so any agent is meant. Delete the names or the `*`.",
+                position=position,
+            )
             return (ALL,)
         return names
 
-    def typed_path(self, value: bytes, position: Position) -> Path | None:
-        """A path and the file type after it; None for no path."""
-        words = list(_WORD.finditer(spaced(value)))
+    def path_and_type(self, value: bytes, position: Position) -> Path | None:
+        """Return a path and the file type after it, or None if there is no path."""
+        words = list(_WORD.finditer(replace_odd_spaces(value)))
         if not words or words[-1][0].rstrip(b",").decode("latin-1").lower() not in FILE_TYPES:
-            words = list(_WORD.finditer(value))  # a path may have such characters
+            words = list(_WORD.finditer(value))  # a path may contain odd spaces
         types = set()
         while words and (word := words[-1][0].rstrip(b",").decode("latin-1").lower()) in FILE_TYPES:
             types.add(word)
@@ -184,21 +207,26 @@ class Values:
                 words.pop()
             else:
                 self._report(
-                    "ait.file-type", "no file type: every type is meant", position=position
+                    "ait.file-type",
+                    "The file type is missing, so every type is meant. Write html, json or xml.",
+                    position=position,
                 )
         if len(types) > 1:
             self._report(
-                "ait.file-type", "more than one file type: every type is meant", position=position
+                "ait.file-type",
+                "There is more than one file type, so every type is meant. Write one.",
+                position=position,
             )
         pattern = self.path(value[: words[-1].end()] if words else b"", position)
         return Path(pattern, types.pop() if len(types) == 1 else EVERY_TYPE) if pattern else None
 
     def path(self, value: bytes, position: Position) -> str:
-        """A path in normal form; "" for none.
+        """Return a path in normal form, or "" if there is none.
 
-        LENIENT: URLs, which name the site needlessly; no `/` at the start; a query, which is left out; the wildcards of
-        robots.txt, which the grammar has not."""
-        path = trimmed(value)
+        LENIENT: a URL, although its host is superfluous; a path without `/` at the start; a query,
+        which is left out; the wildcards of robots.txt, which the grammar does not have.
+        """
+        path = strip_spaces(value)
         path = target_of(path.decode("latin-1")).encode("latin-1") if _URL.match(path) else path
         path = path.partition(b"?")[0]
         if path and path[:1] not in (b"/", b"*"):
@@ -215,29 +243,34 @@ class Values:
         if len(pattern) > MAX_PATH:
             self._report(
                 "ait.limit",
-                f"a path of more than {MAX_PATH} characters: it is cut, and covers more",
+                f"The path has more than {MAX_PATH} characters, so it is cut and covers more.",
                 position=position,
             )
             pattern = pattern[: pattern.rfind("/", 0, MAX_PATH) + 1] or "/"
         return pattern
 
     def file_type(self, value: bytes, position: Position) -> str:
-        """The file type of an attribute; "" for every type."""
+        """Return the file type of an attribute; "" for every type."""
         word = value.decode("latin-1").lower()
         if word not in FILE_TYPES:
             self._report(
                 "ait.file-type",
-                _NO_TYPE if word else "no file type: every type is meant",
+                _NO_TYPE
+                if word
+                else "The file type is missing, so every type is meant. Write html, json or xml.",
                 value,
                 position=position,
             )
         return word if word in FILE_TYPES else EVERY_TYPE
 
     def element(self, value: bytes, position: Position, file_types: Iterable[str] = ()) -> str:
-        """A selector or name; "*" for what cannot be read. `file_types`: of the paths that it is for."""
+        """Return a selector or name, or "*" if it cannot be read.
+
+        `file_types` are those of its paths.
+        """
         file_types = {*file_types}
         is_name = bool(file_types) and {"json", "xml"}.issuperset(file_types)
-        plain = trimmed(value)
+        plain = strip_spaces(value)
         if not is_name:
             plain = _STRING_OR_NO_BREAK_SPACE.sub(lambda match: match[1] or b" ", plain)
         if plain != value:
@@ -245,18 +278,20 @@ class Values:
         element = _text(plain)
         if not element:
             self._report(
-                "ait.empty", "no element is named: the whole document is meant", position=position
+                "ait.empty",
+                "No element is named, so the whole document is meant. Write a selector, or `*`.",
+                position=position,
             )
         elif len(value) > MAX_LINE:
             self._report(
                 "ait.limit",
-                f"an element of more than {MAX_LINE} octets: the whole document is meant",
+                f"The element has more than {MAX_LINE} octets, so the whole document is meant.",
                 position=position,
             )
         elif "\ufffd" in element:
             self._report(
                 SELECTOR,
-                "`{}` has odd characters: the whole document is meant",
+                "`{}` has invalid characters, so the whole document is meant.",
                 value,
                 position=position,
             )
@@ -268,25 +303,36 @@ class Values:
 
     def _check_name(self, name: str, value: bytes, position: Position) -> None:
         if not is_dotted_name(name):
-            message = "`{}` is no dotted name, such as `author.email`: what has nothing of that name is covered as a whole"
+            message = (
+                "`{}` is not a dotted name such as `author.email`. Documents without this "
+                "name are covered as a whole."
+            )
             self._report(SELECTOR, message, value, position=position)
         elif any(part.isdecimal() for part in name.split(".")):
-            message = "`{}`: numbers are places in arrays; a name without them means every member"
+            message = (
+                "`{}` has numbers, which are places in arrays. A name without numbers means "
+                "every member."
+            )
             self._report(SELECTOR, message, value, position=position)
 
     def actions(self, value: bytes, position: Position, *, are_prohibited: bool) -> frozenset[str]:
-        """Lower case; "*" for every action, also where there are too many.
+        """Return the actions in lower case, or "*" for every action.
 
-        `are_prohibited`: what stands around their names, and a `*` in one, is read for what is meant, which would permit more."""
+        Too many actions also count as "*".
+
+        If the actions are prohibited (`are_prohibited`), marks around a name are ignored, and a
+        name with a `*` in it means every action: that reading refuses more. In a Guide it would
+        permit more.
+        """
         actions = set()
-        if spaced(value) != value:
+        if replace_odd_spaces(value) != value:
             self._report("ait.action", _ODD_SPACES, value, position=position)
-        for word in (_PROHIBITED if are_prohibited else NAME).finditer(spaced(value)):
+        for word in (_PROHIBITED if are_prohibited else NAME).finditer(replace_odd_spaces(value)):
             spelling = _text(word[0]).lower()
             name = _prohibited_name(word[0]) if are_prohibited else spelling
             action = ACTION_SPELLINGS.get(name, name)
             if action != spelling:
-                message = "`{}` is read as `{}`" if action else "`{}` names no action"
+                message = "`{}` is read as `{}`" if action else "`{}` names no action."
                 self._report(
                     "ait.action",
                     message,
@@ -298,7 +344,7 @@ class Values:
             elif action != ALL and action not in KNOWN_ACTIONS:
                 self._report(
                     "ait.action",
-                    "nobody knows the action `{}`",
+                    "The action `{}` is unknown.",
                     word[0],
                     position=position,
                     offset=word.start(),
@@ -307,48 +353,58 @@ class Values:
         actions.discard("")
         if not actions:
             self._report(
-                "ait.empty", "no action is named here: write one, such as Train", position=position
+                "ait.empty", "No action is named here. Write one, such as Train.", position=position
             )
         if len(actions) > MAX_NAMES or len(" ".join(actions).encode()) > MAX_LINE:
             self._report(
                 "ait.limit",
-                f"more than {MAX_NAMES} actions or {MAX_LINE} octets: every action is meant",
+                f"There are more than {MAX_NAMES} actions or {MAX_LINE} octets, so every "
+                "action is meant.",
                 position=position,
             )
             return frozenset((ALL,))
         return frozenset(actions)
 
     def lang(self, value: bytes, position: Position) -> str:
-        """A language tag; "und" for what is none."""
+        """Return a language tag, or "und" if the value is not a language tag."""
         lang = _text(value[:MAX_LANG]).replace("_", "-")
         if not _LANG.fullmatch(lang):
-            self._report("ait.language", "`{}` is no language tag", value, position=position)
+            self._report(
+                "ait.language",
+                "`{}` is not a language tag. Write one such as `en`.",
+                value,
+                position=position,
+            )
             return UNDETERMINED
         return lang
 
     def guideline(self, value: bytes, position: Position) -> str:
+        """Return the text of a guideline, or "" if it is empty."""
         octets = _text(value).encode()
         if not octets:
-            self._report("ait.empty", "an empty guideline", position=position)
+            self._report("ait.empty", "The guideline is empty.", position=position)
         if len(octets) > MAX_LINE:
             self._report(
-                "ait.limit", f"only the first {MAX_LINE} octets are read", position=position
+                "ait.limit", f"Only the first {MAX_LINE} octets are read.", position=position
             )
         return octets[:MAX_LINE].decode("utf-8", "ignore").rstrip(" \t")
 
 
 class RuleList:
-    """A list of rules that stops growing at the limits: further prohibitions then hold for all resources and any agent."""
+    """A list of rules that stops growing at the limits.
+
+    Prohibitions beyond the limits apply to all resources and any agent.
+    """
 
     def __init__(self, findings: Findings) -> None:
         self._rules: list[ElementRule] = []
         self._findings = findings
         self._size_left = MAX_SIZE
-        self._beyond: set[str] = set()  # what is prohibited beyond the limits
+        self._beyond: set[str] = set()  # actions that are prohibited beyond the limits
         self._is_full: tuple[int, int] | None = None  # line, and where it starts
 
     def add(self, rules: Iterable[ElementRule]) -> None:
-        """Rules that differ in path and element only."""
+        """Add rules that differ in path and element only."""
         size = 0
         for rule in rules:
             guidelines = sum(
@@ -358,7 +414,10 @@ class RuleList:
             self._size_left -= size + len(rule.path) + len(rule.element)
             if self._is_full is None and (self._size_left < 0 or len(self._rules) == MAX_RULES):
                 self._is_full = rule.line, rule.offset
-                message = f"there is more than {MAX_RULES} rules or {MAX_SIZE} characters: what is left is prohibited everywhere"
+                message = (
+                    f"There are more than {MAX_RULES} rules or {MAX_SIZE} characters. "
+                    "Actions that later rules prohibit are prohibited everywhere."
+                )
                 self._findings.report("ait.limit", message, line=rule.line)
             if self._is_full:
                 if rule.verdict is Verdict.DENY and ALL not in self._beyond:
@@ -369,15 +428,16 @@ class RuleList:
             self._rules.append(rule)
 
     def cut(self, line: int, offset: int) -> None:
-        """The text ends here and is more: it may prohibit anything."""
+        """Record that the text is cut here: the rest may prohibit anything."""
         self._findings.report(
             "ait.limit",
-            "there is more than is read: every action is prohibited everywhere",
+            "The file is longer than the limit, so every action is prohibited everywhere.",
             line=line,
         )
         self._is_full, self._beyond = (line, offset), {ALL}
 
-    def closed(self) -> tuple[ElementRule, ...]:
+    def close(self) -> tuple[ElementRule, ...]:
+        """Return the rules, and the prohibition of the rest if the list is full."""
         if self._is_full and self._beyond:
             line, offset = self._is_full
             self._rules.append(everywhere(frozenset(self._beyond), line, offset))
@@ -386,7 +446,7 @@ class RuleList:
 
 
 def everywhere(actions: frozenset[str], line: int, offset: int) -> ElementRule:
-    """A prohibition for any agent on every resource."""
+    """Return a prohibition for any agent on every resource."""
     return ElementRule(
         agents=(ALL,),
         path="/",

@@ -17,7 +17,8 @@ RULES = {
     "ait.selector": Rule(
         REFUSES,
         "ai.txt paper section-3.2",
-        "a selector or name cannot be applied, or costs too much: the whole document is meant; or a part of it is left out",
+        "a selector or name cannot be applied, or costs too much: the whole document is "
+        "meant; or a part of it is ignored",
     ),
     "ait.unreachable": Rule(
         REFUSES,
@@ -28,24 +29,22 @@ RULES = {
     "spawning.disallow": Rule(
         REFUSES, "Spawning's ai.txt (docs/ai-txt.md)", "a pattern refuses AI training"
     ),
-    "ait.action": Rule(
-        FINDING, "ai.txt paper section-3.3", "an action that nobody knows, or a misspelled one"
-    ),
+    "ait.action": Rule(FINDING, "ai.txt paper section-3.3", "an action is unknown or misspelled"),
     "ait.agent": Rule(
         FINDING,
         "ai.txt paper section-3.2",
-        "the value of a User-agent line is more than names, or none",
+        "the value of a User-agent line is empty, or more than names",
     ),
     "ait.comment": Rule(
-        FINDING, "ai.txt paper section-3.2", "a comment stands behind a value: it is left out"
+        FINDING, "ai.txt paper section-3.2", "a comment is behind a value: it is ignored"
     ),
     "ait.empty": Rule(
-        FINDING, "ai.txt paper figure-11", "a line without its value, or a block that holds nothing"
+        FINDING, "ai.txt paper figure-11", "a line has no value, or a block is empty"
     ),
     "ait.file-type": Rule(
         FINDING,
         "ai.txt paper section-3.2",
-        "no file type, or not one that is known: every type is meant",
+        "the file type is missing or unknown: every type is meant",
     ),
     "ait.format": Rule(
         FINDING, "ai.txt paper figure-11", "the file is in another format", severity=INFO
@@ -53,30 +52,28 @@ RULES = {
     "ait.indentation": Rule(
         FINDING,
         "ai.txt paper figure-11",
-        "a line is not indented as its keyword asks: the keyword counts",
+        "the indentation of a line does not fit its keyword: the keyword counts",
     ),
-    "ait.keyword": Rule(
-        FINDING, "ai.txt paper figure-11", "a keyword that nobody knows, or a misspelled one"
-    ),
+    "ait.keyword": Rule(FINDING, "ai.txt paper figure-11", "a keyword is unknown or misspelled"),
     "ait.language": Rule(
         FINDING,
         "ai.txt paper section-3.2",
-        "a guideline without a language, or a language tag that is none",
+        "a guideline has no language, or a language tag is invalid",
     ),
     "ait.limit": Rule(
         FINDING,
         "comity, docs/ai-txt.md",
-        "there is more than is read: it may prohibit more, and permits nothing",
+        "the file exceeds a limit: it may prohibit more, and permits nothing",
         severity=ERROR,
     ),
     "ait.orphan": Rule(
         FINDING,
         "ai.txt paper figure-11",
-        "a line has nothing above it to which it belongs",
+        "a line does not belong to any block above it",
         severity=ERROR,
     ),
     "ait.path": Rule(
-        FINDING, "ai.txt paper section-3.2", "a path that is none, or is written in another way"
+        FINDING, "ai.txt paper section-3.2", "a path is missing, or written in another form"
     ),
     "spawning.pattern": Rule(
         FINDING,
@@ -88,51 +85,50 @@ RULES = {
     "ait.contradiction": Rule(
         FINDING,
         "ai.txt paper section-3.2",
-        "a Guide permits what a Disallow prohibits: Disallow counts",
+        "a Guide permits an action that a Disallow prohibits: the Disallow counts",
     ),
     "ait.duplicate": Rule(
-        FINDING, "ai.txt paper section-3.2", "a line says what another has said", severity=INFO
+        FINDING, "ai.txt paper section-3.2", "a line repeats another one", severity=INFO
     ),
     "ait.element-part": Rule(
-        FINDING, "ai.txt paper section-3.2", "a part of a selector is left out: more is meant"
+        FINDING, "ai.txt paper section-3.2", "a part of a selector is ignored: more is meant"
     ),
     "ait.extension": Rule(
-        FINDING, "ai.txt paper section-3.2", "a path ends as what is not of its file type"
+        FINDING, "ai.txt paper section-3.2", "the extension of a path does not fit its file type"
     ),
     "ait.grammar": Rule(
         FINDING,
         "ai.txt paper figure-11",
-        "a name or path has a character that the paper's grammar lacks: comity reads it, a strict reader may not",
+        "a name or path has a character that the paper's grammar lacks: strict readers "
+        "may ignore the line",
         severity=INFO,
     ),
-    "ait.language-tag": Rule(
-        FINDING, "RFC 5646 section-2.2", "a language tag that no language has"
-    ),
+    "ait.language-tag": Rule(FINDING, "RFC 5646 section-2.2", "a language tag does not exist"),
     "ait.mixture": Rule(
         FINDING,
         "Spawning's ai.txt (docs/ai-txt.md)",
-        "a line in Spawning's form among rules for elements",
+        "a line in Spawning's form is among rules for elements",
     ),
     "ait.no-element": Rule(
         FINDING,
         "ai.txt paper section-3.2",
-        "an element that is no selector or name: the whole document is meant",
+        "an element is no selector or name: the whole document is meant",
         severity=ERROR,
     ),
     "ait.overruled": Rule(
         FINDING,
         "ai.txt paper section-3.2",
-        "a Disallow of a part adds nothing to one of the whole document",
+        "a Disallow of a part has no effect: the whole document is disallowed",
         severity=INFO,
     ),
     "ait.path-characters": Rule(
         FINDING,
         "ai.txt paper figure-11",
-        "a path has characters by which it probably matches nothing",
+        "a path probably matches nothing because of its characters",
     ),
     "ait.repeated-agent": Rule(
-        FINDING, "ai.txt paper section-3.2", "an agent is named twice in a line", severity=INFO
+        FINDING, "ai.txt paper section-3.2", "a line names an agent twice", severity=INFO
     ),
-    "ait.unread": Rule(FINDING, "ai.txt paper figure-11", "nothing in the file is a rule"),
+    "ait.unread": Rule(FINDING, "ai.txt paper figure-11", "the file has no rule"),
     "ait.unused-language": Rule(FINDING, "ai.txt paper section-3.2", "a language has no guideline"),
 }

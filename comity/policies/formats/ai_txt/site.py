@@ -1,4 +1,4 @@
-"""The readings of one ai.txt, in either of its formats."""
+"""The readings of one ai.txt, in either of its two formats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from comity.policies.vocabulary.statement import Statement
 
 
 class AiReading(AgentReading):
-    """The rules for elements, and Spawning's refusals, that bind one agent."""
+    """The rules for elements and the refusals in Spawning's form that bind one agent."""
 
     def __init__(self, file: AiFile, token: str) -> None:
         self._file = file

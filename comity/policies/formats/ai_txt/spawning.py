@@ -4,7 +4,8 @@
     Spawning.for_agent(token)               those of the agent's groups
     AgentPatterns.statements(target)        whether training is refused
 
-Nothing but examples specifies it. Every reading stands in docs/ai-txt.md."""
+Only examples specify this format. Every reading is in docs/ai-txt.md.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.ai_txt.kinds import kind_of
-from comity.policies.formats.ai_txt.reading import trimmed
+from comity.policies.formats.ai_txt.reading import strip_spaces
 from comity.policies.syntax.lines import Findings, Lines
 from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
@@ -24,7 +25,7 @@ from comity.policies.vocabulary.statement import Location, Statement
 SPEC = "https://site.spawning.ai/spawning-ai-txt"
 TERM = "spawning:train"
 RULE = "spawning.disallow"
-MAX_PATTERNS = 20_000  # of a file; what is left refuses everything
+MAX_PATTERNS = 20_000  # of a file; patterns beyond it refuse everything
 
 _WHOLE_SITE = ("/", "*", "/*")
 _TYPE = re.compile(rb"\*?(\.[A-Za-z0-9_.+-]+)\$?")  # `*.jpg`. LENIENT: `.jpg`, `*.jpg$`
@@ -35,27 +36,41 @@ _PATH_LINE = re.compile(rb"[ \t]*+(?i:path)[ \t]*+:")
 
 
 class Pattern(NamedTuple):
-    """One pattern of a line."""
+    """One pattern of a line.
+
+    Attributes:
+        text: Normal form, or a file type in lower case with its dot. "" means that it refuses
+            everything.
+        group: The number of its group. -1 means that it is in no group and applies to any agent.
+    """
 
     verdict: Verdict
-    text: str  # normal form, or a file type in lower case with its dot; "": it refuses everything
-    group: int  # -1: it stands in no group, and is for any agent
+    text: str
+    group: int
     source: Location
 
     @property
     def is_type(self) -> bool:
+        """True if the pattern is a file type."""
         return self.text.startswith(".")
 
 
 class Spawning(NamedTuple):
-    """One file."""
+    """The lines of one file in Spawning's form.
+
+    Attributes:
+        agents: Names in lower case, each with the number of a group for it.
+    """
 
     patterns: tuple[Pattern, ...]
-    agents: tuple[tuple[str, int], ...]  # lower case, and the group that is for it
+    agents: tuple[tuple[str, int], ...]
     findings: tuple[Finding, ...]
 
     def for_agent(self, token: str) -> AgentPatterns:
-        """The groups that name it, else those for `*` (RFC 9309 section-2.2.1)."""
+        """Return the patterns of the groups that name the agent, else of those for `*`.
+
+        See RFC 9309 section-2.2.1.
+        """
         naming = {group for name, group in self.agents if name == token.lower()}
         groups = naming or {group for name, group in self.agents if name == "*"}
         return AgentPatterns(
@@ -67,9 +82,8 @@ class AgentPatterns:
     """The patterns that bind one agent."""
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        self._types: dict[
-            str, Pattern
-        ] = {}  # the deciding one of each: Disallow before Allow, then the first
+        # The deciding pattern of each file type: Disallow before Allow, then the first.
+        self._types: dict[str, Pattern] = {}
         self._paths: list[Pattern] = []
         self._refusing_all: Pattern | None = None
         for pattern in patterns:
@@ -87,7 +101,10 @@ class AgentPatterns:
         )
 
     def statements(self, target: str) -> tuple[Statement, ...]:
-        """A refusal of training, or nothing. The longest pattern decides, Disallow on a tie. `target`: path and query."""
+        """Return a refusal of training, or nothing. `target` is path and query.
+
+        The longest pattern decides; on a tie, Disallow does.
+        """
         target = normal_target(target)
         number = self._index.best(target)
         matching = [self._paths[number]] if number >= 0 else []
@@ -105,7 +122,7 @@ class AgentPatterns:
         return (Statement(TERM, Verdict.DENY, RULE, decides.source),)
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """The refusals of all resources."""
+        """Return the refusals for all resources."""
         permits = any(not _denies(pattern) for pattern in (*self._paths, *self._types.values()))
         is_all = not permits and any(pattern.text in _WHOLE_SITE for pattern in self._paths)
         return self.statements("/") if self._refusing_all or is_all else ()
@@ -116,8 +133,11 @@ def _denies(pattern: Pattern) -> bool:
 
 
 def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
-    """Read the patterns in Spawning's form. Of a file in the element-level language only those that stand above the paths
-    of a block. `text`: as `text_of` has it, with `cut`. Never raises; linear in the octets."""
+    """Read the patterns in Spawning's form. Never raises. The time is linear in the octets.
+
+    In a file in the element-level language, only patterns above the paths of a block are read.
+    `text` and `cut` are results of `text_of`.
+    """
     kind = kind_of(text)
     findings = Findings(url)
     if not kind:
@@ -142,7 +162,7 @@ def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
             source = Location(line=lines.number, text=printable(line), url=url)
             patterns += _patterns(record, group, source, findings)
             if len(patterns) > MAX_PATTERNS:
-                message = f"more than {MAX_PATTERNS} patterns: everything is refused"
+                message = f"There are more than {MAX_PATTERNS} patterns, so everything is refused."
                 findings.report("spawning.pattern", message, line=lines.number)
                 break
     if cut or len(patterns) > MAX_PATTERNS:
@@ -158,7 +178,7 @@ def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
 
 
 def _names(value: bytes) -> Iterator[str]:
-    """The agents of a line. LENIENT: several, and whatever follows the token of each."""
+    """Yield the agents of a line. LENIENT: several names, and any text after the token of each."""
     for word in _PATTERN.findall(value):
         if match := _AGENT.match(word):
             yield match[0].decode("ascii").lower()
@@ -167,11 +187,14 @@ def _names(value: bytes) -> Iterator[str]:
 def _patterns(
     record: Record, group: int, source: Location, findings: Findings
 ) -> Iterator[Pattern]:
-    """The patterns of a line. What cannot be read refuses everything, and permits nothing."""
+    """Yield the patterns of a line.
+
+    A line that cannot be read refuses everything and permits nothing.
+    """
     verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
     spelled = words = _PATTERN.findall(record.value)
     if verdict is Verdict.DENY:
-        words = [word for word in map(trimmed, spelled) if word]
+        words = [word for word in map(strip_spaces, spelled) if word]
     odd = record.overlong or any(
         word[:1] not in (b"/", b"*") and not _TYPE.fullmatch(word) for word in words
     )
@@ -185,7 +208,7 @@ def _patterns(
         )
         findings.report(
             "spawning.pattern",
-            f"`{{}}` is no single path or file type: {means}",
+            f"`{{}}` is not a single path or file type: {means}",
             record.value,
             line=source.line,
         )

@@ -1,7 +1,8 @@
 """The rules of an ai.txt, and the choice of those about a resource.
 
 AiTxt.for_agent(token) -> AgentElementRules               the rules that bind an agent
-AgentElementRules.rules_for(target, media_type, kind)     those about one resource"""
+AgentElementRules.rules_for(target, media_type, kind)     those about one resource
+"""
 
 from __future__ import annotations
 
@@ -17,24 +18,34 @@ from comity.policies.syntax.urls import spellings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiTxt:
-    """One file."""
+    """One ai.txt.
 
-    rules: tuple[ElementRule, ...]  # in its order
+    Attributes:
+        rules: In the order of the file.
+    """
+
+    rules: tuple[ElementRule, ...]
     findings: tuple[Finding, ...] = ()
 
     def for_agent(self, token: str) -> AgentElementRules:
-        """The rules that bind the product token: those for `*` and those that name it, together (AIT-9)."""
+        """Return the rules that bind the product token: those for `*` and those that name it.
+
+        See AIT-9.
+        """
         return AgentElementRules(self.rules, token)
 
     def rules_for(
         self, target: str, token: str, media_type: str, kind: str = ""
     ) -> tuple[ElementRule, ...]:
-        """The rules for one agent about one resource. For several resources, keep the result of `for_agent`."""
+        """Return the rules for one agent about one resource.
+
+        For several resources, keep the result of `for_agent`.
+        """
         return self.for_agent(token).rules_for(target, media_type, kind)
 
 
 class AgentElementRules:
-    """The rules that bind one agent, filed by their paths."""
+    """The rules that bind one agent, indexed by their paths."""
 
     def __init__(self, rules: Iterable[ElementRule], token: str) -> None:
         bound: list[ElementRule] = []
@@ -55,8 +66,11 @@ class AgentElementRules:
         self._index = PatternIndex([pattern for pattern, _ in patterns])
 
     def rules_for(self, target: str, media_type: str, kind: str = "") -> tuple[ElementRule, ...]:
-        """The rules about the resource, in the order of the file. `target`: path and query. `kind`: the file type that its octets
-        have, whatever it is served as."""
+        """Return the rules about the resource, in the order of the file.
+
+        `target` is path and query. `kind` is the file type of the content itself, whatever its
+        media type says.
+        """
         paths = (normal_target(spelling.partition("?")[0]) for spelling in spellings(target))
         matching_paths = {self._paths[number] for path in paths for number in self._index.all(path)}
         types = {EVERY_TYPE, kind, *file_types(media_type)}
@@ -66,7 +80,7 @@ class AgentElementRules:
         )
 
     def everywhere(self) -> tuple[ElementRule, ...]:
-        """The rules about all of every resource."""
+        """Return the rules about the whole content of every resource."""
         return tuple(
             rule
             for rule in self.rules
@@ -75,5 +89,5 @@ class AgentElementRules:
 
 
 def patterns_of(path: str) -> tuple[str, ...]:
-    """The patterns that cover a path and everything beneath it (AIT-4)."""
+    """Return the patterns that cover a path and everything beneath it (AIT-4)."""
     return (path,) if "*" in path or path.endswith(("$", "/")) else (f"{path}$", f"{path}/")

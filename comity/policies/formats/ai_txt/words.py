@@ -1,4 +1,4 @@
-"""The words of ai.txt that stand in values, each with what it says."""
+"""The words that values of ai.txt may contain, each with its meaning."""
 
 from comity.policies.answers.element_rule import ALL
 

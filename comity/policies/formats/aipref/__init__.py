@@ -1,6 +1,8 @@
-"""Usage preferences of the IETF: short strings, and the dictionaries of Content-Usage, in robots.txt and header fields.
+"""Usage preferences of the IETF, in robots.txt and header fields.
 
-What is supported, and every reading of an open point, stands in docs/usage-preferences.md."""
+There are two kinds: short strings, and the dictionaries of Content-Usage. The supported features
+and every reading of an open point are in docs/usage-preferences.md.
+"""
 
 from itertools import chain
 
@@ -21,7 +23,11 @@ Grouping = tuple[Robots, tuple[ExtensionLine, ...]]
 
 
 def _groupings(site: SiteFiles) -> list[Grouping]:
-    """Groups with their lines, as RFC-12 has them, and where that differs, as they are if a preference ends a list of agents."""
+    """Return the groups with their lines, by each reading.
+
+    The first reading is that of RFC-12. In the second a preference ends a list of agents; it is
+    left out if the groups are the same.
+    """
     robots = robots_of(site).robots
     assert robots
     lines = tuple(line for line in lines_of(site) if line.name in LINES)
@@ -34,9 +40,11 @@ def _groupings(site: SiteFiles) -> list[Grouping]:
 
 
 class PreferenceLines(LineReading):
-    """The preferences that the lines of one robots.txt state to an agent; "*": to anybody.
+    """The preferences that the lines of one robots.txt state to an agent; "*" means any agent.
 
-    Where its groups can be read in two ways, what either reading refuses is refused, and what both permit is permitted."""
+    If its groups can be read in two ways, a refusal by either reading counts, and a permission
+    counts only by both.
+    """
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         self._url = robots_of(site).url
@@ -52,10 +60,13 @@ class PreferenceLines(LineReading):
     @property
     def findings(self) -> tuple[Finding, ...]:
         strings, dictionaries = self._readings[0]
-        return (*strings.findings, *dictionaries.findings, *self._joined())
+        return (*strings.findings, *dictionaries.findings, *self._check_joined_lists())
 
-    def _joined(self) -> Findings:
-        """Report the first preference of each list of agents that goes on after it, where reading robots.txt has not."""
+    def _check_joined_lists(self) -> Findings:
+        """Report the first preference in each list of agents that continues after it.
+
+        Lists that reading the robots.txt has reported already are left out.
+        """
         (robots, lines), *others = self._groupings
         findings = Findings(self._url)
         reported = {finding.line for finding in robots.findings if finding.rule == "robots.joined"}
@@ -65,17 +76,24 @@ class PreferenceLines(LineReading):
                 group = line_in_ended.group
                 if group >= 0 and ended.lines_of(group).stop < robots.lines_of(line.group).stop:
                     first.setdefault(group, line.line)
-            message = "the agents named after this line may share it: write a rule before them, if only `Disallow:`"
+            message = (
+                "Some readers apply this line to the agents below it too. Write a rule "
+                "above these agents, such as `Disallow:`."
+            )
             for number in first.values():
                 if number not in reported:
                     findings.report("robots.joined", message, line=number)
         return findings
 
     def statements(self, resource: Resource) -> Statements:
-        """Content-Usage lines say nothing of what robots.txt disallows (draft-ietf-aipref-attach section robots), but their
-        refusals hold where it is fetched all the same."""
-        strings = _agreed([strings.statements(resource.target) for strings, _ in self._readings])
-        dictionaries = _agreed(
+        """Return the statements about the resource.
+
+        Content-Usage lines make no statement about resources that robots.txt disallows
+        (draft-ietf-aipref-attach section robots). But their refusals apply if such a resource is
+        fetched anyway.
+        """
+        strings = _combine([strings.statements(resource.target) for strings, _ in self._readings])
+        dictionaries = _combine(
             [dictionaries.statements(resource.target) for _, dictionaries in self._readings]
         )
         if resource.is_disallowed:
@@ -84,7 +102,7 @@ class PreferenceLines(LineReading):
         return Statements((*strings, *dictionaries))
 
     def everywhere(self) -> tuple[Statement, ...]:
-        return _agreed(
+        return _combine(
             [
                 (*strings.everywhere(), *dictionaries.everywhere())
                 for strings, dictionaries in self._readings
@@ -92,20 +110,23 @@ class PreferenceLines(LineReading):
         )
 
 
-def _agreed(readings: list[tuple[Statement, ...]]) -> tuple[Statement, ...]:
+def _combine(readings: list[tuple[Statement, ...]]) -> tuple[Statement, ...]:
+    """Return the statements that the readings have in common, and the refusals of each."""
     if len(readings) == 1:
         return readings[0]
-    agreed = content_usage.agreed([_verdicts(reading) for reading in readings])
+    verdicts = content_usage.combine([_verdicts(reading) for reading in readings])
     statements = chain.from_iterable(readings)
     return tuple(
         dict.fromkeys(
-            statement for statement in statements if statement.verdict is agreed.get(statement.term)
+            statement
+            for statement in statements
+            if statement.verdict is verdicts.get(statement.term)
         )
     )
 
 
 def _verdicts(statements: tuple[Statement, ...]) -> dict[str, Verdict]:
-    """Return the verdict of each term: refused, where it is both refused and permitted."""
+    """Return the verdict of each term. A term that is both refused and permitted is refused."""
     verdicts: dict[str, Verdict] = {}
     for statement in statements:
         if statement.verdict and verdicts.get(statement.term) is not Verdict.DENY:
@@ -114,7 +135,7 @@ def _verdicts(statements: tuple[Statement, ...]) -> dict[str, Verdict]:
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
-    """The fields of one response."""
+    """Read the fields of one response."""
     statements: list[Statement] = []
     findings: list[Finding] = []
     outcomes = []

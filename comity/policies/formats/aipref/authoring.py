@@ -1,4 +1,4 @@
-"""The help for those who write usage preferences in a robots.txt."""
+"""Help for authors of usage preferences in a robots.txt."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ AUTHORING = Authoring(
         Directive(
             "Content-Usage",
             "draft-ietf-aipref-attach-05 robots",
-            "What the content may be used for, all of it or below a path that stands first",
+            "The permitted uses of the content, of all of it or below a path that comes first",
             "path preference",
             _AGENT,
         ),
         Directive(
             "Usage",
             "draft-thomson-aipref-sup section-6.1",
-            "What the content of the group may be used for, above its rules",
+            "The permitted uses of the group's content, above its rules",
             "short-preference",
             _AGENT,
         ),

@@ -1,4 +1,4 @@
-"""Checks of the lines of usage preferences besides their syntax: what is probably not meant. No crawler asks for them."""
+"""Checks of the lines of usage preferences beyond their syntax. No crawler runs them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import Robots
-from comity.policies.formats.robots.line_site import column_and_length, spoken_together
+from comity.policies.formats.robots.line_site import column_and_length, lines_together
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.suspicions import nearest
 
 
 class _Member(NamedTuple):
-    """One label of a line with its value."""
+    """One label of a line with its value.
+
+    Attributes:
+        path: In normal form.
+    """
 
     line: ExtensionLine
     label: str
     value: str
-    path: str  # in normal form
+    path: str
 
 
 def check(site: SiteFiles) -> Iterator[Finding]:
-    """Say what is probably not meant in the preferences of a robots.txt."""
+    """Yield findings about preferences in the site's robots.txt that are probably mistakes."""
     file = robots_of(site)
     if file.robots and not file.is_marked_up:
         remarks = Remarks(file.url)
@@ -74,7 +78,7 @@ def _string(line: ExtensionLine) -> Iterator[_Member]:
 
 
 def _dictionary(line: ExtensionLine) -> Iterator[_Member]:
-    """Yield the members of a value that is a dictionary without quotes: a comma might stand within these."""
+    """Yield the members of a dictionary that has no quotes: strings might contain commas."""
     path, value = content_usage.parts(line.value)
     if b'"' in value or not content_usage.read(value, Findings("")):
         return
@@ -101,7 +105,10 @@ def _check_labels(
                 )
             if word := suggestions.get(member.label):
                 column, length = column_and_length(line, member.label.encode(), robots)
-                message = f"nobody knows `{{}}` here, and nothing is said by it: write `{word}={member.value}`"
+                message = (
+                    f"The label `{{}}` is unknown here and has no effect. Write "
+                    f"`{word}={member.value}`."
+                )
                 remarks.report(
                     rule,
                     message,
@@ -113,9 +120,9 @@ def _check_labels(
 
 
 def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Remarks) -> None:
-    """A permission of what is refused by the same path for the same agents."""
+    """Report permissions that a refusal overrides, for equal paths and agents."""
     reported: set[tuple[ExtensionLine, Hashable]] = set()
-    for together in spoken_together(list(lines), robots):
+    for together in lines_together(list(lines), robots):
         members = [member for line in together for member in lines[line]]
         refused: dict[tuple[str, str], ExtensionLine] = {}
         for member in members:
@@ -131,7 +138,9 @@ def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Rem
                 reported.add((line, label))
                 column, length = column_and_length(line, label.encode(), robots)
                 position = "in this line" if refusing is line else f"by line {refusing.line}"
-                message = f"`{{}}` is refused {position} too, for the same agents: it is refused"
+                message = (
+                    f"`{{}}` is also refused {position}, for the same agents. The refusal counts."
+                )
                 remarks.report(
                     rule, message, label.encode(), line=line.line, column=column, length=length
                 )
@@ -142,7 +151,7 @@ def _check_repeated(members: list[_Member], robots: Robots, remarks: Remarks) ->
     for line, label, value, _ in members:
         if values.setdefault(label, value) != value:
             column, length = column_and_length(line, label.encode(), robots)
-            message = "`{}` stands twice in this line: the last one counts"
+            message = "`{}` is repeated in this line. The last one counts."
             remarks.report(
                 "content-usage.repeated",
                 message,

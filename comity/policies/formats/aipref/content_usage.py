@@ -1,9 +1,12 @@
-"""Preferences of the IETF's AIPREF working group: `Content-Usage` lines of robots.txt and fields (draft-ietf-aipref-attach).
+"""`Content-Usage` lines of robots.txt and fields (draft-ietf-aipref-attach).
 
-    read(value)                   what one dictionary says
-    field(values)                 what the fields of one response say, by the reader here and by that of usage.py
-    Rules(lines, robots, token)   what the lines of one robots.txt say to an agent
-Readings of open points: docs/usage-preferences.md."""
+    read(value)                   the preferences of one dictionary
+    field(values)                 the statements of the fields of one response, by two readers
+    Rules(lines, robots, token)   the statements of the lines of one robots.txt to an agent
+
+The format is a draft of the IETF's AIPREF working group. The two readers are the one in this module
+and the one in short_strings.py. Readings of open points are in docs/usage-preferences.md.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ from comity.policies.formats.aipref import short_strings as usage
 from comity.policies.formats.aipref.short_strings import (
     MAX_LABELS,
     Preferences,
-    bounded,
     common,
-    deciding,
-    joined,
+    join_values,
+    limit_labels,
+    merge,
     refusals,
     tokens,
 )
@@ -44,7 +47,7 @@ _LinePreferences = tuple[Preferences, ExtensionLine]
 _Line = tuple[str, Preferences, ExtensionLine]  # with the path in normal form
 
 _FOR_ALL = frozenset(("", "/", "/*"))  # paths
-_OTHERS = frozenset(content_signal.LABELS) - {"search"}  # words of Content Signals alone
+_OTHERS = frozenset(content_signal.LABELS) - {"search"}  # words of Content Signals only
 
 # section robots
 #   content-usage = *WS "content-usage" *WS ":" *WS [ path-pattern 1*WS ] usage-pref EOL
@@ -52,7 +55,7 @@ _VALUE = re.compile(rb"(/[^ \t]*+)?+[ \t]*+(.*+)", re.DOTALL)
 
 
 def parts(value: bytes) -> tuple[bytes, bytes]:
-    """The path of a line, b"" where it has none, and its preferences."""
+    """Return the path of a line, or b"" if it has none, and its preferences."""
     match = _VALUE.fullmatch(value)
     assert match
     path, preferences = match.groups(b"")
@@ -60,9 +63,11 @@ def parts(value: bytes) -> tuple[bytes, bytes]:
 
 
 def read(value: bytes | str, findings: Findings | None = None, line: int = 0) -> Preferences | None:
-    """Read the preference for each label, known or not (draft-ietf-aipref-vocab, section processing); None: no dictionary.
+    """Read the preference for each label, known or not.
 
-    `findings`: takes what the author should know."""
+    None means that the value is no dictionary. Problems are added to `findings`. See
+    draft-ietf-aipref-vocab, section processing.
+    """
     octets = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
     try:
         dictionary = http_sf.parse(octets, tltype="dictionary")
@@ -70,7 +75,7 @@ def read(value: bytes | str, findings: Findings | None = None, line: int = 0) ->
         if findings is not None:
             findings.report(
                 "content-usage.syntax",
-                "it is no dictionary and states nothing: {}",
+                "The value is not a dictionary, so it has no effect: {}",
                 str(error).encode(),
                 line=line,
             )
@@ -82,26 +87,28 @@ def read(value: bytes | str, findings: Findings | None = None, line: int = 0) ->
             if label in _OTHERS:
                 findings.report(
                     "content-usage.label",
-                    "`{}` is a word of Content Signals",
+                    "`{}` is a word of Content Signals.",
                     label.encode(),
                     line=line,
                 )
             elif label not in preferences:
                 findings.report(
                     "content-usage.value",
-                    "`{}` has no value that counts: write y or n",
+                    "The value of `{}` has no effect. Write y or n.",
                     label.encode(),
                     line=line,
                 )
-    return bounded(preferences)
+    return limit_labels(preferences)
 
 
 def field(
     values: Sequence[bytes], *, readers: Collection[str] = CONTENT_USAGE, url: str = ""
 ) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
-    """The statements of one response's fields about its content. `readers`: some of CONTENT_USAGE; `url`: of the page.
+    """Return the statements of one response's fields about its content, and the findings.
 
-    By both, a label is refused where either reader has it refused, and permitted where both have it permitted."""
+    `readers` are some of CONTENT_USAGE. `url` is the URL of the page. With both readers, a label is
+    refused if either refuses it, and permitted if both permit it.
+    """
     statements, findings = _field((tuple(values), tuple(readers)))
     return statements, tuple(replace(finding, url=url) for finding in findings)
 
@@ -110,21 +117,22 @@ def _read_field(
     field_lines: tuple[Sequence[bytes], Collection[str]],
 ) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
     values, readers = field_lines
-    value, overlong = joined(values)
+    value, overlong = join_values(values)
     if not value and not overlong:
         return (), ()
     findings = Findings("")
     if overlong:
         findings.report(
-            "content-usage.length", f"it has more than {usage.MAX_FIELD} octets: it permits nothing"
+            "content-usage.length",
+            f"The field has more than {usage.MAX_FIELD} octets, so it permits nothing.",
         )
     readings: dict[str, Preferences] = {}
-    dictionary = read(value, findings)  # read all the same for what its author should know
+    dictionary = read(value, findings)  # always read, for the findings
     if "aipref" in readers:
-        readings["aipref"] = _of_cut(dictionary, value) if overlong else dictionary or {}
+        readings["aipref"] = _refusals_of_cut(dictionary, value) if overlong else dictionary or {}
     if "usage" in readers:
         readings["usage"] = usage.field(values)
-    verdicts = agreed(readings.values())
+    verdicts = combine(readings.values())
     source = Location(part="header Content-Usage", text=printable(value))
     rules = {"aipref": RULES, "usage": usage.RULES}
     statements = (
@@ -135,8 +143,11 @@ def _read_field(
     return tuple(statements), tuple(findings)
 
 
-def _of_cut(dictionary: Preferences | None, value: bytes) -> Preferences:
-    """Return what is refused in a value that was cut: by its members, where it ends in a string and is no dictionary."""
+def _refusals_of_cut(dictionary: Preferences | None, value: bytes) -> Preferences:
+    """Return the refusals in a value that was cut.
+
+    If it ends within a string, it is no dictionary. Then it is read as a short string.
+    """
     return refusals(
         usage.read(value.decode("utf-8", "replace")) if dictionary is None else dictionary
     )
@@ -145,8 +156,8 @@ def _of_cut(dictionary: Preferences | None, value: bytes) -> Preferences:
 _field = Remembered(_read_field, most=MAX_REMEMBERED)
 
 
-def agreed(readings: Collection[Preferences]) -> Preferences:
-    """Return what any reading refuses, and what each of them permits."""
+def combine(readings: Collection[Preferences]) -> Preferences:
+    """Return the refusals by any reading, and the permissions by all of them."""
     preferences: Preferences = {}
     for label in dict.fromkeys(chain.from_iterable(readings)):
         verdicts = [reading.get(label) for reading in readings]
@@ -158,19 +169,22 @@ def agreed(readings: Collection[Preferences]) -> Preferences:
 
 
 def _distinct(lines: list[_LinePreferences]) -> list[_LinePreferences]:
-    """The lines about one resource, of equal ones the first: each is a statement of preference of its own. Of more than
-    MAX_LABELS preferences in them none is a permission, and the shortest of the labels that are refused count."""
+    """Return the lines about one resource. Of equal lines only the first is returned.
+
+    Each line is a preference statement of its own. If they have more than MAX_LABELS preferences,
+    only refusals are returned, of the shortest labels.
+    """
     distinct: dict[frozenset[tuple[str, Verdict]], _LinePreferences] = {}
     for preferences, line in lines:
         distinct.setdefault(frozenset(preferences.items()), (preferences, line))
     if sum(map(len, distinct)) <= MAX_LABELS:
         return list(distinct.values())
-    refusing = deciding((refusals(preferences), line) for preferences, line in lines)
+    refusing = merge((refusals(preferences), line) for preferences, line in lines)
     return [({label: verdict}, line) for label, (verdict, line) in refusing.items()]
 
 
 class _Paths:
-    """Lines by their paths, the longest of which speaks."""
+    """Lines by their paths. The longest matching path decides."""
 
     def __init__(self, lines: Iterable[_Line]) -> None:
         by_path: dict[str, list[_LinePreferences]] = {}
@@ -185,8 +199,11 @@ class _Paths:
         self.are_for_all = not _FOR_ALL.isdisjoint(by_path)
 
     def deciding_lines(self, target: str) -> list[_LinePreferences]:
-        """The lines of the longest path, of several where it has wildcards. `target`: normal form."""
-        if self._are_plain:  # no two of one length match
+        """Return the lines of the longest path that matches a target in normal form.
+
+        With wildcards there may be several longest paths.
+        """
+        if self._are_plain:  # only one path of each length can match
             path = self._index.best(target)
             return self.preferences[path] if path >= 0 else []
         matching = self._index.all(target)
@@ -199,12 +216,15 @@ class _Paths:
         ]
 
     def matching_lines(self, target: str) -> list[_LinePreferences]:
-        """The lines of every path that matches. `target`: normal form."""
+        """Return the lines of every path that matches a target in normal form."""
         return [line for path in self._index.all(target) for line in self.preferences[path]]
 
 
 class Rules:
-    """The lines of one robots.txt that bind one agent: those of its groups, and the refusals that stand in none."""
+    """The lines of one robots.txt that bind one agent.
+
+    These are the lines of its groups, and the refusals outside of all groups.
+    """
 
     def __init__(
         self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
@@ -218,16 +238,22 @@ class Rules:
         self.findings: tuple[Finding, ...] = tuple(reader.findings)
 
     def statements(self, target: str) -> tuple[Statement, ...]:
-        """Return the statements about the resource, each line's apart. `target`: path and query.
+        """Return the statements about the resource, separately for each line.
 
-        The longest path speaks alone, also of labels that only a shorter one names. Of lines that can
-        only refuse each counts."""
+        `target` is path and query.
+
+        Only the longest path decides, also on labels that only a shorter path names. In addition,
+        each line that can only refuse counts.
+        """
         target = normal_target(target)
         refusing = self._refusing.matching_lines(target)
         return self._statements([*self._speaking.deciding_lines(target), *refusing])
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """The refusals of all resources, and the permissions of any: what these refuse is refused whatever the path."""
+        """Return the refusals of all resources, and all permissions for any of them.
+
+        A term with a refusal here is refused for every path.
+        """
         statements = [
             statement
             for paths in (self._speaking, self._refusing)
@@ -258,34 +284,36 @@ class Rules:
 
 
 class _Reader:
-    """The lines that bind an agent: those that speak, and those that can only refuse."""
+    """The lines that bind an agent: lines that decide by their path, and mere refusals."""
 
     def __init__(self, groups: Collection[int], url: str) -> None:
         self._groups = groups
-        self._cache: dict[
-            bytes, Preferences | None
-        ] = {}  # the same few dictionaries stand under many paths
+        # Many paths share a few dictionaries.
+        self._cache: dict[bytes, Preferences | None] = {}
         self.findings = Findings(url)
         self.speaking: list[_Line] = []
         self.refusing: list[_Line] = []
 
     def read(self, line: ExtensionLine) -> None:
         path, value = parts(line.value)
-        if line.overlong:  # its last member may be cut, and what came after it is unknown
+        if line.overlong:  # its last member may be cut, and the rest is unknown
             value = value.rpartition(b",")[0]
             self.findings.report(
-                "content-usage.length", "it is too long: it permits nothing", line=line.line
+                "content-usage.length",
+                "The line is too long, so it permits nothing.",
+                line=line.line,
             )
         preferences = self._preferences(path, value, line.line)
         if line.overlong:
-            preferences = _of_cut(preferences, value)
+            preferences = _refusals_of_cut(preferences, value)
         if preferences is None:
             return
         pattern = normal_pattern(path)
         if line.group < 0:
             self.findings.report(
                 "content-usage.outside",
-                "outside of any group it can refuse, and permits nothing",
+                "The line is outside of all groups. It can refuse, and permits nothing. "
+                "Put it below a User-agent line.",
                 line=line.line,
             )
         if line.group < 0 or (line.overlong and line.group in self._groups):
@@ -296,14 +324,14 @@ class _Reader:
     def _preferences(self, path: bytes, value: bytes, line: int) -> Preferences | None:
         if path and not value:
             self.findings.report(
-                "content-usage.path", "`{}` is a path, and nothing is said of it", path, line=line
+                "content-usage.path", "The path `{}` has no preference after it.", path, line=line
             )
         if value in self._cache:
             return self._cache[value]
         before = len(self.findings)
         preferences = read(value, self.findings, line)
         if preferences is None and value.startswith(b"*"):
-            self.findings.report("content-usage.path", "a path begins with `/`", line=line)
+            self.findings.report("content-usage.path", "Begin the path with `/`.", line=line)
         if len(self.findings) == before:
             self._cache[value] = preferences
         return preferences

@@ -18,7 +18,7 @@ RULES = {
     "usage.late": Rule(
         FINDING,
         "draft-thomson-aipref-sup section-6.1",
-        "a usage line stands below the rules of its group: it counts all the same",
+        "a usage line is below the rules of its group: it counts anyway",
         severity=INFO,
     ),
     "usage.ignored": Rule(
@@ -30,12 +30,12 @@ RULES = {
     "usage.length": Rule(
         FINDING,
         "draft-thomson-aipref-sup section-5.3",
-        "an expression is longer than anybody has to read, or has too many labels",
+        "an expression is longer than readers must support, or has too many labels",
     ),
     "usage.outside": Rule(
         FINDING,
         "draft-thomson-aipref-sup section-6.1",
-        "a usage line stands in no group: it refuses, and permits nothing",
+        "a usage line is outside of all groups: it can refuse, and permits nothing",
         severity=ERROR,
     ),
     "content-usage.syntax": Rule(
@@ -47,7 +47,7 @@ RULES = {
     "content-usage.path": Rule(
         FINDING,
         "draft-ietf-aipref-attach-05 robots",
-        "what stands before the preferences is no path",
+        "the text before the preferences is no path",
         severity=ERROR,
     ),
     "content-usage.label": Rule(
@@ -65,13 +65,13 @@ RULES = {
     "content-usage.length": Rule(
         FINDING,
         "draft-ietf-aipref-attach-05 robots",
-        "a line or a field is longer than is read: it permits nothing",
+        "a line or field exceeds the limit: it permits nothing",
         severity=ERROR,
     ),
     "content-usage.outside": Rule(
         FINDING,
         "draft-ietf-aipref-attach-05 robots",
-        "a rule stands in no group: it refuses, and permits nothing",
+        "a rule is outside of all groups: it can refuse, and permits nothing",
         severity=ERROR,
     ),
     "usage.contradiction": Rule(
@@ -82,7 +82,7 @@ RULES = {
     "usage.label": Rule(
         FINDING,
         "draft-thomson-aipref-sup section-4",
-        "a word of another vocabulary, or nearly a label: nothing is said by it",
+        "a word of another vocabulary, or similar to a label: it has no effect",
     ),
     "content-usage.contradiction": Rule(
         FINDING,
@@ -92,11 +92,11 @@ RULES = {
     "content-usage.repeated": Rule(
         FINDING,
         "draft-ietf-aipref-vocab-07 section-5",
-        "a label stands twice in a dictionary: the last one counts",
+        "a dictionary has a label twice: the last one counts",
     ),
     "content-usage.unknown": Rule(
         FINDING,
         "draft-ietf-aipref-vocab-07 section-4",
-        "a word of another vocabulary, or nearly a label: nothing is said by it",
+        "a word of another vocabulary, or similar to a label: it has no effect",
     ),
 }

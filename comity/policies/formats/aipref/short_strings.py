@@ -1,11 +1,14 @@
-"""Short usage preference strings (draft-thomson-aipref-sup): label=y or label=n, parted by commas.
+"""Short usage preference strings (draft-thomson-aipref-sup): label=y or label=n.
 
-    read(expression)              what one string says
-    field(values)                 what Content-Usage fields say, by section-6.2
-    string_field(values)          what Usage-Pref fields say
-    Lines(lines, robots, token)   what the `usage` lines of one robots.txt say to an agent
-A label is refused where anything refuses it, so no order plays a part. What a label means, and which one narrows which, stands
-in vocabulary.toml. Readings of open points: docs/usage-preferences.md."""
+    read(expression)              the preferences of one string
+    field(values)                 the preferences of Content-Usage fields, by section-6.2
+    string_field(values)          the statements of Usage-Pref fields
+    Lines(lines, robots, token)   the statements of the `usage` lines of one robots.txt to an agent
+
+Commas separate the members of a string. A label is refused if any part refuses it, so the order
+does not matter. vocabulary.toml defines the meaning of labels, and which label narrows another.
+Readings of open points are in docs/usage-preferences.md.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,10 @@ from comity.policies.vocabulary.statement import Location, Statement
 SPEC = "https://datatracker.ietf.org/doc/draft-thomson-aipref-sup/"
 NAMES = ("usage", "usage-pref")  # of lines: section-6.1, and section-2 of its first revision
 FIELD = "Usage-Pref"  # section-2 of the first revision
-MAX_CHARS = 1000  # of an expression; section-5.3: whoever reads it may stop there, which we don't
+# Characters of an expression. By section-5.3 readers may stop there; comity reads on.
+MAX_CHARS = 1000
 MAX_FIELD = 8 * 1024  # octets of a field
-MAX_LABELS = 100  # with a value, of one expression and of one page
+MAX_LABELS = 100  # labels with a value, of one expression and of one page
 
 T = TypeVar("T")
 Preferences = dict[str, Verdict]  # label -> ALLOW or DENY
@@ -40,28 +44,35 @@ _MEMBER = re.compile(rb'(?:%"[^"]*+"|"(?:\\.|[^"\\])*+"|[^,])++')
 
 
 def read(expression: str, findings: Findings | None = None, line: int = 0) -> Preferences:
-    """Read the preference for each label (section-5.1), known or not. `findings`: takes what was ignored."""
+    """Read the preference for each label, known or not (section-5.1).
+
+    Ignored members are added to `findings`.
+    """
     preferences: Preferences = {}
     for member in expression.split(","):
         label, equals, value = (part.strip(" \t") for part in member.partition("="))
         if label and value in VERDICTS:
             _note(preferences, label, VERDICTS[value])
         elif findings is not None and (label or equals):
-            message = "`{}` is no preference: write label=y or label=n"
+            message = "`{}` is not a preference. Write label=y or label=n."
             findings.report("usage.ignored", message, member.encode("utf-8", "replace"), line=line)
     if findings is not None and len(preferences) > MAX_LABELS:
         findings.report(
-            "usage.length", f"it has more than {MAX_LABELS} labels: it permits nothing", line=line
+            "usage.length",
+            f"There are more than {MAX_LABELS} labels, so it permits nothing.",
+            line=line,
         )
-    return bounded(preferences)
+    return limit_labels(preferences)
 
 
 def field(values: Iterable[bytes]) -> Preferences:
-    """The preferences of one response's Content-Usage fields: tokens without parameters.
+    """Return the preferences of one response's Content-Usage fields: tokens without parameters.
 
-    The values are joined as RFC 9651 section-4.2 has it, but the last of equal keys does not replace the others. Where that is
-    no dictionary, it is read as a short string, which may refuse and permits nothing."""
-    value, overlong = joined(values)
+    The values are joined by RFC 9651 section-4.2, but the last of equal keys does not replace the
+    others. If the result is no dictionary, it is read as a short string, which can refuse and
+    permits nothing.
+    """
+    value, overlong = join_values(values)
     try:
         http_sf.parse(value, tltype="dictionary")
         members = [
@@ -74,21 +85,25 @@ def field(values: Iterable[bytes]) -> Preferences:
     for member in members:
         for label, verdict in tokens(member, parameters=False).items():
             _note(preferences, label, verdict)
-    return bounded(refusals(preferences) if overlong else preferences)
+    return limit_labels(refusals(preferences) if overlong else preferences)
 
 
 def string_field(
     values: Iterable[bytes], *, url: str = ""
 ) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
-    """The statements of one response's Usage-Pref fields about its content. `url`: of the page."""
+    """Return the statements and findings of one response's Usage-Pref fields.
+
+    The statements are about the response's content. `url` is the URL of the page.
+    """
     findings = Findings(url)
     expressions = []
     for field_line in values:
-        value, overlong = joined([field_line])
+        value, overlong = join_values([field_line])
         preferences = read(value.decode("utf-8", "replace"), findings)
         if overlong:
             findings.report(
-                "usage.length", f"it has more than {MAX_FIELD} octets: it permits nothing"
+                "usage.length",
+                f"The field has more than {MAX_FIELD} octets, so it permits nothing.",
             )
         expressions.append((refusals(preferences) if overlong else preferences, value))
     statements = [
@@ -98,20 +113,26 @@ def string_field(
             RULES[verdict],
             Location(part=f"header {FIELD}", text=printable(value)),
         )
-        for label, (verdict, value) in deciding(expressions).items()
+        for label, (verdict, value) in merge(expressions).items()
     ]
     return tuple(statements), tuple(findings)
 
 
-def joined(values: Iterable[bytes]) -> tuple[bytes, bool]:
-    """The value of several field lines, and whether members past MAX_FIELD are left out. LENIENT: empty lines state nothing."""
+def join_values(values: Iterable[bytes]) -> tuple[bytes, bool]:
+    """Return the value of several field lines, and whether members past MAX_FIELD are left out.
+
+    LENIENT: empty lines state nothing.
+    """
     value = b", ".join(value for value in (value.strip(b" \t") for value in values) if value)
     overlong = len(value) > MAX_FIELD
     return value[:MAX_FIELD].rpartition(b",")[0] if overlong else value, overlong
 
 
 def tokens(dictionary: http_sf.StructuredType, *, parameters: bool) -> Preferences:
-    """The members whose value is the token y or n. `parameters`: also those that have some."""
+    """Return the members whose value is the token y or n.
+
+    Members with parameters count only if `parameters`.
+    """
     preferences: Preferences = {}
     assert isinstance(dictionary, dict)
     for label, member in dictionary.items():
@@ -127,30 +148,38 @@ def tokens(dictionary: http_sf.StructuredType, *, parameters: bool) -> Preferenc
 
 
 def refusals(preferences: Mapping[str, Verdict]) -> Preferences:
+    """Return the refusals among preferences."""
     return {label: verdict for label, verdict in preferences.items() if verdict is Verdict.DENY}
 
 
-def bounded(preferences: Preferences) -> Preferences:
-    """The preferences; of more than MAX_LABELS none is permitted, and the shortest of those that are refused count."""
+def limit_labels(preferences: Preferences) -> Preferences:
+    """Return the preferences.
+
+    If there are more than MAX_LABELS, return refusals of the shortest labels.
+    """
     if len(preferences) <= MAX_LABELS:
         return preferences
     refused = sorted(refusals(preferences), key=lambda label: (len(label), label))
     return dict.fromkeys(refused[:MAX_LABELS], Verdict.DENY)
 
 
-def deciding(sources: Iterable[tuple[Preferences, T]]) -> dict[str, tuple[Verdict, T]]:
-    """All expressions about one page as one (section-5.4): label -> refused where one refuses it, and the first that decides."""
+def merge(sources: Iterable[tuple[Preferences, T]]) -> dict[str, tuple[Verdict, T]]:
+    """Merge all expressions about one page (section-5.4).
+
+    The result maps each label to its verdict, and the source of the expression that decides first.
+    A label is refused if any expression refuses it.
+    """
     merged: Preferences = {}
     deciders: dict[str, T] = {}
     for preferences, source in sources:
         for label, verdict in preferences.items():
             if _note(merged, label, verdict):
                 deciders[label] = source
-    return {label: (verdict, deciders[label]) for label, verdict in bounded(merged).items()}
+    return {label: (verdict, deciders[label]) for label, verdict in limit_labels(merged).items()}
 
 
 def _note(preferences: Preferences, label: str, verdict: Verdict) -> bool:
-    """Take a preference in. True where it decides, so far."""
+    """Add a preference. Return True if it decides so far."""
     if preferences.get(label) in (verdict, Verdict.DENY):
         return False
     preferences[label] = verdict
@@ -158,7 +187,10 @@ def _note(preferences: Preferences, label: str, verdict: Verdict) -> bool:
 
 
 class Lines:
-    """The `usage` lines of one robots.txt that bind one agent: those of its groups, and the refusals that stand in none."""
+    """The `usage` lines of one robots.txt that bind one agent.
+
+    These are the lines of its groups, and the refusals outside of all groups.
+    """
 
     def __init__(
         self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
@@ -173,13 +205,17 @@ class Lines:
                 if preferences and (line.group in groups or line.group < 0):
                     bound.append((preferences, line))
         self._of_all = self._of_allowed = self._statements(bound)
-        self._allowed: AgentRules | None = None  # where some lines cover only what its rules match
+        # If some lines cover only paths that the agent's rules match, these rules.
+        self._allowed: AgentRules | None = None
         if bound:
             self._narrow(bound, robots, robots.for_agent(token))
         self.findings: tuple[Finding, ...] = tuple(self._findings)
 
     def statements(self, target: str) -> tuple[Statement, ...]:
-        """The statements about the resource, one for each label. `target`: path and query."""
+        """Return the statements about the resource, one for each label.
+
+        `target` is path and query.
+        """
         return (
             self._of_allowed
             if self._allowed and self._allowed.deciding_line(target)
@@ -187,7 +223,10 @@ class Lines:
         )
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """The refusals of all resources, and the permissions of any: what these refuse is refused whatever the path."""
+        """Return the refusals of all resources, and all permissions for any of them.
+
+        A term with a refusal here is refused for every path.
+        """
         return common((self._of_all, self._of_allowed))
 
     def _read(self, line: ExtensionLine) -> Preferences:
@@ -195,18 +234,24 @@ class Lines:
         if len(expression) > MAX_CHARS:
             message = f"others may stop reading after {MAX_CHARS} characters (section-5.3)"
             self._findings.report("usage.length", message, line=line.line)
-        if line.overlong:  # its last member may be cut, and what came after it is unknown
+        if line.overlong:  # its last member may be cut, and the rest is unknown
             expression = expression.rpartition(",")[0]
         preferences = read(expression, self._findings, line.line)
         if line.group < 0:
-            message = "outside of any group it can refuse, and permits nothing"
+            message = (
+                "The line is outside of all groups. It can refuse, and permits nothing. Put "
+                "it below a User-agent line."
+            )
             self._findings.report("usage.outside", message, line=line.line)
         return refusals(preferences) if line.overlong or line.group < 0 else preferences
 
     def _narrow(
         self, bound: list[tuple[Preferences, ExtensionLine]], robots: Robots, rules: AgentRules
     ) -> None:
-        """Narrow a line to the paths of its group, as in the example of section-2, where the group has Allow lines alone."""
+        """Narrow a line to the paths of its group, if the group has only Allow lines.
+
+        The example of section-2 does so.
+        """
         only_some = rules.only_allows and not any(
             rule.path_pattern.rstrip("*") in ("", "/") for rule in rules.matching("/")
         )
@@ -216,7 +261,7 @@ class Lines:
             if 0 < first < line.line:
                 self._findings.report(
                     "usage.late",
-                    "it belongs above the rules of its group, and counts here too",
+                    "This line counts, but put it above the rules of its group.",
                     line=line.line,
                 )
             if not (only_some and first):
@@ -230,12 +275,15 @@ class Lines:
     ) -> tuple[Statement, ...]:
         return tuple(
             Statement(f"usage:{label}", verdict, RULES[verdict], line.source(self._url))
-            for label, (verdict, line) in deciding(lines).items()
+            for label, (verdict, line) in merge(lines).items()
         )
 
 
 def common(outcomes: Iterable[tuple[Statement, ...]]) -> tuple[Statement, ...]:
-    """The statements common to all outcomes for a resource: the refusals of each, and the permissions of any."""
+    """Return the refusals that all outcomes have, and the permissions that any outcome has.
+
+    Each outcome has the statements about one resource.
+    """
     permitted: dict[str, Statement] = {}
     refused: dict[str, Statement] | None = None
     for outcome in outcomes:

@@ -1,17 +1,17 @@
-"""The labels of usage preferences, as those are told who write them."""
+"""The labels of usage preferences, as authors are told about them."""
 
-# Label -> what it covers
+# Label -> the uses that it covers.
 STRING_LABELS = {
     "tdm": "any automated process that extracts information",
     "ai": "training or use of any machine learning system",
-    "genai": "training or use of what can generate content",
+    "genai": "training or use of systems that can generate content",
     "search": "search indexes and applications",
 }
 DICTIONARY_LABELS = {
     "train-ai": "training of models that generate content",
     "search": "search applications that lead to the content",
     "ai-use": "input of a generative model",
-    "ai-output": "what an AI system shows (draft 04)",
+    "ai-output": "output of an AI system (draft 04)",
     "train-genai": "training of generative models (drafts 02 and 03)",
     "bots": "any automated processing (drafts 03 and 04)",
     "all": "any automated processing (draft 02)",
@@ -21,7 +21,7 @@ DICTIONARY_LABELS = {
     "inference": "input of any model (draft 01)",
 }
 
-# Words of other vocabularies -> the label that says nearly the same
+# Word of another vocabulary -> the label with nearly the same meaning.
 MEANT_IN_STRINGS = {
     **dict.fromkeys(
         ("train-ai", "ai-train", "ai-input", "ai-use", "ai-all", "noai", "inference", "train"), "ai"

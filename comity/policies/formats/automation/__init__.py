@@ -1,6 +1,8 @@
-"""automation-preferences.txt, core and extension, and annotations in pages (draft-liao-aipref-autoctl-core, -ext).
+"""automation-preferences.txt, core and extension, and annotations in pages.
 
-What is supported, and every reading of an open point, stands in docs/automation.md."""
+The specifications are draft-liao-aipref-autoctl-core and draft-liao-aipref-autoctl-ext. The
+supported features and every reading of an open point are in docs/automation.md.
+"""
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import OF_PAGE, Reason, Source
@@ -17,7 +19,7 @@ from comity.policies.formats.format import Format, Response, SiteReading, Statem
 
 
 class AutomationSite(SiteReading):
-    """One automation-preferences.txt."""
+    """The reading of one automation-preferences.txt, for any agent."""
 
     def __init__(self, site: SiteFiles) -> None:
         self._origin = site.origin
@@ -29,8 +31,11 @@ class AutomationSite(SiteReading):
         return Automated(agent, self._file, self._origin)
 
 
-def annotated(content: Content, response: Response) -> Statements:
-    """Read the annotations of a page (extension section-3.5): for this page they come before the file."""
+def read_annotations(content: Content, response: Response) -> Statements:
+    """Read the annotations of a page (extension section-3.5).
+
+    For this page they override the file.
+    """
     annotations, findings, unread = annotations_in(content, response.agent.token)
     refused = (
         Reason(
@@ -50,12 +55,12 @@ FORMAT = Format(
         WellKnown(
             PATH,
             restricts_access=True,
-            refuses=(),  # it is about requests alone
+            refuses=(),  # it refuses requests, never uses
             unreachable="no requests but plain ones for pages are made",
             rejection=rejection,
         ),
     ),
     read_site=AutomationSite,
-    read_document=annotated,
+    read_document=read_annotations,
     authoring=AUTHORING,
 )

@@ -12,8 +12,8 @@ from comity.policies.agent import Agent
 from comity.policies.answers.decision import Condition, Decision, Reason, Source, Verdict
 from comity.policies.answers.fetched import Availability
 from comity.policies.answers.request import Facts
-from comity.policies.formats.automation.annotation import Annotation, merged
-from comity.policies.formats.automation.conditions import conditions, written
+from comity.policies.formats.automation.annotation import Annotation, merge
+from comity.policies.formats.automation.conditions import conditions, pattern_text
 from comity.policies.formats.automation.directives import DirectiveValue, Group
 from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
@@ -22,7 +22,7 @@ from comity.policies.syntax.windows import Limits, StatedLimit
 
 JSON_LD = "JSON-LD"  # part of a page, in the source of a reason
 ROBOTS = "/robots.txt"  # is always allowed (RFC 9309 section-2.2.2)
-MAX_DECIDED = 1024  # decisions that are kept, one for each group and kind of request
+MAX_DECIDED = 1024  # cached decisions, one for each group and kind of request
 
 
 class Automated(AgentReading):
@@ -42,7 +42,7 @@ class Automated(AgentReading):
 
     @property
     def is_silent(self) -> bool:
-        """True where the file makes no statement about any request."""
+        """True if the file makes no statement about any request."""
         is_unreachable = self._file.availability is Availability.UNREACHABLE
         return not (
             is_unreachable
@@ -58,32 +58,34 @@ class Automated(AgentReading):
         now: datetime | None,
         page: Annotated | None = None,
     ) -> Decision | None:
-        """The decision on a request; None: nobody says. `page`: what the page that came back says of itself."""
+        """Return the decision on a request, or None if neither file nor page makes a statement.
+
+        `page` has the annotations of the response.
+        """
         if target == ROBOTS and facts.is_plain and page is None:
             return None
-        if self._unknown(facts):
+        if self._is_unknown(facts):
             rule = "automation.unread" if self._is_unread else "automation.unreachable"
             reason = self._file.reason(rule) if self._is_unread else self._file.outcome_reason(rule)
             return Decision(verdict=Verdict.DENY, reasons=(reason,))
         group = self._rules.group(target) if self._rules else None
         if group is None and page is None:
             return None
-        is_usual = (
-            facts.session is None and facts.referer is None and not facts.purposes
-        )  # of the others each may be new and long
+        # Other requests are not cached: the facts of each may be new and long.
+        is_usual = facts.session is None and facts.referer is None and not facts.purposes
         if page is None and is_usual:
             assert group
-            return self._cached(group, facts)
+            return self._cached_decision(group, facts)
         return self._decide(group, facts, now, page)
 
-    def _unknown(self, facts: Facts) -> bool:
-        """True where nobody knows what is said of such a request (AUTO-20)."""
+    def _is_unknown(self, facts: Facts) -> bool:
+        """Return True if the statements about such a request are unknown (AUTO-20)."""
         if self._file.availability is Availability.UNREACHABLE:
             return self._agent.automation_required or not facts.is_plain
         return self._is_unread and not facts.is_plain
 
     def considered(self, target: str, facts: Facts) -> list[Reason]:
-        """A reason of each group that covers the URL, that of the one that speaks first."""
+        """Return the reasons of each group that covers the URL, the applying group first."""
         groups = self._rules.matching(target) if self._rules else []
         decisions = (self._decide(group, facts, None, None) for group in groups)
         return [
@@ -91,15 +93,15 @@ class Automated(AgentReading):
         ]
 
     def limits(self, target: str) -> Limits | None:
-        """Return the limits on requests like that to the target; None: nothing is stated."""
+        """Return the limits on requests for the target, or None if none is stated."""
         group = self._rules.group(target) if self._rules and self.has_limits else None
         if group is None:
             return None
         if group.offset not in self._limits:
-            self._limits[group.offset] = limits(group, self._origin, self._stated(group))
+            self._limits[group.offset] = limits(group, self._origin, self._stated_limits(group))
         return self._limits[group.offset]
 
-    def _stated(self, group: Group) -> Iterator[StatedLimit]:
+    def _stated_limits(self, group: Group) -> Iterator[StatedLimit]:
         """Yield the lines of a group that limit requests."""
         for rate in group.directives.request_limit:
             yield StatedLimit("request-limit", rate.value, None, self._source(rate), rate.advice)
@@ -112,9 +114,9 @@ class Automated(AgentReading):
         return self._file.line_reason("automation.value", directive.line, directive.offset).source
 
     def conditions(self) -> Iterator[Condition]:
-        """Yield what the groups that speak to the agent permit."""
+        """Yield the conditions of the groups that apply to the agent."""
         for group, scopes in self._rules.speaking() if self._rules else ():
-            paths = tuple(dict.fromkeys(map(written, scopes)))
+            paths = tuple(dict.fromkeys(map(pattern_text, scopes)))
             for told in conditions(group.directives):
                 source = told.directive or group
                 reason = self._file.line_reason(told.rule, source.line, source.offset)
@@ -124,15 +126,15 @@ class Automated(AgentReading):
                 )
 
     @cached_property
-    def _decided(self) -> Bounded[tuple[int, Facts], Decision]:
+    def _decisions(self) -> Bounded[tuple[int, Facts], Decision]:
         return Bounded(MAX_DECIDED)
 
-    def _cached(self, group: Group, facts: Facts) -> Decision:
-        decision = self._decided.get((group.offset, facts))
+    def _cached_decision(self, group: Group, facts: Facts) -> Decision:
+        decision = self._decisions.get((group.offset, facts))
         if decision is None:
             decision = self._decide(group, facts, None, None)
             assert decision is not None
-            self._decided[group.offset, facts] = decision
+            self._decisions[group.offset, facts] = decision
         return decision
 
     def _decide(
@@ -174,10 +176,10 @@ class Annotated:
     def __init__(self, url: str, annotations: Sequence[Annotation]) -> None:
         self._url = url
         self._annotations = annotations
-        self.directives = merged(annotations)
+        self.directives = merge(annotations)
 
     def reason(self, rule: str, number: int) -> Reason:
-        """Return a reason by one of them. `number`: of the one that states it."""
+        """Return a reason that quotes the annotation of this number."""
         annotation = self._annotations[number]
         return Reason(
             rule=rule,

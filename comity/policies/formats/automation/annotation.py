@@ -1,11 +1,13 @@
-"""The annotations of a page: JSON-LD of the type AutomationPolicyAnnotation (draft-liao-aipref-autoctl-ext section-3.5).
+"""The annotations of a page: JSON-LD of the type AutomationPolicyAnnotation.
 
     annotations_in(content, token)  those that are addressed to the agent
-    merged(annotations)             what they state together
+    merge(annotations)              their directives together
 
-A page is parsed only where the type's name stands in it. JSON-LD is read as plain JSON: a `@context` is not resolved, and of
-names written as IRIs the last part counts. A script that names the type and cannot be read, or is more than is read, refuses
-every use of the page (`unread`)."""
+They are specified in draft-liao-aipref-autoctl-ext section-3.5. A page is parsed only if it
+contains the name of the type. JSON-LD is read as plain JSON: a `@context` is not resolved, and only
+the last part of names written as IRIs counts. If a script names the type and cannot be read, or
+exceeds a limit, it refuses every use of the page (`unread`).
+"""
 
 from __future__ import annotations
 
@@ -27,43 +29,55 @@ from comity.policies.syntax.remembered import MAX_REMEMBERED, Remembered
 from comity.policies.syntax.suspicions import trimmed
 
 MAX_SCRIPT = 64 * 1024  # characters of a script
-MAX_DEPTH = 32  # JSON objects and arrays in one another
+MAX_DEPTH = 32  # nested JSON objects and arrays
 MAX_NODES = 10_000  # JSON objects and arrays of a script
-MAX_SCRIPTS = 32  # of a page, that name the type
+MAX_SCRIPTS = 32  # scripts of a page that name the type
 MAX_ANNOTATIONS = 100  # of a page
 
 JSON_LD = "application/ld+json"
 TYPE = "AutomationPolicyAnnotation"
 
-_TYPE_KEYS = ("@type", "type")  # schema.org's own context has the second for the first
+_TYPE_KEYS = ("@type", "type")  # the context of schema.org makes "type" an alias of "@type"
 _WRAPPERS = ("@value", "@list", "@set")  # JSON-LD 1.1 section-4.2.1, section-4.3
 
 _NAME = TYPE.lower().encode()
 _ESCAPED = re.compile(rb"\\u00([4-7][0-9a-f])")  # the letters, among others; in lower case
 _STRING = r'"(?:[^"\\]++|\\.)*+"?'
 _BRACKET_OR_STRING = re.compile(rf"[\[\]{{}}]|{_STRING}", re.DOTALL)
-# LENIENT: a comma after the last item, as the example of section-3.5 has it, XHTML's way to write a script, and a BOM, which
-# parsers may ignore (RFC 8259 section-8.1).
+# LENIENT: a comma after the last item, as in the example of section-3.5; the CDATA marks around
+# scripts in XHTML; and a BOM, which parsers may ignore (RFC 8259 section-8.1).
 _SKIPPED = re.compile(rf"({_STRING})|,(?=\s*[\]}}])|<!\[CDATA\[|\]\]>|\ufeff", re.DOTALL)
 
 
 class Annotation(NamedTuple):
-    """One annotation. `offset` in what it states is its place among the annotations of the page."""
+    """One annotation.
+
+    The `offset` of its directives is its number among the annotations that are addressed to the
+    agent.
+
+    Attributes:
+        line: In the octets of the page, from 1. 0 means unknown.
+        text: As written, on one line, printable.
+    """
 
     directives: Directives
-    line: int  # in the octets of the page, 1-based; 0: nobody knows
-    text: str  # as written, on one line, printable
+    line: int
+    text: str
 
 
 class Unread(NamedTuple):
-    """A script that names the type and cannot be read."""
+    """A script that names the type and cannot be read.
 
-    line: int  # as of Annotation
+    Attributes:
+        line: As in `Annotation`.
+    """
+
+    line: int
     text: str
 
 
 class AnnotationReading(NamedTuple):
-    """All that a page states."""
+    """All annotations of a page, and its scripts that cannot be read."""
 
     annotations: tuple[Annotation, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -71,14 +85,21 @@ class AnnotationReading(NamedTuple):
 
 
 class _Object(NamedTuple):
-    """A JSON object."""
+    """A JSON object.
 
-    pairs: list[tuple[str, Any]]  # as written: a name may stand twice
-    start: int  # in the script
+    Attributes:
+        pairs: As written. A name may occur twice.
+        start: In the script.
+    """
+
+    pairs: list[tuple[str, Any]]
+    start: int
     end: int
 
     def properties(self) -> Iterator[tuple[str, Any]]:
-        """Yield its pairs, with those that stand in an object for the sake of order alone (JSON-LD 1.1, nested properties)."""
+        """Yield its pairs and those of objects that only group them (JSON-LD 1.1, nested
+        properties).
+        """
         for key, value in self.pairs:
             nested = (value if isinstance(value, list) else [value]) if key == "@nest" else ()
             yield from chain.from_iterable(
@@ -88,9 +109,10 @@ class _Object(NamedTuple):
 
 
 def annotations_in(content: Content, token: str) -> AnnotationReading:
-    """Return every annotation in a page that is addressed to the agent with this product token, in document order.
+    """Return the annotations of a page for the agent with this product token, in document order.
 
-    Never raises."""
+    Never raises.
+    """
     if not content.is_markup or not (_has_name(content.octets) or content.has_written_letters):
         return AnnotationReading()
     scripts = islice(
@@ -120,16 +142,16 @@ def _read(page: tuple[list[tuple[str, int]], str]) -> AnnotationReading:
                         node, DirectiveValue(None, node_line, len(addressed)), findings
                     )
                     addressed.append(
-                        Annotation(directives, node_line, _shown(script[node.start : node.end]))
+                        Annotation(directives, node_line, _one_line(script[node.start : node.end]))
                     )
         except ValueError as error:
-            message = "an annotation cannot be read, so every use of the page is refused: {}"
+            message = "An annotation cannot be read, so every use of the page is refused: {}"
             findings.report("automation.json-ld", message, _octets(str(error)), line=line)
-            unread.append(Unread(line, _shown(script)))
+            unread.append(Unread(line, _one_line(script)))
     return AnnotationReading(tuple(addressed), tuple(findings), tuple(unread))
 
 
-def _shown(script: str) -> str:
+def _one_line(script: str) -> str:
     """Return a part of a script on one line, printable."""
     return printable(_octets(" ".join(script[: MAX_SHOWN * 4].split())))
 
@@ -137,17 +159,17 @@ def _shown(script: str) -> str:
 _annotations = Remembered(_read, most=MAX_REMEMBERED)
 
 
-def merged(annotations: Iterable[Annotation]) -> Directives:
-    """The directives of all annotations together: all of them hold."""
+def merge(annotations: Iterable[Annotation]) -> Directives:
+    """Return the directives of all annotations together. All of them apply."""
     columns = zip(*(annotation.directives for annotation in annotations), strict=True)
     return Directives(*(tuple(chain.from_iterable(column)) for column in columns))
 
 
 def _has_name(octets: bytes) -> bool:
-    """Look for the type's name in octets of lower case, with or without JSON's escapes."""
+    """Return True if octets in lower case contain the type's name, with or without JSON escapes."""
     if _NAME in octets:
         return True
-    if b"\\" not in octets:  # one octet is found soonest
+    if b"\\" not in octets:  # the search for one octet is the fastest
         return False
     if _ESCAPED.search(octets) is None:
         return False
@@ -155,9 +177,10 @@ def _has_name(octets: bytes) -> bool:
 
 
 def _nodes(script: str) -> Iterator[_Object]:
-    """Yield the JSON objects of the type. ValueError where the JSON is broken, or more than is read.
+    """Yield the JSON objects of the type.
 
-    A type in other letters of upper and lower case is none: ValueError too."""
+    ValueError: the JSON is broken or exceeds a limit, or the name of the type has the wrong case.
+    """
     if len(script) > MAX_SCRIPT:
         raise ValueError(f"it is longer than {MAX_SCRIPT // 1024} KiB")
     script = _SKIPPED.sub(lambda match: match[1] or " " * len(match[0]), script)
@@ -167,7 +190,7 @@ def _nodes(script: str) -> Iterator[_Object]:
             script,
             object_pairs_hook=lambda pairs: _Object(pairs, *next(spans)),
             parse_int=float,  # int() refuses long ones
-            strict=False,  # LENIENT: line ends in strings; and NaN, which the parser knows
+            strict=False,  # LENIENT: line ends in strings. The parser accepts NaN too.
         )
     ]
     while values:
@@ -189,7 +212,10 @@ def _nodes(script: str) -> Iterator[_Object]:
 
 
 def _spans(script: str) -> list[tuple[int, int]]:
-    """The start and end of each JSON object, in the order of the ends, which is the one in which the parser makes them."""
+    """Return start and end of each JSON object, in the order of their ends.
+
+    The parser makes the objects in this order.
+    """
     opened: list[int] = []
     spans = []
     nodes = 0
@@ -214,20 +240,27 @@ def _type_names(written: Any) -> Iterator[str]:
 
 
 def _last_part(iri: str) -> str:
-    """The name at the end of an IRI or a compact one, e.g. of `https://schema.org/name`, `schema:name`, `#name`."""
+    """Return the name at the end of an IRI or compact IRI.
+
+    Examples are `https://schema.org/name`, `schema:name` and `#name`.
+    """
     return iri.rpartition("/")[2].rpartition("#")[2].rpartition(":")[2].strip()
 
 
 def _octets(text: str) -> bytes:
-    return text.encode("utf-8", "replace")  # JSON can escape half of a surrogate pair
+    return text.encode("utf-8", "replace")  # JSON can escape one half of a surrogate pair
 
 
 def _values(value: Any) -> Iterator[Any]:
-    """The values of a property: JSON-LD makes no difference between one, a list of one, and one in an object."""
+    """Yield the values of a property.
+
+    In JSON-LD one value, a list of one value and an object that wraps it are equal. ValueError: an
+    object is not such a wrapper.
+    """
     if isinstance(value, _Object):
         wrapped = [item for key, item in value.pairs if key in _WRAPPERS]
         if len(wrapped) != 1:
-            raise ValueError("an object that is no value")
+            raise ValueError("an object is not a value")
         yield from _values(wrapped[0])
     elif isinstance(value, list):
         for item in value:
@@ -237,26 +270,35 @@ def _values(value: Any) -> Iterator[Any]:
 
 
 def _text_value(value: Any) -> bytes:
-    """The values as they would stand in the file. ValueError for what never stands there."""
+    """Return the values as the file would write them.
+
+    ValueError, TypeError: the file could not contain them.
+    """
     texts = [str(item).lower() if isinstance(item, bool) else item for item in _values(value)]
-    octets = _octets(",".join(texts))  # TypeError for what is no text
+    octets = _octets(",".join(texts))  # TypeError: a value is no text
     if octets.count(b",") >= MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES} values")
     return octets.strip()
 
 
 def _name(key: str) -> str:
-    """The name of a directive as it is compared. CamelCase is a SHOULD: hyphens and case do not count."""
+    """Return the name of a directive without hyphens and in lower case, for comparison.
+
+    CamelCase is a SHOULD, so hyphens and case do not count.
+    """
     return _last_part(key).replace("-", "").lower()
 
 
 _DIRECTIVES = {_name(name.decode()): directive for name, directive in DIRECTIVES.items()}
-# They speak of endpoints and services, and an annotation of the page that it stands in.
+# These directives are about endpoints and services; an annotation is about its page only.
 WITHOUT_EFFECT = ("allowedmethods", "requestlimit", "concurrentlimit", "scope", "host")
 
 
 def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> bool:
-    """True where the annotation binds the agent: it names no user agent, or this one, or what it names cannot be read."""
+    """Return True if the annotation binds the agent.
+
+    It does if it names no user agent, names this one, or has a userAgent that cannot be read.
+    """
     user_agents = [value for key, value in node.properties() if _name(key) == "useragent"]
     try:
         agents = [
@@ -267,7 +309,8 @@ def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> b
     except (TypeError, ValueError):
         findings.report(
             "automation.agent",
-            "a userAgent that cannot be read: the annotation binds every agent",
+            "The userAgent cannot be read, so the annotation binds every agent. Write a "
+            "name or `*`.",
             line=line,
         )
         return True
@@ -280,14 +323,14 @@ def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> b
 
 
 def _directives(node: _Object, source: DirectiveValue[None], findings: Findings) -> Directives:
-    """The directives of the annotation. `source`: the place of the annotation, without a value."""
+    """Return the directives of the annotation. `source` has its place, without a value."""
     by_field: dict[str, list[DirectiveValue[Any]]] = {}
     for key, value in node.properties():
         name, quoted = _name(key), _octets(key)
         if name in WITHOUT_EFFECT:
             findings.report(
                 "automation.annotation",
-                "`{}` has no effect in an annotation",
+                "`{}` has no effect in an annotation. Write it into automation-preferences.txt.",
                 quoted,
                 line=source.line,
             )
@@ -297,7 +340,7 @@ def _directives(node: _Object, source: DirectiveValue[None], findings: Findings)
             if values:
                 findings.report(
                     "automation.repeated",
-                    "`{}` stands more than once: all hold together",
+                    "`{}` is repeated. All values apply.",
                     quoted,
                     line=source.line,
                 )
@@ -314,7 +357,7 @@ def _directives(node: _Object, source: DirectiveValue[None], findings: Findings)
                 message = (
                     f"`{{}}` in `{{}}` {directive.otherwise}"
                     if odd
-                    else f"a value of `{{}}` {directive.otherwise}"
+                    else f"A value of `{{}}` {directive.otherwise}"
                 )
                 findings.report(
                     "automation.value", message, *filter(None, (odd, quoted)), line=source.line

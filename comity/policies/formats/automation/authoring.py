@@ -1,4 +1,4 @@
-"""The help for those who write an automation-preferences.txt, or annotations of pages."""
+"""Help for authors of automation-preferences.txt files and of annotations in pages."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ _LINES = (
     Directive(
         "scope",
         f"{_CORE} scope-and-applicability",
-        "To which URLs the group applies: a path and all beneath it, or a pattern",
+        "The URLs that the group applies to: a path and everything beneath it, or a pattern",
         "path",
     ),
     Directive(
         "host",
         f"{_CORE} scope-and-applicability",
-        "To which host of the site the group applies",
+        "The host of the site that the group applies to",
         "host",
     ),
     Directive(
         "user-agent",
         f"{_CORE} scope-and-applicability",
-        "Whom the group binds: product tokens, or `*` for anybody",
+        "The agents that the group binds: product tokens, or `*` for any agent",
         "agent",
     ),
     Directive(
         "allowed-methods",
         f"{_CORE} http-method-restrictions",
-        "By which methods requests may be made; without it, by none",
+        "The permitted methods; without it, none",
         "method",
     ),
     Directive(
         "allowed-purposes",
         f"{_CORE} purpose-declaration",
-        "For which purposes requests may be made; without it, for any",
+        "The permitted purposes; without it, any",
         "purpose",
     ),
     Directive(
         "allowed-automations",
         f"{_EXT} section-3.2",
-        "With which tools requests may be made; without it, with none",
+        "The permitted tools; without it, none",
         "mechanism",
     ),
     Directive(
         "api-automation",
         f"{_EXT} section-3.3",
-        "Whether requests to APIs may be made; without it, none",
+        "Whether requests to APIs are permitted; without it, none",
         "api-automation",
     ),
     Directive(
         "allow-xhr",
         f"{_EXT} section-3.3",
-        "Whether requests of scripts may be made; without it, none",
+        "Whether requests by scripts are permitted; without it, none",
         "allow-xhr",
     ),
     Directive(
         "disallow-fetch-from",
         f"{_EXT} section-3.3",
-        "From which pages scripts must not make requests",
+        "The pages whose scripts must not make requests",
         "path",
     ),
     Directive(
@@ -80,32 +80,32 @@ _LINES = (
     Directive(
         "session-validation",
         f"{_EXT} section-3.4",
-        "What a session has to carry",
+        "The credential that a session must carry",
         "session-validation",
     ),
     Directive(
         "session-ttl",
         f"{_EXT} section-3.4",
-        "How old a session may be, such as `30m` or `1h`",
+        "The greatest age of a session, such as `30m` or `1h`",
         "duration",
     ),
     Directive(
         "request-limit",
         f"{_EXT} section-3.1",
-        "How many requests may be made in a time, such as `60/minute`",
+        "The permitted number of requests in a period, such as `60/minute`",
         "rate",
     ),
     Directive(
         "concurrent-limit",
         f"{_EXT} section-3.1",
-        "How many requests may be made at a time",
+        "The permitted number of requests at a time",
         "number",
     ),
 )
 
 
 def _member_name(directive: Directive) -> str:
-    """The name in JSON-LD (extension section-3.5)."""
+    """Return the name of a directive in JSON-LD (extension section-3.5)."""
     first, *others = directive.name.split("-")
     return first + "".join(part.capitalize() for part in others)
 
@@ -153,7 +153,7 @@ AUTHORING = Authoring(
         Directive(
             TYPE,
             f"{_EXT} section-3.5",
-            "What a page says of requests that it makes or leads to, in JSON-LD",
+            "Rules of a page for the requests that it makes or leads to, in JSON-LD",
             form="member",
         ),
         *_MEMBERS,

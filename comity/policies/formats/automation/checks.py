@@ -1,8 +1,10 @@
-"""Checks of an automation-preferences.txt besides its syntax: what never speaks, or refuses by silence.
+"""Checks of an automation-preferences.txt beyond its syntax: groups and lines without effect.
 
     check_site(files)     the file of a site
-    records(text)         its lines that say something, and those that look so
-Everything is linear in the octets, but for the limits of a group, which are a few."""
+    records(text)         its records, and lines that look like records
+
+The time is linear in the octets, except for the few limits of a group.
+"""
 
 from __future__ import annotations
 
@@ -24,26 +26,31 @@ from comity.policies.syntax.suspicions import nearest, oddity
 from comity.policies.syntax.windows import Window
 
 NAMES = tuple(name.decode() for name in (*SELECTORS, *DIRECTIVES))
-_LOOKS_SO = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z_-]*+)[ \t]*+:[ \t]*+([^#\r\n]*+)")
+_LIKE_RECORD = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z_-]*+)[ \t]*+:[ \t]*+([^#\r\n]*+)")
 
 
 class Record(NamedTuple):
-    """A line of the form `name: value`."""
+    """A line of the form `name: value`.
 
-    name: str  # lower case
+    Attributes:
+        name: Lower case.
+        column: Of the value, from 1, in octets.
+    """
+
+    name: str
     value: bytes
     line: int
-    column: int  # of the value, 1-based, in octets
+    column: int
     name_column: int
     is_known: bool
 
 
 def records(text: bytes) -> Iterator[Record]:
-    """Yield the lines that say something, and those that look as if they did."""
+    """Yield the records, and lines that look like records."""
     lines = Lines(text)
     while line := lines.read():
         record = RECORD.match(line)
-        match = record or _LOOKS_SO.match(line)
+        match = record or _LIKE_RECORD.match(line)
         if match:
             value = match[match.lastindex or 0].rstrip(b" \t")
             start = match.start(match.lastindex or 0)
@@ -58,7 +65,7 @@ def records(text: bytes) -> Iterator[Record]:
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """Check the file of a site for what reading it does not find."""
+    """Return findings about the file of a site, beyond those of reading it."""
     file = preferences_of(files)
     if not file.automation:
         return ()
@@ -68,7 +75,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     lines = Lines(file.text)
     while line := lines.read():
         if match := SLASHES.match(line):
-            message = "`//` begins no comment. Write `#`."
+            message = "`//` does not begin a comment. Write `#`."
             remarks.report(
                 "automation.unknown", message, line=lines.number, column=match.end() - 1, length=2
             )
@@ -85,9 +92,9 @@ def _check_record(remarks: Remarks, record: Record) -> None:
         name = record.name.encode()
         near = nearest(record.name, NAMES)
         message = (
-            f"`{{}}` is no directive: write `{near}`"
+            f"`{{}}` is not a directive. Write `{near}`."
             if near
-            else "`{}` is no directive: it says nothing"
+            else "`{}` is not a directive, so the line has no effect."
         )
         remarks.report(
             "automation.unknown",
@@ -115,7 +122,7 @@ def _check_record(remarks: Remarks, record: Record) -> None:
             word = match[0].decode("utf-8", "replace").lower()
             if word not in MECHANISMS and (near := nearest(word, MECHANISMS)):
                 column = record.column + match.start()
-                message = f"`{{}}` is a word of nobody's: write `{near}`"
+                message = f"The mechanism `{{}}` does not exist. Write `{near}`."
                 remarks.report(
                     "automation.word",
                     message,
@@ -126,7 +133,7 @@ def _check_record(remarks: Remarks, record: Record) -> None:
                 )
 
 
-SLASHES = re.compile(rb"[ \t]*+//")  # that begin no comment in any of these files
+SLASHES = re.compile(rb"[ \t]*+//")  # they do not begin a comment in these files
 
 
 _ANYBODY = frozenset(("*",))
@@ -134,11 +141,10 @@ _EVERYWHERE = (("", "/"), ("", "*"), ("", "/*"))
 
 
 def _check_shadowed(remarks: Remarks, groups: tuple[Group, ...]) -> None:
-    """Groups that never speak, as others of the same rank stand below them."""
+    """Report groups that never apply because later groups of equal rank replace them."""
     last: dict[tuple[Any, ...], Group] = {}
-    interned: dict[
-        frozenset[str], frozenset[str]
-    ] = {}  # equal ones are one: a group has many scopes, and each is compared
+    # Equal sets are shared: a group has many scopes, and each is compared.
+    interned: dict[frozenset[str], frozenset[str]] = {}
     of_groups = [_selectors(group, interned) for group in groups]
     for group, selectors in zip(groups, of_groups, strict=True):
         last.update(dict.fromkeys(selectors, group))
@@ -146,13 +152,19 @@ def _check_shadowed(remarks: Remarks, groups: tuple[Group, ...]) -> None:
         others = [last[selector] for selector in selectors]
         if all(other is not group for other in others):
             line = min(other.line for other in others)
-            message = f"the group never speaks: that of line {line} is for the same, and the later one counts"
+            message = (
+                f"The group never applies: the group in line {line} has the same selectors, "
+                "and the later group counts. Delete one."
+            )
             remarks.report("automation.shadowed", message, line=group.line)
         elif not group.scopes:
             hosts = selectors[0][0]
             whole = (last.get((hosts, _agents(group), *scope)) for scope in _EVERYWHERE)
             if other := next((other for other in whole if other), None):
-                message = f"the group never speaks: it has no scope, and that of line {other.line} is for every URL"
+                message = (
+                    "The group never applies: it has no scope, and the group in line "
+                    f"{other.line} is for every URL. Add a scope."
+                )
                 remarks.report("automation.shadowed", message, line=group.line)
 
 
@@ -163,7 +175,7 @@ def _agents(group: Group) -> frozenset[str]:
 def _selectors(
     group: Group, interned: dict[frozenset[str], frozenset[str]]
 ) -> list[tuple[Any, ...]]:
-    """Return a selector for each scope of a group: hosts, agents and the scope. `interned`: sets, each under itself."""
+    """Return hosts, agents and scope for each scope of a group. `interned` has the shared sets."""
     agents = _agents(group) if group.agents is None else group.agents
     agents = interned.setdefault(agents, agents)
     hosts: frozenset[str] | tuple[str, ...] | None = group.hosts
@@ -174,21 +186,30 @@ def _selectors(
 
 
 def _check_hosts(remarks: Remarks, groups: tuple[Group, ...], origin: str) -> None:
-    """Groups for other hosts, where some group is for this one: else it may be a file that is on no site yet."""
+    """Report groups for other hosts, if any group is for this host.
+
+    If none is, the file may not be on a site yet.
+    """
     host = host_pattern(origin.partition("://")[2])
     matching = [
         group.hosts is not None and exactness_of(group.hosts, host) is not None for group in groups
     ]
     for group, is_here in zip(groups, matching, strict=True):
         if any(matching) and group.hosts and not is_here:
-            message = f"the group is for another host than {host}: it says nothing here, as each host has a file of its own"
+            message = (
+                f"The group is for another host than {host}, so it has no effect here. Put "
+                "it into that host's own file."
+            )
             remarks.report("automation.other-host", message, line=group.line)
 
 
 def _check_group(remarks: Remarks, group: Group) -> None:
     directives = group.directives
     if not directives.allowed_methods:
-        message = "the group has no allowed-methods: every request is refused. Write `allowed-methods: GET, HEAD`"
+        message = (
+            "The group has no allowed-methods, so every request is refused. Write "
+            "`allowed-methods: GET, HEAD`."
+        )
         remarks.report("automation.no-methods", message, line=group.line)
     for line, message in _without_effect(directives):
         remarks.report("automation.no-effect", message, line=line)
@@ -196,14 +217,15 @@ def _check_group(remarks: Remarks, group: Group) -> None:
 
 
 def _without_effect(directives: Directives) -> Iterator[tuple[int, str]]:
-    """Lines, and why they change nothing."""
+    """Yield the numbers of lines without effect, each with a message."""
     methods = directives.allowed_methods
     if methods and not frozenset.intersection(*(directive.value for directive in methods)):
         for name in directives._fields:
             if name != "allowed_methods" and (values := getattr(directives, name)):
                 yield (
                     values[0].line,
-                    f"line {methods[0].line} permits no method: every request is refused, whatever is said here",
+                    f"This line has no effect: line {methods[0].line} permits no method, "
+                    "so every request is refused.",
                 )
         return
     if directives.disallow_fetch_from and all(
@@ -216,7 +238,7 @@ def _without_effect(directives: Directives) -> Iterator[tuple[int, str]]:
         )
         yield (
             directives.disallow_fetch_from[0].line,
-            f"{cause} all requests of scripts: from which pages makes no difference",
+            f"This line has no effect: {cause} all requests of scripts, from any page.",
         )
 
 
@@ -229,21 +251,22 @@ def _check_limits(remarks: Remarks, directives: Directives) -> None:
             if limit.value and other.value and _is_beyond(limit.value, other.value)
         )
         if other := next(others, None):
-            message = (
-                f"who keeps to the limit of line {other.line} keeps to this one: it limits nothing"
-            )
+            message = f"This limit has no effect: the limit in line {other.line} is stricter."
             remarks.report("automation.slack-limit", message, line=limit.line)
     lines = [
         limit.line for limit in directives.request_limit if limit.value and not limit.value.requests
     ]
     lines += [limit.line for limit in directives.concurrent_limit if not limit.value]
     for line in lines:
-        message = "a limit of zero refuses every request: leave it out, or write `allowed-methods:` with no method to refuse them"
+        message = (
+            "A limit of zero refuses every request. Delete it, or write `allowed-methods:` "
+            "without a method to refuse them."
+        )
         remarks.report("automation.zero", message, line=line)
 
 
 def _is_beyond(limit: Window, other: Window) -> bool:
-    """Return whether who keeps to the other limit keeps to the first one."""
+    """Return True if every crawler that keeps to the other limit also keeps to this one."""
     if limit == other:
         return False
     if other.seconds >= limit.seconds:

@@ -1,6 +1,7 @@
 """The conditions of a group of automation-preferences.txt in words, for people.
 
-conditions(group.directives)    what each line permits: "only requests for research\""""
+conditions(group.directives)    the condition of each line, such as "only requests for research"
+"""
 
 from __future__ import annotations
 
@@ -23,77 +24,84 @@ _PLAIN = re.compile(r"[A-Za-z0-9/_.~%*$?&=:@+,;!()-]+")
 
 
 class ToldCondition(NamedTuple):
-    """A directive in words, and the rule by which it refuses other requests."""
+    """A directive in words, and the rule by which it refuses other requests.
+
+    Attributes:
+        directive: None means that the group leaves it out.
+    """
 
     rule: str
     words: str
-    directive: DirectiveValue[Any] | None = None  # None: the group leaves it out
+    directive: DirectiveValue[Any] | None = None
 
     @property
     def can_be_met(self) -> bool:
+        """True unless the condition refuses every request."""
         return self.words != NOTHING
 
 
 def conditions(directives: Directives) -> Iterator[ToldCondition]:
-    """Yield the conditions of a group, purposes and methods first. What permits all requests is no condition."""
+    """Yield the conditions of a group, purposes and methods first.
+
+    A directive that permits all requests is no condition.
+    """
     told = chain(
-        _told("automation.purpose", directives.allowed_purposes, _purposes),
-        _told("automation.method", directives.allowed_methods, _methods, absent=NOTHING),
-        _told(
+        _describe("automation.purpose", directives.allowed_purposes, _purposes),
+        _describe("automation.method", directives.allowed_methods, _methods, absent=NOTHING),
+        _describe(
             "automation.mechanism",
             directives.allowed_automations,
             _automations,
             absent="no requests with tools",
         ),
         _api(directives),
-        _told("automation.xhr", directives.allow_xhr, _xhr, absent="no requests by scripts"),
-        _told("automation.fetch-from", directives.disallow_fetch_from, _pages),
-        _told("automation.session", directives.require_human_initiated_session, _session),
-        _told("automation.session-validation", directives.session_validation, _validation),
-        _told("automation.session-ttl", directives.session_ttl, _ttl),
-        _told("automation.none", directives.request_limit, _rate),
-        _told("automation.none", directives.concurrent_limit, _concurrency),
+        _describe("automation.xhr", directives.allow_xhr, _xhr, absent="no requests by scripts"),
+        _describe("automation.fetch-from", directives.disallow_fetch_from, _pages),
+        _describe("automation.session", directives.require_human_initiated_session, _session),
+        _describe("automation.session-validation", directives.session_validation, _validation),
+        _describe("automation.session-ttl", directives.session_ttl, _ttl),
+        _describe("automation.none", directives.request_limit, _rate),
+        _describe("automation.none", directives.concurrent_limit, _concurrency),
     )
     return (condition for condition in told if condition.words)
 
 
-def _told(
+def _describe(
     rule: str, stated: Sequence[DirectiveValue[Any]], words_of: Any, *, absent: str = ""
 ) -> Iterator[ToldCondition]:
-    """Yield the words of a directive. `absent`: where the group leaves it out."""
+    """Yield a directive in words. `absent` has the words for a group without the directive."""
     for directive in stated:
         yield ToldCondition(rule, words_of(directive.value), directive)
     if not stated:
         yield ToldCondition(rule, absent)
 
 
-def _listed(names: Iterable[str], conjunction: str) -> str:
-    *others, last = map(_shown, names)
+def _join(names: Iterable[str], conjunction: str) -> str:
+    """Return the names as a list in words."""
+    *others, last = map(_quote, names)
     return f"{', '.join(others)} {conjunction} {last}" if others else last
 
 
-def _shown(name: str) -> str:
-    """Return a word of the file for a sentence: as it is where it is plain, else as code."""
+def _quote(name: str) -> str:
+    """Return a word of the file for a sentence: plain words as they are, others as code."""
     if _PLAIN.fullmatch(name):
         return name
     return f"`{printable(name.encode('utf-8', 'replace')).replace('`', chr(39))}`"
 
 
 def _purposes(allowed: frozenset[str]) -> str:
-    return f"only requests for {_listed(sorted(allowed), 'or')}" if allowed else NOTHING
+    return f"only requests for {_join(sorted(allowed), 'or')}" if allowed else NOTHING
 
 
 def _methods(allowed: frozenset[str]) -> str:
     return (
-        f"only {_listed(sorted(allowed, key=METHODS.index), 'and')} requests"
-        if allowed
-        else NOTHING
+        f"only {_join(sorted(allowed, key=METHODS.index), 'and')} requests" if allowed else NOTHING
     )
 
 
 def _automations(allowed: frozenset[str]) -> str:
     return (
-        f"with tools only requests by {_listed(sorted(allowed), 'or')}"
+        f"with tools only requests by {_join(sorted(allowed), 'or')}"
         if allowed
         else "no requests with tools"
     )
@@ -116,12 +124,14 @@ def _xhr(value: str) -> str:
 
 
 def _pages(patterns: tuple[UrlPattern, ...]) -> str:
-    return f"no requests by scripts of {_listed(map(written, patterns), 'or')}" if patterns else ""
+    return (
+        f"no requests by scripts of {_join(map(pattern_text, patterns), 'or')}" if patterns else ""
+    )
 
 
-def written(pattern: UrlPattern) -> str:
+def pattern_text(pattern: UrlPattern) -> str:
     """Return a pattern as people write it."""
-    return _shown(pattern.host + pattern.path)
+    return _quote(pattern.host + pattern.path)
 
 
 def _session(is_required: bool) -> str:
@@ -150,17 +160,15 @@ def _ttl(ttl: Any) -> str:
 
 def _rate(window: Any) -> str:
     if window is None:
-        return "requests only as slowly as can be, as the limit cannot be read"
+        return "requests only at the slowest pace, because the limit cannot be read"
     return (
-        f"at most {_counted(window.requests)} in {window.seconds:g} s"
-        if window.requests
-        else NOTHING
+        f"at most {_count(window.requests)} in {window.seconds:g} s" if window.requests else NOTHING
     )
 
 
 def _concurrency(number: int) -> str:
-    return f"at most {_counted(number)} at a time" if number else NOTHING
+    return f"at most {_count(number)} at a time" if number else NOTHING
 
 
-def _counted(number: int) -> str:
+def _count(number: int) -> str:
     return f"{number} request{'s' if number != 1 else ''}"

@@ -1,7 +1,9 @@
-"""The directives of automation-preferences.txt as values: what a group of the file, or an annotation in a page, states.
+"""The directives of automation-preferences.txt as values: the content of a group or an annotation.
 
-A directive may stand more than once. Each time it does is kept, and all hold together: of lists what is in all of them, of
-other values the most restrictive. What cannot be read has the most restrictive value of its directive (AUTX-14)."""
+A directive may be repeated. Each value is kept, and all apply: a list permits only items that are
+in all of them, and of other values the most restrictive applies. A value that cannot be read counts
+as the most restrictive value of its directive (AUTX-14).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ T = TypeVar("T")
 
 
 PATH = "/automation-preferences.txt"  # core draft, file-location-and-format
+# Core, formal-syntax.
 METHODS = (
     "GET",
     "HEAD",
@@ -24,10 +27,11 @@ METHODS = (
     "OPTIONS",
     "TRACE",
     "CONNECT",
-)  # core, formal-syntax
+)
 API_AUTOMATION = ("none", "with-key-only", "open")  # extension section-3.3
 ALLOW_XHR = ("none", "read-only", "open")  # extension section-3.3
-# Extension section-3.4, and what of comity.policies.answers.request.CREDENTIALS each asks for.
+# Extension section-3.4: value -> the credential of comity.policies.answers.request.CREDENTIALS that
+# it asks for.
 SESSION_VALIDATION = {
     "cookie-based": "cookie",
     "token-based": "token",
@@ -35,60 +39,86 @@ SESSION_VALIDATION = {
     "none": "",
 }
 
-NOWHERE = "?"  # instead of a host that cannot be read: no host is so named
+NOWHERE = "?"  # stands for a host that cannot be read; no host has this name
 
 
 class DirectiveValue(NamedTuple, Generic[T]):
-    """One directive, once."""
+    """One value of a directive.
+
+    Attributes:
+        line: From 1.
+        offset: The start of the line in the text.
+        advice: Advice to the author if the value cannot be read.
+    """
 
     value: T
-    line: int = 0  # 1-based
-    offset: int = 0  # where the line starts in the text
-    advice: str = ""  # what to write instead of a value that cannot be read
+    line: int = 0
+    offset: int = 0
+    advice: str = ""
 
 
 class UrlPattern(NamedTuple):
-    """A url-pattern (core, formal-syntax): `*` for any characters, `$` at the end for the end, else a prefix."""
+    """A url-pattern (core, formal-syntax).
 
-    host: str  # of an absolute URL, as `host_pattern` makes it, or NOWHERE; "": any host that the file speaks for
-    path: str  # normal form of comity.policies.syntax.path_patterns
+    `*` stands for any characters and a final `$` for the end. Without `$` the pattern is a prefix.
+
+    Attributes:
+        host: The host of an absolute URL, as returned by `host_pattern`, or NOWHERE. "" means any
+            host that the file speaks for.
+        path: In the normal form of comity.policies.syntax.path_patterns.
+    """
+
+    host: str
+    path: str
 
 
 class Directives(NamedTuple):
-    """The directives of a group or an annotation; () for one that it leaves out."""
+    """The directives of a group or an annotation. () stands for an absent directive.
 
-    allowed_methods: tuple[DirectiveValue[frozenset[str]], ...] = ()  # upper case
-    allowed_purposes: tuple[DirectiveValue[frozenset[str]], ...] = ()  # lower case
-    allowed_automations: tuple[DirectiveValue[frozenset[str]], ...] = ()  # lower case
-    api_automation: tuple[DirectiveValue[str], ...] = ()  # of API_AUTOMATION
-    allow_xhr: tuple[DirectiveValue[str], ...] = ()  # of ALLOW_XHR
+    Attributes:
+        allowed_methods: Upper case.
+        allowed_purposes: Lower case.
+        allowed_automations: Lower case.
+        api_automation: One of API_AUTOMATION.
+        allow_xhr: One of ALLOW_XHR.
+        session_validation: One of SESSION_VALIDATION. "" means unreadable: no session satisfies it.
+        session_ttl: None means unreadable: no session is permitted.
+        request_limit: None means unreadable: as slow as the operator's settings allow.
+    """
+
+    allowed_methods: tuple[DirectiveValue[frozenset[str]], ...] = ()
+    allowed_purposes: tuple[DirectiveValue[frozenset[str]], ...] = ()
+    allowed_automations: tuple[DirectiveValue[frozenset[str]], ...] = ()
+    api_automation: tuple[DirectiveValue[str], ...] = ()
+    allow_xhr: tuple[DirectiveValue[str], ...] = ()
     disallow_fetch_from: tuple[DirectiveValue[tuple[UrlPattern, ...]], ...] = ()
     require_human_initiated_session: tuple[DirectiveValue[bool], ...] = ()
-    session_validation: tuple[
-        DirectiveValue[str], ...
-    ] = ()  # of SESSION_VALIDATION; "": unreadable, no session satisfies it
-    session_ttl: tuple[
-        DirectiveValue[timedelta | None], ...
-    ] = ()  # None: unreadable, no session is permitted
-    request_limit: tuple[
-        DirectiveValue[Window | None], ...
-    ] = ()  # None: unreadable, as slow as the operator's settings allow
+    session_validation: tuple[DirectiveValue[str], ...] = ()
+    session_ttl: tuple[DirectiveValue[timedelta | None], ...] = ()
+    request_limit: tuple[DirectiveValue[Window | None], ...] = ()
     concurrent_limit: tuple[DirectiveValue[int], ...] = ()
 
 
 class Group(NamedTuple):
-    """One group of the file (core, scope-and-applicability)."""
+    """One group of the file (core, scope-and-applicability).
 
-    line: int  # of its first line, 1-based
-    offset: int  # where that starts in the text
-    scopes: tuple[
-        UrlPattern, ...
-    ]  # (): none is written; `/`, which any group with a matching scope outranks
-    hosts: (
-        tuple[str, ...] | None
-    )  # as `host_pattern` makes them; None: absent, the whole host; (): none that can be read
-    agents: (
-        frozenset[str] | None
-    )  # product tokens, lower case, or "*"; None: absent, all; empty: nobody
+    Attributes:
+        line: The number of its first line, from 1.
+        offset: The start of this line in the text.
+        scopes: () means that the group has none. It then applies as `/` does, but any group with a
+            matching scope overrides it.
+        hosts: As returned by `host_pattern`. None means that no host line is present: the whole
+            host is meant. () means that no host can be read.
+        agents: Product tokens in lower case, or "*". None means that no user-agent line is present:
+            all agents are meant. The empty set means no agent.
+        key: For a group with limits: a digest of its scopes, hosts and agents that is equal in
+            every process.
+    """
+
+    line: int
+    offset: int
+    scopes: tuple[UrlPattern, ...]
+    hosts: tuple[str, ...] | None
+    agents: frozenset[str] | None
     directives: Directives
-    key: str = ""  # of a group with limits: digest of its scopes, hosts and agents, the same in every process
+    key: str = ""

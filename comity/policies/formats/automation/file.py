@@ -1,4 +1,4 @@
-"""automation-preferences.txt as a file of a site."""
+"""The automation-preferences.txt of a site."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from comity.policies.syntax.lines import text_of
 
 
 class AutomationFile(File):
-    """An automation-preferences.txt. A file with rejected content cannot be fetched (AUTO-4).
+    """An automation-preferences.txt. A file with rejected content counts as not fetched (AUTO-4).
 
-    A file that is not served as text is read, and permits no more than one that is cut off (AUTO-1)."""
+    A file that is not served as text is read, but permits no more than one that is cut off
+    (AUTO-1).
+    """
 
     def __init__(self, url: str, fetched: Fetched) -> None:
         if availability(fetched) is Availability.PRESENT and (problem := rejection(fetched)):
@@ -36,7 +38,7 @@ class AutomationFile(File):
 
     @property
     def crawler_names(self) -> frozenset[str]:
-        """The agents that a group names, in lower case."""
+        """The agents that groups name, in lower case."""
         groups = self.automation.groups if self.automation else ()
         return frozenset(token for group in groups for token in group.agents or ()) - {"*"}
 
@@ -50,5 +52,5 @@ class AutomationFile(File):
 
 
 def preferences_of(site: SiteFiles) -> AutomationFile:
-    """The site's automation-preferences.txt."""
+    """Return the site's automation-preferences.txt."""
     return site.once(AutomationFile, lambda: AutomationFile(site.origin + PATH, site.get(PATH)))

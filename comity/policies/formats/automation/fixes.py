@@ -1,4 +1,4 @@
-"""Fixes for an automation-preferences.txt, which change no group of it."""
+"""Fixes for an automation-preferences.txt that change none of its groups."""
 
 from __future__ import annotations
 
@@ -12,42 +12,49 @@ _MARKUP = re.compile(rb"[ \t]*+(<!--)")
 
 
 def add_colon(draft: Draft, finding: Finding) -> Fix | None:
-    """Write the colon of a scope, host or user-agent: those count without it. Others have their most restrictive value."""
+    """Return the fix that writes the colon of a scope, host or user-agent.
+
+    These lines count without a colon. Other lines without a colon have their most restrictive
+    value, so a colon would change them.
+    """
     match = RECORD.match(draft.line(finding.line)) if finding.line else None
     if match is None or match[2] or match[1].lower() not in SELECTORS:
         return None
-    return Fix("Write the colon", (draft.replaced(finding.line, match.end(1) + 1, 0, b":"),))
+    return Fix("Write the colon", (draft.replace_octets(finding.line, match.end(1) + 1, 0, b":"),))
 
 
 def comment_markup(draft: Draft, finding: Finding) -> Fix | None:
-    """Make comments of markup, all of it or that behind a value."""
+    """Return the fix that turns markup into comments: all of it, or that behind a value."""
     if not finding.line:
         return None
     if match := RECORD.match(draft.line(finding.line)):
         start = match[0].find(b"<!--") + 1
-        edits = _commented(draft, finding.line, start) if start else ()
+        edits = _edit_to_comment(draft, finding.line, start) if start else ()
     else:
         edits = tuple(
             edit
             for line in range(finding.line, draft.lines + 1)
             if (markup := _MARKUP.match(draft.line(line)))
-            for edit in _commented(draft, line, markup.start(1) + 1)
+            for edit in _edit_to_comment(draft, line, markup.start(1) + 1)
         )
     return Fix("Write comments with `#`", edits) if edits else None
 
 
-def _commented(draft: Draft, line: int, column: int) -> tuple[Edit, ...]:
+def _edit_to_comment(draft: Draft, line: int, column: int) -> tuple[Edit, ...]:
     rest = draft.line(line)[column + 3 :].strip(b" \t")
     text = rest.removesuffix(b"-->").rstrip(b" \t") if rest.count(b"-->") == 1 else rest
     return (
-        draft.replaced(
+        draft.replace_octets(
             line, column, len(draft.line(line)) - column + 1, b"# " + text if text else b"#"
         ),
     )
 
 
 def leave_out_repetition(draft: Draft, finding: Finding) -> Fix | None:
-    """Leave out the lines that say in a block what a line of it has said, where all that it says of it is the same."""
+    """Return the fix that removes repetitions of a line from its block.
+
+    None means that lines of this name differ in value, or continue in another block.
+    """
     if not finding.line or not (match := RECORD.match(draft.line(finding.line))):
         return None
     first, last = finding.line, finding.line
@@ -55,7 +62,8 @@ def leave_out_repetition(draft: Draft, finding: Finding) -> Fix | None:
         first -= 1
     while last < draft.lines and draft.line(last + 1).strip(b" \t"):
         last += 1
-    for line in range(last + 1, draft.lines + 1):  # blocks that continue the group
+    # Blocks below may continue the group.
+    for line in range(last + 1, draft.lines + 1):
         other = RECORD.match(draft.line(line))
         if other and other[1].lower() in SELECTORS:
             break
@@ -70,7 +78,7 @@ def leave_out_repetition(draft: Draft, finding: Finding) -> Fix | None:
             same.append(line)
     if same[0] == finding.line or len(same) > MAX_REPEATED:
         return None
-    return Fix("Leave out what is said twice", tuple(draft.without_line(line) for line in same[1:]))
+    return Fix("Delete the repetitions", tuple(draft.without_line(line) for line in same[1:]))
 
 
 def _value(record: re.Match[bytes]) -> bytes:

@@ -1,9 +1,11 @@
-"""The text of automation-preferences.txt (draft-liao-aipref-autoctl-core-01 formal-syntax, extension section-4).
+"""The text of automation-preferences.txt.
 
-    rejection(fetched)      why the content is none that is read
-    parse(text)             what the text says, group by group
+    rejection(fetched)      the reason why the content is not read
+    parse(text)             the groups of the text
 
-Every reading of an open point stands in docs/automation.md."""
+The specifications are draft-liao-aipref-autoctl-core-01 formal-syntax and extension section-4.
+Every reading of an open point is in docs/automation.md.
+"""
 
 from __future__ import annotations
 
@@ -42,35 +44,36 @@ MAX_SCOPES = 20_000  # of a file
 MAX_HOSTS = 5000  # of a file, with those of absolute URLs
 MAX_VALUES = 200  # items of a list
 MAX_ITEMS = 20_000  # of all lists of a file; equal ones count once
-MAX_REPEATED = 16  # times that a directive may stand in a group
+MAX_REPEATED = 16  # values of one directive in a group
 
-SELECTORS = (
-    b"scope",
-    b"host",
-    b"user-agent",
-)  # to what and to whom a group applies; several of one count as one list
+# The URLs, hosts and agents that a group applies to. Several lines of one name count as one list.
+SELECTORS = (b"scope", b"host", b"user-agent")
 
 
 class Automation(NamedTuple):
-    """The groups of one file."""
+    """The groups of one file.
+
+    Attributes:
+        complete: False means that the file has more than is read.
+    """
 
     groups: tuple[Group, ...]
-    complete: bool  # False: there is more than is read
+    complete: bool
     findings: tuple[Finding, ...]
 
     def names(self, token: str) -> bool:
-        """True where a group names the product token."""
+        """Return True if a group names the product token."""
         return any(token.lower() in (group.agents or ()) for group in self.groups)
 
 
 def _strictest(name: bytes) -> tuple[Any, str]:
-    """Return the most restrictive value of a directive that is not written as it has to be, and the advice."""
+    """Return the most restrictive value of a malformed directive, and the advice to its author."""
     return DIRECTIVES[
         name
     ].strictest, f"write `{name.decode()}:` and its value, with nothing but a space between"
 
 
-# core, file-location-and-format
+# Core, file-location-and-format.
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # HTAB is white space in the formal syntax
 _END = re.compile(EOL)
@@ -80,7 +83,10 @@ _CHARSET = re.compile(
 
 
 def rejection(fetched: Fetched) -> str:
-    """Return why the content is not read: it has a raw control byte. "": it is read."""
+    """Return the reason why the content is not read: a raw control byte.
+
+    "" means that it is read.
+    """
     text, _ = text_of(fetched.body, cut=fetched.oversized)
     control = _CONTROL.search(text)
     if control:
@@ -90,61 +96,68 @@ def rejection(fetched: Fetched) -> str:
 
 
 def is_served_as_text(fetched: Fetched) -> bool:
-    """Return True if the label is a text type. A server that gives no type is believed to mean text."""
+    """Return True if the media type is a text type. A missing media type counts as text."""
     media_type = fetched.header(b"Content-Type").partition(b";")[0].strip().lower()
     return not media_type or media_type.startswith(b"text/")
 
 
 def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
-    """The findings on the type with which a site serves a file that is read."""
+    """Return the findings about the media type of a file that is read."""
     content_type = fetched.header(b"Content-Type")
     media_type, _, parameters = content_type.partition(b";")
     if not content_type or (
         media_type.strip().lower() == b"text/plain" and _CHARSET.fullmatch(parameters)
     ):
         return ()
-    message = f"the media type is {printable(content_type)}, not text/plain; charset=utf-8"
+    message = (
+        f"The media type is {printable(content_type)}. Serve the file as text/plain; charset=utf-8."
+    )
     return (Finding(rule="automation.media-type", message=message, url=url),)
 
 
-# core, formal-syntax
+# Core, formal-syntax.
 
 _NAMES = b"|".join((*SELECTORS, *DIRECTIVES))
-# LENIENT: what cannot be seen beside a name, as a BOM between two files that are now one.
+# LENIENT: invisible characters beside a name, such as a BOM where two files were joined.
 _WHITE = rb"(?:[ \t]|%s)" % INVISIBLE.pattern
 _NAME = rb"%s*+(?i:%s)(?=%s|[:#\r\n]|\Z)" % (_WHITE, _NAMES, _WHITE)
-# LENIENT: no colon. Prose that begins with such a word is no directive, where the word is one of SELECTORS.
+# LENIENT: a missing colon. But prose that begins with a word of SELECTORS is not a directive.
 RECORD = re.compile(
     rb"%s*+((?i:%s))(?:%s*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % (_WHITE, _NAMES, _WHITE)
 )
 _NO_COLON = ("automation.colon", "without its colon")
-_UNSEEN_BESIDE = ("automation.invisible", "beside something that cannot be seen")
+_UNSEEN_BESIDE = ("automation.invisible", "beside an invisible character")
 _WORDS = re.compile(rb"[^ \t,]++(?:[ \t]*+,[ \t]*+[^ \t,]++)*+[ \t]*+")
 _MARKUP = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*+<!--")
 _BLANK = rb"[ \t]*+%s" % EOL
-# Lines that need no look of ours: between groups, and within one, which a blank line ends.
+# Lines that can be skipped: between groups, and within a group, which a blank line ends.
 _OTHERS = re.compile(rb"(?:(?!%s)[^\r\n]*+%s)++" % (_NAME, EOL))
 _OTHERS_IN_GROUP = re.compile(rb"(?:(?!%s)(?!%s)[^\r\n]*+%s)++" % (_NAME, _BLANK, EOL))
 
 
 @dataclass(slots=True)
 class _Open:
-    """A block, and the group that it becomes."""
+    """A block, and the group that it becomes.
+
+    Attributes:
+        values_by_name: Name of a directive -> its values.
+    """
 
     line: int
     offset: int
     scopes: list[UrlPattern] = field(default_factory=list)
     hosts: list[str] | None = None
     agents: set[str] | None = None
-    values_by_name: dict[bytes, list[DirectiveValue[Any]]] = field(
-        default_factory=dict
-    )  # by the name of the directive
+    values_by_name: dict[bytes, list[DirectiveValue[Any]]] = field(default_factory=dict)
 
     @property
     def is_continuing(self) -> bool:
+        """True if the block continues the group before it: it names no scope, host or
+        user-agent.
+        """
         return not self.scopes and self.hosts is None and self.agents is None
 
-    def closed(self) -> Group:
+    def to_group(self) -> Group:
         directives = Directives(
             **{
                 DIRECTIVES[name].field: tuple(values)
@@ -173,7 +186,7 @@ class _Open:
 
 
 def is_plain(record: re.Match[bytes]) -> bool:
-    """Return whether a line has its colon, and nothing that cannot be seen beside its name."""
+    """Return True if a line has its colon, and no invisible characters beside its name."""
     before, between = (
         record.string[record.start() : record.start(1)],
         record.string[record.end(1) : record.end(2)],
@@ -182,12 +195,15 @@ def is_plain(record: re.Match[bytes]) -> bool:
 
 
 def parse(text: bytes, *, url: str = "", cut: bool = False) -> Automation:
-    """Read the text of a file, which `text_of` made. `cut`: there is more. Never raises; linear in the octets."""
+    """Read the text of a file. Never raises. The time is linear in the octets.
+
+    `text` and `cut` are results of `text_of`. `cut` means that the file has more than the text.
+    """
     return _Reader(text, url).read(cut)
 
 
 class _LimitError(Exception):
-    """There is more than is read."""
+    """The file exceeds a limit."""
 
 
 class _Reader:
@@ -197,22 +213,22 @@ class _Reader:
         self._lines = Lines(text)
         self._findings = Findings(url)
         self._groups: list[_Open] = []
-        self._block: _Open | None = None  # the one that is open
+        self._block: _Open | None = None  # the open block
         self._scopes_left = MAX_SCOPES
         self._hosts_left = MAX_HOSTS
         self._items_left = MAX_ITEMS
-        self._line = b""  # the one that is read
-        self._name_at = self._value_at = 0  # where they start in it
-        self._cache: dict[
-            tuple[bytes, bytes], ParsedValue
-        ] = {}  # name and value -> what has been read; most groups say the same
+        self._line = b""  # the current line
+        self._name_at = self._value_at = 0  # the starts of name and value in it
+        # Name and value -> the parsed value. Most groups repeat the values of others.
+        self._cache: dict[tuple[bytes, bytes], ParsedValue] = {}
 
     def read(self, cut: bool) -> Automation:
         complete = not cut
         if cut:
             self._findings.report(
                 "automation.limit",
-                f"only the whole lines in the first {len(self._lines.text)} octets are read",
+                f"Only the whole lines in the first {len(self._lines.text)} octets are "
+                "read. Shorten the file.",
             )
         self._markup()
         try:
@@ -225,27 +241,33 @@ class _Reader:
                 "automation.limit", f"{full}: nothing is read from here on", line=self._lines.number
             )
             with suppress(_LimitError):
-                self._end_block()  # what is read of it counts
+                self._end_block()  # the part that was read counts
         for group in self._groups:
             if not group.scopes:
-                message = "the group has no scope: it applies where no other one does"
+                message = (
+                    "The group has no scope, so it applies only to URLs that no other group "
+                    "matches. Add `scope: /`."
+                )
                 self._findings.report("automation.scope", message, line=group.line)
         self._findings.sort(key=lambda finding: finding.line or maxsize)
         return Automation(
-            tuple(group.closed() for group in self._groups), complete, tuple(self._findings)
+            tuple(group.to_group() for group in self._groups), complete, tuple(self._findings)
         )
 
     def _markup(self) -> None:
         text = self._lines.text
         first = _MARKUP.search(text)
         if first:
-            message = f"lines of markup, {len(_MARKUP.findall(text))} in all, are ignored: a comment begins with #"
+            message = (
+                f"{len(_MARKUP.findall(text))} lines of markup are ignored. Begin comments "
+                "with `#`."
+            )
             self._findings.report(
                 "automation.markup", message, line=1 + len(_END.findall(text, 0, first.start()))
             )
 
     def _read(self) -> bool:
-        """ParsedValue one line, and whatever before it says nothing. False at the end of the text."""
+        """Read the next line with a record. Return False at the end of the text."""
         self._lines.skip(_OTHERS_IN_GROUP if self._block else _OTHERS)
         self._line = line = self._lines.read()
         match = RECORD.match(line)
@@ -263,12 +285,12 @@ class _Reader:
         if b"<!--" in value:
             value = value.partition(b"<!--")[0]
             self._report(
-                "automation.markup", "markup after a value is ignored: a comment begins with #"
+                "automation.markup", "Markup after a value is ignored. Begin comments with `#`."
             )
         if not is_plain(match):
             rule, problem = _UNSEEN_BESIDE if colon else _NO_COLON
             ends = (
-                "it counts all the same"
+                "the line counts anyway"
                 if name in SELECTORS
                 else "it has its most restrictive value"
             )
@@ -279,7 +301,7 @@ class _Reader:
     def _report(
         self, rule: str, message: str, quoted: bytes = b"", *, of_name: bool = False
     ) -> None:
-        """About the text that is quoted: a part of the value, or the name."""
+        """Report a finding about the quoted text, which is the name or a part of the value."""
         start = self._name_at if of_name else self._line.find(quoted, self._value_at)
         column = start + 1 if quoted else 0
         self._findings.report(
@@ -308,13 +330,13 @@ class _Reader:
             )
 
     def _scope(self, block: _Open, value: bytes) -> None:
-        value = self._trimmed(value)
+        value = self._trim_name(value)
         patterns = url_patterns(value)
         if patterns != [value]:
             message = (
-                "this is a list of scopes: each stands on a line of its own"
+                "The line is a list of scopes. Write each scope on a line of its own."
                 if patterns
-                else "the scope is empty: it counts as not written"
+                else "The scope is empty, so the line is ignored. Write a path, such as `/`."
             )
             self._report("automation.scope", message)
         for pattern_text in patterns:
@@ -326,14 +348,15 @@ class _Reader:
             block.scopes += pattern, *of_host
             if pattern.host == NOWHERE:
                 self._report(
-                    "automation.scope", "`{}` names no host: it matches nothing", pattern_text
+                    "automation.scope", "`{}` names no host, so it matches nothing.", pattern_text
                 )
             elif not pattern.host and not pattern_text.startswith((b"/", b"*")):
-                self._report("automation.scope", "`{}` is read as with a leading /", pattern_text)
+                self._report("automation.scope", "`{}` is read with a leading `/`.", pattern_text)
             if SPACE.search(pattern_text):
                 self._report(
                     "automation.scope",
-                    "`{}` has white space, which is read as part of the URL",
+                    "`{}` has white space, which is read as part of the URL. Write %20, "
+                    "or delete it.",
                     pattern_text,
                 )
 
@@ -341,16 +364,16 @@ class _Reader:
         hosts = self._names(value)
         if len(hosts) != 1:
             message = (
-                "these are several hosts: any of them is meant"
+                "The line has several hosts. The group is for all of them."
                 if hosts
-                else "the host is empty: it counts as not written"
+                else "The host is empty, so the line is ignored."
             )
             self._report("automation.host", message)
         self._count_hosts(len(hosts))
         for host_text in hosts:
             host = host_pattern(host_text.decode("utf-8", "replace"))
             block.hosts = block.hosts or []
-            if host.startswith("."):  # LENIENT: as it is written for cookies and proxies
+            if host.startswith("."):  # LENIENT: the notation of cookies and proxies
                 block.hosts += host[1:], f"*{host}"
                 self._report(
                     "automation.host",
@@ -360,14 +383,19 @@ class _Reader:
             elif host:
                 block.hosts.append(host)
             else:
-                self._report("automation.host", "`{}` is no host: it matches nothing", host_text)
+                self._report(
+                    "automation.host", "`{}` is not a host, so it matches nothing.", host_text
+                )
             if b"/" in host_text and host:
                 self._report("automation.host", f"`{{}}` is read as {host}", host_text)
 
     def _agents(self, block: _Open, value: bytes) -> None:
         names = self._names(value)
         if not names:
-            self._report("automation.agent", "the user-agent is empty: it names nobody")
+            self._report(
+                "automation.agent",
+                "The user-agent is empty, so it names no crawler. Write a name or `*`.",
+            )
         block.agents = block.agents or set()
         for name in names:
             text = name.decode("utf-8", "replace")
@@ -376,19 +404,25 @@ class _Reader:
             if token:
                 block.agents.add(token)
             if not token:
-                self._report("automation.agent", "`{}` names nobody", name)
+                self._report(
+                    "automation.agent",
+                    "`{}` names no crawler. Write `*` for all crawlers, or one crawler's name.",
+                    name,
+                )
             elif len(token) < len(text):
                 self._report("automation.agent", f"`{{}}` is read as {token}", name)
 
     def _names(self, value: bytes) -> list[bytes]:
         self._count_items(value)
-        return [name for item in items(value) if (name := self._trimmed(item))]
+        return [name for item in items(value) if (name := self._trim_name(item))]
 
-    def _trimmed(self, value: bytes) -> bytes:
+    def _trim_name(self, value: bytes) -> bytes:
         name = trimmed(value)
         if name != value:
             self._report(
-                "automation.invisible", "what cannot be seen around `{}` is left out", name
+                "automation.invisible",
+                "Invisible characters around `{}` are ignored. Delete them.",
+                name,
             )
         return name
 
@@ -406,7 +440,7 @@ class _Reader:
             raise _LimitError(f"there are more than {MAX_HOSTS} hosts")
 
     def _directive(self, name: bytes, value: bytes) -> tuple[Any, str]:
-        """Return the value, and the advice for one that cannot be read."""
+        """Return the value of a directive, and the advice for a value that cannot be read."""
         if (name, value) not in self._cache:
             self._count_items(value)
             self._count_hosts(value.count(b"://"))
@@ -417,17 +451,20 @@ class _Reader:
         otherwise, advice = DIRECTIVES[name].otherwise, DIRECTIVES[name].advice(odd)
         message = f"{otherwise}. {advice[0].upper()}{advice[1:]}" if advice else otherwise
         self._report(
-            "automation.value", f"`{{}}` {message}" if odd else f"an empty value {message}", odd
+            "automation.value", f"`{{}}` {message}" if odd else f"An empty value {message}", odd
         )
         return parsed, advice
 
     def _state(self, block: _Open, name: bytes, value: DirectiveValue[Any]) -> None:
         values = block.values_by_name.setdefault(name, [])
         if len(values) == 1:
-            message = f"{name.decode()} stands more than once in its group: all hold together"
+            message = f"`{name.decode()}` is repeated in its group. All values apply."
             self._findings.report("automation.repeated", message, line=value.line)
         if len(values) == MAX_REPEATED:
-            message = f"{name.decode()} stands more than {MAX_REPEATED} times in its group: it has its most restrictive value"
+            message = (
+                f"`{name.decode()}` is written more than {MAX_REPEATED} times in its group. "
+                "Its most restrictive value applies."
+            )
             self._findings.report("automation.limit", message, line=value.line)
             advice = f"write it at most {MAX_REPEATED} times in a group"
             values.append(value._replace(value=DIRECTIVES[name].strictest, advice=advice))
@@ -440,7 +477,7 @@ class _Reader:
             return
         if block.is_continuing and self._groups:
             message = (
-                "the block names no scope, host or user-agent: it continues the group before it"
+                "The block names no scope, host or user-agent, so it continues the group before it."
             )
             self._findings.report("automation.continued", message, line=block.line)
             for name, values in block.values_by_name.items():

@@ -1,9 +1,10 @@
-"""The group of an automation-preferences.txt that speaks for a request, and its refusals.
+"""The group of an automation-preferences.txt that applies to a request, and its refusals.
 
 Rules(automation, token, host)       the groups that bind one agent on one host
-Rules.group(target)                  the one that speaks (core, scope-and-applicability)
-refusals(group, facts, purposes)     what it refuses
-limits(group, origin)                how often it may be asked"""
+Rules.group(target)                  the group that applies (core, scope-and-applicability)
+refusals(group, facts, purposes)     its refusals of a request
+limits(group, origin)                its limits on the rate of requests
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,10 @@ from comity.policies.syntax.windows import Limits, StatedLimit
 
 
 def host_matches(pattern: str, host: str) -> bool:
-    """Both as `host_pattern` makes them. A port counts where the pattern has one."""
+    """Return True if the pattern matches the host. Both are results of `host_pattern`.
+
+    A port counts only if the pattern has one.
+    """
     return any(_matches(pattern, name) for name in host_names(host))
 
 
@@ -52,10 +56,14 @@ def _matches(pattern: str, host: str) -> bool:
 
 
 class _Scopes:
-    """Scopes of equal rank by their host, and the groups that they belong to."""
+    """Scopes of equal rank, indexed by their paths, and the groups that they belong to."""
 
     def __init__(self, scopes: list[tuple[str, bool, int]]) -> None:
-        """`scopes`: pattern, whether the group names the agent, number of the group; of equals the first decides."""
+        """Index the scopes.
+
+        Each scope is a pattern, whether the group names the agent, and the number of the group. Of
+        equal scopes the first decides.
+        """
         self._index = PatternIndex(
             [pattern for pattern, _, _ in scopes],
             [number for number, (_, by_name, _) in enumerate(scopes) if by_name],
@@ -63,7 +71,7 @@ class _Scopes:
         self._groups = array("H", (group for _, _, group in scopes))
 
     def best(self, target: str) -> int:
-        """-1: none matches."""
+        """Return the number of the group of the best match, or -1 if no scope matches."""
         scope = self._index.best(target)
         return self._groups[scope] if scope >= 0 else -1
 
@@ -75,15 +83,16 @@ class Rules:
     """The groups that bind one agent on one host, ready to be asked for a target."""
 
     def __init__(self, automation: Automation, token: str, host: str) -> None:
-        """`host`: of the site's origin, with its port unless it is the default one."""
+        """Index the groups.
+
+        `host` is that of the site's origin, with its port unless it is the default one.
+        """
         self._groups = automation.groups
         token, host = token.lower(), host_pattern(host) or host.lower()
-        by_host: dict[bool, list[tuple[str, bool, int]]] = {
-            True: [],
-            False: [],
-        }  # whether the host is named exactly
+        # Whether the host is named exactly -> the scopes.
+        by_host: dict[bool, list[tuple[str, bool, int]]] = {True: [], False: []}
         rest: list[tuple[bool, bool, int]] = []  # groups without a scope
-        self.has_limits = False  # whether one of them states limits
+        self.has_limits = False  # a group states limits
         for number, group in reversed(list(enumerate(self._groups))):  # the later one wins
             exactness = exactness_of(group.hosts, host)
             if exactness is None or not (
@@ -103,10 +112,10 @@ class Rules:
             _Scopes(by_host[exactness]) for exactness in (True, False) if by_host[exactness]
         ]
         self._rest = [number for *_, number in sorted(rest, reverse=True)]
-        self.is_stating = bool(self._scopes or self._rest)  # whether anything may bind the agent
+        self.is_stating = bool(self._scopes or self._rest)  # a group may bind the agent
 
     def group(self, target: str) -> Group | None:
-        """The group that speaks for path and query; None: none matches."""
+        """Return the group that applies to path and query, or None if no group matches."""
         return self._group(normal_target(target))
 
     def _group(self, target: str) -> Group | None:
@@ -117,7 +126,10 @@ class Rules:
         return self._groups[self._rest[0]] if self._rest else None
 
     def speaking(self) -> Iterator[tuple[Group, tuple[UrlPattern, ...]]]:
-        """Yield each group that speaks for any target, with the scopes for which it does; (): for what no scope covers."""
+        """Yield each group that applies to any target, with the scopes for which it does.
+
+        () stands for all targets that no scope covers.
+        """
         for group in self._groups:
             scopes = tuple(
                 scope for scope in group.scopes if self._group(sample(scope.path)) is group
@@ -126,14 +138,17 @@ class Rules:
                 yield group, scopes
 
     def matching(self, target: str) -> list[Group]:
-        """All groups that match, the one that speaks first."""
+        """Return all groups that match, the one that applies first."""
         target = normal_target(target)
         numbers = [number for scopes in self._scopes for number in scopes.all(target)] + self._rest
         return [self._groups[number] for number in dict.fromkeys(numbers)]
 
 
 def exactness_of(patterns: Iterable[str] | None, host: str) -> bool | None:
-    """True where one of the patterns is the host, and not a wildcard or none at all; None: none matches it."""
+    """Return True if a pattern without a wildcard matches the host, and None if no pattern matches.
+
+    False means that only wildcards match, or that there are no patterns (None).
+    """
     if patterns is None:
         return False
     matching = [pattern for pattern in patterns if host_matches(pattern, host)]
@@ -141,10 +156,14 @@ def exactness_of(patterns: Iterable[str] | None, host: str) -> bool | None:
 
 
 class Refusal(NamedTuple):
-    """A rule by which a group, or an annotation, does not permit a request."""
+    """A rule by which a group or an annotation refuses a request.
+
+    Attributes:
+        directive: None means that the group leaves the directive out.
+    """
 
     rule: str
-    directive: DirectiveValue[Any] | None  # None: the group leaves the directive out
+    directive: DirectiveValue[Any] | None
     from_annotation: bool = False
 
 
@@ -157,11 +176,16 @@ def refusals(
     *,
     host: str = "",
 ) -> list[Refusal]:
-    """The refusals of a request; []: it is permitted. Each rule stands there once, with the first line that refuses by it.
+    """Return the refusals of a request. An empty list means that it is permitted.
 
-    `group`: None where none matches. `purposes`: those of the agent, which a request without its own is made for.
-    `annotation`: of the page; it replaces the purposes and mechanisms that the group lists, has no say in methods and limits,
-    and can only refuse more in all else. `host`: of the site, to tell its own pages from those of others; "": all are its own."""
+    Each rule occurs once, with the first line that refuses by it.
+
+    `group` is None if no group matches. `purposes` are those of the agent. They count for requests
+    without purposes of their own. `annotation` is that of the page. It replaces the purposes and
+    mechanisms that the group lists, has no effect on methods and limits, and can only refuse more
+    in everything else. `host` is that of the site, to tell its own pages from those of other hosts;
+    "" means that all pages are its own.
+    """
     policy = _Policy(group, annotation or Directives())
     purposes = purposes if facts.purposes is None else facts.purposes
     parts = (
@@ -190,14 +214,17 @@ class _Policy:
     """The refusals by a group and an annotation, directive by directive."""
 
     def __init__(self, group: Group | None, annotation: Directives) -> None:
-        self._is_silent = group is None  # nothing is refused for want of a directive
+        self._is_silent = group is None  # then a missing directive refuses nothing
         self._of_group = group.directives if group else Directives()
         self._added = annotation
 
-    def _refused(
+    def _refusals_by(
         self, rule: str, name: str, is_refusing: Callable[[Any], bool], *, replaces: bool = False
     ) -> Iterator[Refusal]:
-        """`replaces`: what the annotation states stands instead of what the group does."""
+        """Yield the refusals by a directive.
+
+        If `replaces`, the values of the annotation replace those of the group.
+        """
         added = getattr(self._added, name)
         if not (replaces and added):
             yield from (
@@ -216,7 +243,10 @@ class _Policy:
             yield Refusal(rule, None)
 
     def method(self, method: str) -> Iterator[Refusal]:
-        """Core, http-method-restrictions: without the directive all are disallowed."""
+        """Yield refusals of the method. Without the directive all methods are disallowed.
+
+        See core, http-method-restrictions.
+        """
         yield from (
             Refusal("automation.method", directive)
             for directive in self._of_group.allowed_methods
@@ -225,8 +255,13 @@ class _Policy:
         yield from self._absent("automation.method", self._of_group.allowed_methods)
 
     def purposes(self, purposes: set[str]) -> Iterator[Refusal]:
-        """Core, purpose-declaration. All must be listed; who declares none is not one of those that are."""
-        return self._refused(
+        """Yield refusals of the purposes.
+
+        All must be listed, and a request without purposes is refused.
+
+        See core, purpose-declaration.
+        """
+        return self._refusals_by(
             "automation.purpose",
             "allowed_purposes",
             lambda allowed: not purposes or not purposes <= allowed,
@@ -234,9 +269,12 @@ class _Policy:
         )
 
     def automations(self, automations: set[str]) -> Iterator[Refusal]:
-        """Extension section-3.2. All must be listed; without the directive none is."""
+        """Yield refusals of the mechanisms (extension section-3.2).
+
+        All must be listed. Without the directive none is permitted.
+        """
         rule = "automation.mechanism"
-        yield from self._refused(
+        yield from self._refusals_by(
             rule, "allowed_automations", lambda allowed: not automations <= allowed, replaces=True
         )
         yield from self._absent(
@@ -244,53 +282,62 @@ class _Policy:
         )
 
     def api(self, *, has_key: bool) -> Iterator[Refusal]:
-        """Extension section-3.3: without the directive "none"."""
-        yield from self._refused("automation.api", "api_automation", lambda value: value == "none")
+        """Yield refusals of an API request (extension section-3.3). The default is "none"."""
+        yield from self._refusals_by(
+            "automation.api", "api_automation", lambda value: value == "none"
+        )
         yield from self._absent("automation.api", self._of_group.api_automation)
-        yield from self._refused(
+        yield from self._refusals_by(
             "automation.key",
             "api_automation",
             lambda value: value == "with-key-only" and not has_key,
         )
 
     def xhr(self, method: str, referer: str | None, host: str) -> Iterator[Refusal]:
-        """Extension section-3.3: without the directive `allow-xhr` is "none"."""
+        """Yield refusals of a request by a script (extension section-3.3).
+
+        The default of `allow-xhr` is "none".
+        """
         permitting = ("open", "read-only") if method == "GET" else ("open",)
-        yield from self._refused(
+        yield from self._refusals_by(
             "automation.xhr", "allow_xhr", lambda value: value not in permitting
         )
         yield from self._absent("automation.xhr", self._of_group.allow_xhr)
-        yield from self._refused(
+        yield from self._refusals_by(
             "automation.fetch-from",
             "disallow_fetch_from",
             lambda pages: _is_among(referer, pages, host),
         )
 
     def session(self, session: Session | None, now: datetime) -> Iterator[Refusal]:
-        """Extension section-3.4. Validation and TTL speak of the session that a request has; they demand none."""
+        """Yield refusals of the session (extension section-3.4).
+
+        Validation and TTL restrict the session that a request has. They do not demand a session.
+        """
         is_human = session is not None and session.human_initiated
-        yield from self._refused(
+        yield from self._refusals_by(
             "automation.session",
             "require_human_initiated_session",
             lambda value: value and not is_human,
         )
         if session:
             age = now - session.started_at if session.started_at else None
-            yield from self._refused(
+            yield from self._refusals_by(
                 "automation.session-validation",
                 "session_validation",
                 lambda value: (
                     value != "none" and SESSION_VALIDATION.get(value) not in session.carries
                 ),
             )
-            yield from self._refused(  # of one that begins later, by a clock that was set back, nobody knows the age
+            # If the clock was set back, a session begins in the future and its age is unknown.
+            yield from self._refusals_by(
                 "automation.session-ttl",
                 "session_ttl",
                 lambda ttl: ttl is None or age is None or not timedelta(0) <= age <= ttl,
             )
 
     def limits(self) -> Iterator[Refusal]:
-        """Extension section-3.1: a limit of nothing."""
+        """Yield the limits of zero requests (extension section-3.1)."""
         directives = self._of_group
         yield from (
             Refusal("automation.none", directive)
@@ -305,7 +352,10 @@ class _Policy:
 
 
 def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> bool:
-    """True where a page is one of those that the patterns mean, or nobody knows. `host`: of patterns without one."""
+    """Return True if a page matches one of the patterns, or its address cannot be read.
+
+    `host` counts for patterns without a host.
+    """
     if not patterns:
         return False
     try:
@@ -322,7 +372,10 @@ def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> 
 
 
 def limits(group: Group, origin: str, stated: Iterable[StatedLimit] = ()) -> Limits | None:
-    """Return the limits on the requests of a group; None where it does not say. `origin`: of the site. `stated`: its lines."""
+    """Return the limits on the requests of a group, or None if it states none.
+
+    `origin` is that of the site. `stated` are the group's lines with limits.
+    """
     rates, concurrent = group.directives.request_limit, group.directives.concurrent_limit
     if not rates and not concurrent:
         return None

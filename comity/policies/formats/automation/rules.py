@@ -6,12 +6,12 @@ RULES = {
     "automation.allow": Rule(
         ALLOWS,
         "draft-liao-aipref-autoctl-core-01 http-method-restrictions",
-        "the group that speaks permits the request",
+        "the group that applies permits the request",
     ),
     "automation.method": Rule(
         REFUSES,
         "draft-liao-aipref-autoctl-core-01 http-method-restrictions",
-        "the group that speaks does not list the method, or lists none",
+        "the group that applies does not list the method, or lists none",
         depends_on_request=True,
     ),
     "automation.purpose": Rule(
@@ -61,44 +61,46 @@ RULES = {
     "automation.session-validation": Rule(
         REFUSES,
         "draft-liao-aipref-autoctl-ext section-3.4",
-        "the session does not carry what it is validated by",
+        "the session does not carry the required credential",
         status=401,
         depends_on_request=True,
     ),
     "automation.session-ttl": Rule(
         REFUSES,
         "draft-liao-aipref-autoctl-ext section-3.4",
-        "the session is too old, or nobody can know",
+        "the session is too old, or its age is unknown",
         status=401,
         depends_on_request=True,
     ),
     "automation.none": Rule(
         REFUSES,
         "draft-liao-aipref-autoctl-ext section-3.1",
-        "the number of requests that are permitted is zero",
+        "the permitted number of requests is zero",
     ),
     "automation.unreachable": Rule(
         REFUSES,
         "comity, docs/automation.md",
-        "automation-preferences.txt cannot be had: only plain GET and HEAD are left to robots.txt",
+        "automation-preferences.txt cannot be fetched: only plain GET and HEAD are left "
+        "to robots.txt",
         is_unreachable=True,
     ),
     "automation.unread": Rule(
         REFUSES,
         "comity, docs/automation.md",
-        "automation-preferences.txt has more than is read, or is not served as text: besides what it"
-        " refuses, only plain GET and HEAD are permitted",
+        "automation-preferences.txt exceeds a limit, or is not served as text: its "
+        "refusals apply, and only plain GET and HEAD are permitted",
     ),
     "automation.json-ld": Rule(
         REFUSES,
         "draft-liao-aipref-autoctl-ext section-7",
-        "JSON-LD that names the type of annotations is broken, or more than is read: every use of the page is refused",
+        "JSON-LD that names the type of annotations is broken, or exceeds a limit: every "
+        "use of the page is refused",
         severity=ERROR,
     ),
     "automation.agent": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
-        "the value of a user-agent line is more than product tokens, or none",
+        "the value of a user-agent line is empty, or more than product tokens",
     ),
     "automation.annotation": Rule(
         FINDING,
@@ -108,7 +110,7 @@ RULES = {
     "automation.colon": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 file-location-and-format",
-        "a directive without its colon: it has its most restrictive value",
+        "a directive has no colon: its most restrictive value applies",
         severity=ERROR,
     ),
     "automation.continued": Rule(
@@ -120,24 +122,24 @@ RULES = {
     "automation.host": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
-        "a host that is none, or more than one",
+        "a host is invalid, or there is more than one",
     ),
     "automation.invisible": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 formal-syntax",
-        "a character that cannot be seen stands beside a name, a host or a pattern",
+        "an invisible character is beside a name, a host or a pattern",
         severity=ERROR,
     ),
     "automation.limit": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 security-considerations",
-        "there is more than is read",
+        "the file exceeds a limit",
         severity=ERROR,
     ),
     "automation.markup": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 file-location-and-format",
-        "a line of markup is no comment, and no directive either",
+        "a line of markup is neither a comment nor a directive",
         severity=INFO,
     ),
     "automation.media-type": Rule(
@@ -148,12 +150,12 @@ RULES = {
     "automation.repeated": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 formal-syntax",
-        "a directive stands more than once in its group: all hold together",
+        "a directive is repeated in its group: all values apply",
     ),
     "automation.scope": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
-        "a group without a scope, or a scope that is no URL pattern",
+        "a group has no scope, or a scope is no URL pattern",
     ),
     "automation.value": Rule(
         FINDING,
@@ -165,7 +167,7 @@ RULES = {
     "automation.no-effect": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-ext section-3.3",
-        "a directive changes nothing, as another one refuses all that it is about",
+        "a directive has no effect: another one refuses all of its requests",
     ),
     "automation.no-methods": Rule(
         FINDING,
@@ -175,7 +177,7 @@ RULES = {
     "automation.other-host": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
-        "a group for another host stands in the file of this one",
+        "a group is for another host than that of the file",
     ),
     "automation.pattern": Rule(
         FINDING,
@@ -185,18 +187,18 @@ RULES = {
     "automation.shadowed": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
-        "a group never speaks, as a later one is for the same",
+        "a group never applies: a later one has the same selectors",
     ),
     "automation.slack-limit": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-ext section-3.1",
-        "a limit that nobody reaches who keeps to another one",
+        "a limit has no effect: another one is stricter",
         severity=INFO,
     ),
     "automation.unknown": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 formal-syntax",
-        "a line has the name of no directive",
+        "the name of a line is not a directive",
     ),
     "automation.word": Rule(
         FINDING, "draft-liao-aipref-autoctl-ext section-3.2", "a misspelled mechanism"

@@ -1,9 +1,10 @@
-"""The values of the directives of automation-preferences.txt: how they are written, and how they are compared.
+"""The values of the directives of automation-preferences.txt: their syntax and their comparison.
 
     host_pattern(value), scope_patterns(value), duration(text)
-    DIRECTIVES      each directive, with what reads its value; the JSON-LD of a page is read by the same table
+    DIRECTIVES      each directive, with the parser of its value; also for the JSON-LD of a page
 
-The draft's own name for this part of the grammar is "directive value syntax"."""
+The draft calls this part of the grammar "directive value syntax".
+"""
 
 from __future__ import annotations
 
@@ -25,25 +26,27 @@ from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.suspicions import trimmed
 from comity.policies.syntax.windows import DAY, UNITS, Window, limit_text
 
-MAX_NUMBER = 10**9  # a greater one counts as this
+MAX_NUMBER = 10**9  # greater numbers count as this one
 
-# core, formal-syntax
+# Core, formal-syntax:
 #   url-pattern     = 1*( VCHAR / UTF8-char-noctl )
 #   host-pattern    = 1*( ALPHA / DIGIT / "-" / "." / UTF8-char-noctl )
 
 ABSOLUTE = re.compile(rb"[A-Za-z*][A-Za-z0-9+.*-]*+://([^/?]*+)")
-# LENIENT: a scope that may begin with a host: `//example.com/`, `*.example.com/`.
+# LENIENT: scopes that may begin with a host: `//example.com/`, `*.example.com/`.
 _PERHAPS_HOST = re.compile(rb"//|\*[^/]++/")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._*-]+?)\.?(?::([0-9]{1,5}))?")
-_DEFAULT_PORTS = (0, 80, 443)  # 0: none is written
-# LENIENT: several patterns on a line, as values may be separated by commas. A `*` begins no second one: it would reach too far.
+_DEFAULT_PORTS = (0, 80, 443)  # 0 means that no port is written
+# LENIENT: several patterns on a line, separated by commas like other values. A `*` does not begin a
+# second pattern: it would match too much.
 _BETWEEN_PATTERNS = re.compile(rb"(?<![ \t,])[ \t,]++(?=/|[A-Za-z][A-Za-z0-9+.-]{0,20}+://)")
 
 
 def host_pattern(value: str) -> str:
-    """A host, with wildcards and a port where these are written, in lower case and A-labels; "" for what is none.
+    """Return a host in lower case and A-labels, with its wildcards and port; "" if it is no host.
 
-    A URL is read for its host. A default port is as none."""
+    The host of a URL is returned. A default port is left out.
+    """
     host = re.split(r"[/?]", value.rpartition("://")[2], maxsplit=1)[0].lower()
     if len(host) > 300:  # no name has more than 253
         return ""
@@ -64,7 +67,10 @@ def host_pattern(value: str) -> str:
 
 
 def url_pattern(value: bytes) -> UrlPattern:
-    """A pattern of URLs. What begins with neither `/`, `*` nor a scheme is read as with a leading `/`."""
+    """Return a pattern of URLs.
+
+    A pattern that begins with neither `/`, `*` nor a scheme is read with a leading `/`.
+    """
     absolute = ABSOLUTE.match(value)
     if absolute is None:
         return UrlPattern(
@@ -76,12 +82,18 @@ def url_pattern(value: bytes) -> UrlPattern:
 
 
 def scope_patterns(scope: bytes) -> tuple[UrlPattern, ...]:
-    """Return the patterns of a scope, each of which it covers: a path, and where it may begin with a host, that and a path."""
+    """Return the patterns that a scope covers.
+
+    These are a path, and host and path if the scope may begin with a host.
+    """
     return (url_pattern(scope), *(_with_host(scope) if _PERHAPS_HOST.match(scope) else ()))
 
 
 def page_patterns(page: bytes) -> tuple[UrlPattern, ...]:
-    """Return those of a page: scripts are of pages of any host, so what begins with no `/` may begin with one."""
+    """Return the patterns of a page, for scripts of pages on any host.
+
+    A pattern that does not begin with `/` may begin with a host, so it is read both ways.
+    """
     return (
         url_pattern(page),
         *(_with_host(page) if page.startswith(b"//") or not page.startswith(b"/") else ()),
@@ -97,11 +109,14 @@ def _with_host(value: bytes) -> Iterator[UrlPattern]:
 
 
 def url_patterns(value: bytes) -> list[bytes]:
-    """The patterns that stand in one value, which is a single one mostly. A comma may be part of a pattern."""
+    """Return the patterns in one value, in most cases a single one.
+
+    A pattern may contain commas.
+    """
     return [part.rstrip(b" \t,") for part in _BETWEEN_PATTERNS.split(value) if part.strip(b" \t,")]
 
 
-# extension, section-3 and section-4
+# Extension, section-3 and section-4:
 #   rate-spec   = count "/" time-unit
 #   count       = 1*DIGIT
 #   time-unit   = "second" / "minute" / "hour" / "day"
@@ -110,28 +125,26 @@ def url_patterns(value: bytes) -> list[bytes]:
 _COUNT = re.compile(r"[0-9]+")
 _RATE = re.compile(r"([0-9]+)/(second|minute|hour|day)")
 _DURATION = re.compile(r"([0-9]+)([smhd])")
-_DURATIONS = {
-    "s": (1, 86400),
-    "m": (60, 1440),
-    "h": (3600, 168),
-    "d": (DAY, 365),
-}  # seconds, greatest value
+# Unit -> its seconds, and the greatest number of it.
+_DURATIONS = {"s": (1, 86400), "m": (60, 1440), "h": (3600, 168), "d": (DAY, 365)}
 SPACE = re.compile(rb"[ \t]")
 _TOKEN = re.compile(rb"[!-~]+")  # purpose-token, automation-token
 _EVERY_PAGE = (UrlPattern("*", "/"),)
 
-ParsedValue = tuple[
-    Any, bytes | None
-]  # a value, and the first part of it that cannot be read; None: all can
+# A value, and its first part that cannot be read; None if all parts can be read.
+ParsedValue = tuple[Any, bytes | None]
 
 
 def items(value: bytes) -> list[bytes]:
-    """The items of a comma-separated list; [] for the empty list (extension section-3)."""
+    """Return the items of a comma-separated list; [] for the empty list (extension section-3)."""
     return [item for part in value.split(b",") if (item := part.strip(b" \t"))]
 
 
 def duration(text: str) -> timedelta | None:
-    """A duration, e.g. "30m"; None for what is none, or out of the range of its unit (extension section-3.4)."""
+    """Return a duration such as "30m" (extension section-3.4).
+
+    None means that the text is no duration, or out of the range of its unit.
+    """
     match = _DURATION.fullmatch(text.lower())
     if match is None:
         return None
@@ -156,9 +169,8 @@ def _tokens(value: bytes) -> ParsedValue:
 
 
 def _methods(value: bytes) -> ParsedValue:
-    methods = {
-        item: item.upper().decode("latin-1") for item in items(value)
-    }  # of ASCII: to Unicode `poſt` is POST
+    # Upper case of ASCII only: in Unicode the upper case of `poſt` is POST.
+    methods = {item: item.upper().decode("latin-1") for item in items(value)}
     return frozenset(methods.values()).intersection(METHODS), next(
         (item for item in methods if methods[item] not in METHODS), None
     )
@@ -225,28 +237,35 @@ def _concurrent_limit(value: bytes) -> ParsedValue:
 
 
 class Directive(NamedTuple):
-    """The reading of one directive."""
+    """The reading of one directive.
+
+    Attributes:
+        parse: Reads the value without white space around it.
+        strictest: The most restrictive value.
+        otherwise: The words of a finding about a part that cannot be read.
+        advice: Returns the advice for a value that cannot be read.
+    """
 
     name: str
-    parse: Callable[[bytes], ParsedValue]  # of the value without white space around it
-    strictest: Any  # the most restrictive value
-    otherwise: str  # what is said of a part that cannot be read
-    advice: Callable[[bytes], str] = (
-        _no_advice  # what to write instead of a value that cannot be read
-    )
+    parse: Callable[[bytes], ParsedValue]
+    strictest: Any
+    otherwise: str
+    advice: Callable[[bytes], str] = _no_advice
 
     @property
     def field(self) -> str:
-        """The field of Directives."""
+        """The name of its field in `Directives`."""
         return self.name.replace("-", "_")
 
 
 DIRECTIVES = {
     directive.name.encode(): directive
     for directive in (
-        Directive("allowed-methods", _methods, frozenset(), "is no method: it permits none"),
-        Directive("allowed-purposes", _tokens, frozenset(), "is no purpose: it permits none"),
-        Directive("allowed-automations", _tokens, frozenset(), "is no mechanism: it permits none"),
+        Directive("allowed-methods", _methods, frozenset(), "is not a method, so it permits none"),
+        Directive("allowed-purposes", _tokens, frozenset(), "is not a purpose, so it permits none"),
+        Directive(
+            "allowed-automations", _tokens, frozenset(), "is not a mechanism, so it permits none"
+        ),
         Directive(
             "api-automation",
             _choice(API_AUTOMATION, "none"),
@@ -257,13 +276,16 @@ DIRECTIVES = {
             "allow-xhr", _choice(ALLOW_XHR, "none"), "none", f"is none of {', '.join(ALLOW_XHR)}"
         ),
         Directive(
-            "disallow-fetch-from", _pages, _EVERY_PAGE, "is no URL pattern: every page is meant"
+            "disallow-fetch-from",
+            _pages,
+            _EVERY_PAGE,
+            "is not a URL pattern, so it means every page",
         ),
         Directive(
             "require-human-initiated-session",
             _boolean,
             True,
-            "is neither true nor false: it counts as true",
+            "is neither true nor false. It counts as true",
         ),
         Directive(
             "session-validation",
@@ -275,20 +297,20 @@ DIRECTIVES = {
             "session-ttl",
             _session_ttl,
             None,
-            "is no duration within 86400s, 1440m, 168h or 365d: no session will do",
+            "is not a duration up to 86400s, 1440m, 168h or 365d. No session is permitted",
         ),
         Directive(
             "request-limit",
             _request_limit,
             None,
-            "is no number for a second, minute, hour or day: the pace is the slowest",
+            "is not a limit. The slowest pace applies",
             _request_limit_advice,
         ),
         Directive(
             "concurrent-limit",
             _concurrent_limit,
             1,
-            "is no number: it counts as 1",
+            "is not a number. It counts as 1",
             _concurrent_limit_advice,
         ),
     )

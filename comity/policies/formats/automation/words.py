@@ -1,6 +1,6 @@
-"""The words of automation-preferences.txt that are no list of the parser's, each with what it says."""
+"""Words of automation-preferences.txt that the parser does not list, each with its meaning."""
 
-# Extension section-3.2; others may stand there too.
+# Extension section-3.2. Other mechanisms are allowed too.
 MECHANISMS = {
     "webdriver": "WebDriver, as Selenium has it",
     "cdp": "the Chrome DevTools Protocol, as Puppeteer and Playwright have it",

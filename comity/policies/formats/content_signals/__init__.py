@@ -1,6 +1,7 @@
 """Content Signals, in robots.txt and header fields.
 
-What is supported, and every reading of an open point, stands in docs/content-signals.md."""
+The supported features and every reading of an open point are in docs/content-signals.md.
+"""
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.content_signals.authoring import AUTHORING
@@ -14,7 +15,7 @@ from comity.policies.vocabulary.statement import Statement
 
 
 class SignalLines(LineReading):
-    """The signals of one robots.txt to an agent; "*": to anybody."""
+    """The signals of one robots.txt to an agent; "*" means any agent."""
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         file = robots_of(site)
@@ -33,7 +34,7 @@ class SignalLines(LineReading):
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
-    """The fields of one response, each name by itself."""
+    """Read the fields of one response, each name separately."""
     statements: list[Statement] = []
     findings: list[Finding] = []
     for name, values in headers.items():

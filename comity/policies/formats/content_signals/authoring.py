@@ -1,4 +1,4 @@
-"""The help for those who write Content Signals."""
+"""Help for authors of Content Signals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from comity.policies.formats.content_signals.fixes import FIXES
 
 _DRAFT = "draft-romm-aipref-contentsignals"
 
-# Key -> what it covers
+# Key -> the uses that it covers.
 LABELS = {
     "search": "an index, and results with links and short excerpts",
     "ai-input": "input of a model: retrieval, grounding, generated answers",
@@ -25,7 +25,7 @@ AUTHORING = Authoring(
         Directive(
             "Content-Signal",
             f"{_DRAFT} section-4",
-            "What the content of the whole site may be used for",
+            "The permitted uses of the content of the whole site",
             "signal",
             ("User-agent",),
         ),

@@ -1,4 +1,4 @@
-"""Checks of Content Signals besides their syntax: what is probably not meant. No crawler asks for them."""
+"""Checks of Content Signals beyond their syntax. No crawler runs them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import IN_ACAP, Robots
-from comity.policies.formats.robots.line_site import column_and_length, spoken_together
+from comity.policies.formats.robots.line_site import column_and_length, lines_together
 from comity.policies.syntax.suspicions import nearest
 
-# Words of other vocabularies -> the signal that says nearly the same
+# Word of another vocabulary -> the signal with nearly the same meaning.
 _SYNONYMS = {
     **dict.fromkeys(
         ("train-ai", "ai", "genai", "train-genai", "train", "ai-training", "noai", "tdm"),
@@ -34,7 +34,7 @@ MAX_WORDS = 200  # unknown keys that are compared with known ones
 
 
 def check(site: SiteFiles) -> Iterator[Finding]:
-    """Say what is probably not meant in the signals of a robots.txt."""
+    """Yield findings about signals in the site's robots.txt that are probably mistakes."""
     file = robots_of(site)
     lines = [line for line in lines_of(site) if line.name in NAMES and not line.overlong]
     if file.robots and lines and not file.is_marked_up:
@@ -52,7 +52,7 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
                 suggestions[key] = _SYNONYMS.get(key) or nearest(key, LABELS)
             if word := suggestions.get(key):
                 column, length = _key_position(line, key, robots)
-                message = f"`{{}}` is no signal: write `{word}=no` or `{word}=yes`"
+                message = f"`{{}}` is not a signal. Write `{word}=no` or `{word}=yes`."
                 remarks.report(
                     "content-signal.label",
                     message,
@@ -62,12 +62,14 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
                     length=length,
                 )
         if line.group < 0:
-            speaks = "permits nothing" if line.group == IN_ACAP else "speaks to everybody"
-            message = f"it stands in no group, and {speaks}: write it below `User-agent: *`"
+            speaks = "permits nothing" if line.group == IN_ACAP else "is for any agent"
+            message = (
+                f"The line is outside of all groups, and {speaks}. Write it below `User-agent: *`."
+            )
             remarks.report("content-signal.outside", message, line=line.line)
         usual = usual_form(line.value)
-        if usual and (line.name != NAMES[0] or _squeezed(usual) != _squeezed(line.value)):
-            message = "not every reader understands it so: write `Content-Signal: {}`"
+        if usual and (line.name != NAMES[0] or _squeeze(usual) != _squeeze(line.value)):
+            message = "Not every reader understands this spelling. Write `Content-Signal: {}`."
             remarks.report("content-signal.spelling", message, usual, line=line.line)
 
 
@@ -79,13 +81,16 @@ def _key_position(line: ExtensionLine, key: str, robots: Robots) -> tuple[int, i
     )
 
 
-def _squeezed(value: bytes) -> bytes:
-    """The value without the white space that stands behind commas."""
+def _squeeze(value: bytes) -> bytes:
+    """Return the value in lower case, without white space around commas."""
     return b",".join(member.strip(b" \t") for member in value.lower().split(b","))
 
 
 def usual_form(value: bytes) -> bytes:
-    """The value as its specification has it; b"" where that is not known to say the same."""
+    """Return the value as its specification writes it.
+
+    b"" means that no such value is known to have the same meaning.
+    """
     signals = members(value)
     is_known = all(
         (value in ("yes", "no") and key in LABELS) or (key == "use" and value in LEVELS)
@@ -96,7 +101,10 @@ def usual_form(value: bytes) -> bytes:
 
 
 def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -> None:
-    """Permissions of what is refused to the same agents, or to others. Of the groups for `*` reading the file says it."""
+    """Report permissions that a refusal overrides, for the same agents or for others.
+
+    Groups for `*` are left out: reading the file reports them.
+    """
     signals: dict[ExtensionLine, list[Signal]] = {line: line_signals(line.value) for line in lines}
     everybodys = frozenset(robots.groups_naming("*"))
     anywhere: dict[str, ExtensionLine] = {}
@@ -106,7 +114,7 @@ def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks
                 anywhere.setdefault(word, line)
     reported: set[tuple[ExtensionLine, str]] = set()
     for rule in ("content-signal.contradiction", "content-signal.elsewhere"):
-        for together in spoken_together(lines, robots):
+        for together in lines_together(lines, robots):
             refused: dict[str, ExtensionLine] = {}
             for line in together:
                 for word, verdict in signals[line]:
@@ -123,9 +131,11 @@ def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks
                         continue
                     column, length = _key_position(line, word, robots)
                     message = (
-                        f"`{{}}` is refused by line {refusing.line}, for the same agents: it is refused"
+                        f"`{{}}` is permitted here, but line {refusing.line} refuses it "
+                        "for the same agents. The refusal counts."
                         if rule == "content-signal.contradiction"
-                        else f"`{{}}` is refused to others by line {refusing.line}, and some readers take that for everybody's"
+                        else f"Line {refusing.line} refuses `{{}}` for other agents. Some "
+                        "readers apply that to all agents."
                     )
                     remarks.report(
                         rule, message, word.encode(), line=line.line, column=column, length=length

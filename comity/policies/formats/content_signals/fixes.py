@@ -1,4 +1,4 @@
-"""Fixes for the lines of Content Signals, which change no signal."""
+"""Fixes for the lines of Content Signals that change no signal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from comity.policies.formats.content_signals.signals import NAMES
 
 
 def respell(draft: Draft, finding: Finding) -> Fix | None:
-    """Write a line as its specification has it."""
+    """Return the fix that writes a line as its specification does."""
     name, colon, rest = draft.mendable_line(finding).partition(b":")
     value = rest.partition(b"#")[0]
     usual = usual_form(value.strip(b" \t"))
@@ -19,7 +19,8 @@ def respell(draft: Draft, finding: Finding) -> Fix | None:
     length = len(name) - indentation + len(colon) + len(value.rstrip(b" \t"))
     text = b"Content-Signal: " + usual
     return Fix(
-        f"Write `{text.decode()}`", (draft.replaced(finding.line, indentation + 1, length, text),)
+        f"Write `{text.decode()}`",
+        (draft.replace_octets(finding.line, indentation + 1, length, text),),
     )
 
 

@@ -26,33 +26,34 @@ RULES = {
     "content-signal.value": Rule(
         FINDING,
         "draft-romm-aipref-contentsignals usage-category-labels",
-        "a signal has a value that means nothing",
+        "the value of a signal has no meaning",
         severity=ERROR,
     ),
     "content-signal.contradiction": Rule(
         FINDING,
         "draft-romm-aipref-contentsignals usage-category-labels",
-        "a signal permits the use of what may not be fetched",
+        "a signal permits a use, but another line refuses the use or the fetch",
     ),
     "content-signal.elsewhere": Rule(
         FINDING,
         "comity, docs/content-signals.md",
-        "what a group permits is refused in the group of another agent: not all readers know that it is another's",
+        "a group for another agent refuses a permitted use: some readers apply this "
+        "refusal to all agents",
     ),
     "content-signal.label": Rule(
         FINDING,
         "draft-romm-aipref-contentsignals usage-category-labels",
-        "a word of another vocabulary, or nearly a signal",
+        "a word of another vocabulary, or similar to a signal",
     ),
     "content-signal.outside": Rule(
         FINDING,
         "comity, docs/content-signals.md",
-        "a line stands in no group: it speaks to everybody, or permits nothing",
+        "a line is outside of all groups: it is for any agent, or permits nothing",
         severity=INFO,
     ),
     "content-signal.spelling": Rule(
         FINDING,
         "draft-romm-aipref-contentsignals usage-category-labels",
-        "a signal is written otherwise than its specification has it, which not every reader understands",
+        "not every reader understands this spelling of a signal",
     ),
 }

@@ -1,9 +1,12 @@
-"""Content Signals: lines of robots.txt and response fields (draft-romm-aipref-contentsignals; `use=` as Cloudflare describes it).
+"""Content Signals: lines of robots.txt and response fields.
 
-    Signals(lines, robots, token)    what the lines of one robots.txt say to an agent
-    field(values)                    what the fields of one response say
-Nobody has written down whom a line is addressed to, and parsers disagree: a refusal counts by any of their readings, a
-permission where all of them have it (docs/content-signals.md)."""
+    Signals(lines, robots, token)    the statements of the lines of one robots.txt to an agent
+    field(values)                    the statements of the fields of one response
+
+The format is specified in draft-romm-aipref-contentsignals; `use=` is read as Cloudflare describes
+it. No document says which agents a line addresses, and parsers disagree. So a refusal by any of
+their readings counts, and a permission counts only by all of them (docs/content-signals.md).
+"""
 
 from __future__ import annotations
 
@@ -22,25 +25,27 @@ from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://datatracker.ietf.org/doc/draft-romm-aipref-contentsignals/"
 NAMES = ("content-signal", "content-signals")  # of lines and of fields
-MAX_WORDS = 100  # words of one line or field that no specification has: further ones state nothing
-MAX_UNKNOWN = 1000  # the same, of one file
+# Words of one line or field that no specification has. Further ones state nothing.
+MAX_WORDS = 100
+MAX_UNKNOWN = 1000  # words of one file that no specification has
 
 # section usage-category-labels
 LABELS = ("search", "ai-input", "ai-train")
-# What may become of the content, from the least to the most: nothing is kept; it is indexed, quoted and linked to; it is
-# summarised and reproduced. A value permits what stands up to it, and refuses the rest.
+# The levels of use, from the least to the most: nothing is kept; the content is indexed, quoted and
+# linked to; it is summarised and reproduced. A value permits all levels up to it, and refuses the
+# rest.
 LEVELS = ("immediate", "reference", "full")
 _WORDS = frozenset((*LABELS, *(f"use-{level}" for level in LEVELS)))
 
 _VERDICTS = {"yes": Verdict.ALLOW, "no": Verdict.DENY}
-_PERHAPS = frozenset(
-    ("y", "true", "1", "allow")
-)  # meant as "yes": no permission, but no refusal either
+# Probably meant as "yes": neither a permission nor a refusal.
+_PERHAPS = frozenset(("y", "true", "1", "allow"))
 
 _WHOLE_SITE = ("/", "/*", "*")  # patterns
 
-# LENIENT: `;` and white space part signals too, and so do a bar, a slash and `&` before the next one; quotes and brackets stand
-# around them; a refusal may have a colon. `search=yes/no` is no permission.
+# LENIENT: `;` and white space separate signals too, and so do a bar, a slash and `&` before the
+# next signal. Quotes and brackets around signals are ignored. A refusal may have a colon.
+# `search=yes/no` is not a permission.
 _MARKS = str.maketrans(
     {
         **dict.fromkeys(QUOTES + BRACKETS + UNSEEN, ""),
@@ -56,15 +61,23 @@ _KEY = re.compile(r"[a-z][a-z0-9-]{0,63}")
 
 
 class _Signal(NamedTuple):
+    """A signal in a line of robots.txt or in a field.
+
+    Attributes:
+        word: A key, or "use-" and a level.
+        group: The number of its group.
+        own_group: The number of its group if each such line ends a list of agents.
+    """
+
     word: str
     verdict: Verdict
     source: Location
     group: int = BEFORE_ALL
-    own_group: int = BEFORE_ALL  # where each such line ends a list of agents
+    own_group: int = BEFORE_ALL
 
 
 class Signals:
-    """The signals of one robots.txt to one agent. They have no path: each holds for the whole site."""
+    """The signals of one robots.txt to one agent. They have no path: each is for the whole site."""
 
     def __init__(
         self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
@@ -75,7 +88,7 @@ class Signals:
         self._signals: list[_Signal] = []
         lines = [line for line in lines if line.name in NAMES]
         self._ended, in_ended = in_ended_lists(robots, lines)
-        words = set(_WORDS)  # that are kept, whatever else is said of them
+        words = set(_WORDS)  # words that are read; known ones always are
         for line, line_in_ended in zip(lines, in_ended, strict=True):
             for signal in _read(line.value, line.source(url), self._findings):
                 if signal.word in words or len(words) < len(_WORDS) + MAX_UNKNOWN:
@@ -85,11 +98,11 @@ class Signals:
                     )
 
     def statements(self) -> tuple[Statement, ...]:
-        """One for each word of which something is said that counts: the first line that decides."""
+        """Return one statement for each word: that of the first line that decides."""
         return self._statements
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """The statements that hold for every page of the site: all."""
+        """Return the statements for every page of the site: all of them."""
         return self._statements
 
     @cached_property
@@ -99,8 +112,8 @@ class Signals:
         bound, has_own = self._bound
         everybodys = frozenset(self._robots.groups_naming("*"))
         own_groups = frozenset(self._ended.groups_naming(self._token))
-        # The readings: only the agent's groups speak, of which such a line may end the list of agents; those for `*` do where its
-        # own have no such line; all lines speak.
+        # The readings: only the agent's groups count, whether or not a signal ends a list of
+        # agents; the groups for `*` count if the agent's own have no signal; all lines count.
         fallback = [
             signal for signal in self._signals if signal.group in everybodys and not has_own
         ]
@@ -116,8 +129,9 @@ class Signals:
                     statements.setdefault(
                         word, Statement(f"content-signal:{word}", verdict, rule, source)
                     )
-        # What the agent's groups permit, every other reading permits too: each has their lines, and none refuses it here. A
-        # record of ACAP may be another's.
+        # A permission of the agent's groups is one by every other reading too: each reading
+        # includes their lines, and refusals were added first. A line in an ACAP record is left out,
+        # because the record may be for another agent.
         for word, verdict, source, _, own_group in bound:
             if verdict is Verdict.ALLOW and (own_group == BEFORE_ALL or own_group in own_groups):
                 statements.setdefault(
@@ -130,15 +144,16 @@ class Signals:
     def _bound(self) -> tuple[list[_Signal], bool]:
         """The signals in the agent's groups, and whether there are any.
 
-        A line before all groups is among them, for it stands in none that it could be meant for alone, and so is one in a record
-        of ACAP, which may be the agent's."""
+        Lines before all groups are included, because no group restricts them. Lines in an ACAP
+        record are included too, because the record may be for the agent.
+        """
         ours = frozenset(self._robots.groups_naming(self._token))
         bound = [signal for signal in self._signals if signal.group in ours or signal.group < 0]
         return bound, any(signal.group in ours for signal in bound)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings for the file's author, contradictions among them."""
+        """The findings for the file's author, including contradictions."""
         if not self._signals:
             return tuple(self._findings)
         refused = {
@@ -149,14 +164,20 @@ class Signals:
         for word, verdict, source, *_ in self._bound[0]:
             refusal = refused.get(f"content-signal:{word}")
             if refusal and verdict is Verdict.ALLOW:
-                message = f"`{word}` is permitted here and refused by line {refusal.location.line}: it is refused"
+                message = (
+                    f"`{word}` is permitted here but refused in line "
+                    f"{refusal.location.line}. The refusal counts."
+                )
                 self._findings.report("content-signal.contradiction", message, line=source.line)
         permits = [
             statement for statement in self._statements if statement.verdict is Verdict.ALLOW
         ]
         rule = self._robots.for_agent(self._token).decide("/") if permits else None
         if rule and rule.verdict is Verdict.DENY and rule.path_pattern in _WHOLE_SITE:
-            message = f"the site permits a use here and refuses by line {rule.line} to be fetched: it is not fetched"
+            message = (
+                f"The site permits a use here, but line {rule.line} disallows fetching it. "
+                "The site is not fetched."
+            )
             self._findings.report(
                 "content-signal.contradiction", message, line=permits[0].location.line
             )
@@ -166,9 +187,11 @@ class Signals:
 def field(
     values: Iterable[bytes], name: str = "Content-Signal", *, url: str = ""
 ) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
-    """The statements of one response's fields about its content. `name`: the field's; `url`: of the page.
+    """Return the statements of one response's fields about its content, and the findings.
 
-    One statement for each word, a refusal before a permission."""
+    `name` is the name of the field, `url` the URL of the page. There is one statement for each
+    word, and a refusal overrides a permission.
+    """
     findings = Findings(url)
     statements: dict[str, Statement] = {}
     for value in values:
@@ -187,19 +210,21 @@ def field(
 
 
 class Signal(NamedTuple):
+    """A word and its verdict."""
+
     word: str
     verdict: Verdict
 
 
 def line_signals(value: bytes) -> list[Signal]:
-    """The signals of one line or field."""
+    """Return the signals of one line or field."""
     return [
         Signal(signal.word, signal.verdict) for signal in _read(value, Location(), Findings(""))
     ]
 
 
 def members(value: bytes) -> list[tuple[str, str]]:
-    """The keys of one line or field, in their usual form, and their values."""
+    """Return the keys of one line or field in their usual form, each with its value."""
     return [_parts(member) for member in _members(value)]
 
 
@@ -214,18 +239,18 @@ def _parts(member: str) -> tuple[str, str]:
 
 
 def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signal]:
-    """The signals of one line or field: `key=value`, parted by commas, in upper or lower case."""
+    """Yield the signals of one line or field: `key=value` in any case, separated by commas."""
     unknown = 0
     for member in _members(value):
         key, value_text = _parts(member)
         if not value_text or not _KEY.fullmatch(key):
-            _report(findings, "`{}` is no signal: write key=yes or key=no", member, source)
+            _report(findings, "`{}` is not a signal. Write key=yes or key=no.", member, source)
         elif key == "use":
             level = LEVELS.index(value_text) if value_text in LEVELS else -1
             if level < 0:
                 _report(
                     findings,
-                    "`{}` is none of immediate, reference and full: none is permitted",
+                    "`{}` permits no use. Write immediate, reference or full.",
                     member,
                     source,
                 )
@@ -235,15 +260,20 @@ def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signa
                 )
         elif key not in LABELS:
             unknown += 1
-            _report(findings, "`{}` is no signal that is known", member, source)
+            _report(findings, "The signal `{}` is unknown.", member, source)
             if value_text in _VERDICTS and unknown <= MAX_WORDS and key not in _WORDS:
                 yield _Signal(key, _VERDICTS[value_text], source)
         elif value_text in _VERDICTS:
             yield _Signal(key, _VERDICTS[value_text], source)
         elif value_text in _PERHAPS:
-            _report(findings, "`{}` is not yes: it permits nothing", member, source)
+            _report(findings, "`{}` permits nothing. Write yes to permit the use.", member, source)
         else:
-            _report(findings, "`{}` is neither yes nor no: it refuses", member, source)
+            _report(
+                findings,
+                "`{}` is neither yes nor no. Until you write one of them, it refuses.",
+                member,
+                source,
+            )
             yield _Signal(key, Verdict.DENY, source)
 
 

@@ -1,4 +1,4 @@
-"""robots.txt (RFC 9309), with the records that many sites add to it."""
+"""robots.txt (RFC 9309), and the records that many sites add to it."""
 
 from comity.policies.formats.format import Format, WellKnown
 from comity.policies.formats.robots.authoring import AUTHORING
@@ -9,7 +9,8 @@ from comity.policies.formats.robots.rules import RULES
 FORMAT = Format(
     name="robots",
     rules=RULES,
-    files=(WellKnown(PATH, restricts_access=True, refuses=()),),  # without it no page is fetched
+    # It need not refuse uses: while it cannot be fetched, no page is fetched.
+    files=(WellKnown(PATH, restricts_access=True, refuses=()),),
     read_site=RobotsSite,
     authoring=AUTHORING,
 )

@@ -1,4 +1,4 @@
-"""The help for those who write a robots.txt."""
+"""Help for authors of robots.txt files."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ _AGENT = "User-agent"
 
 DIRECTIVES = (
     Directive(
-        _AGENT, "RFC 9309 section-2.2.1", "Begins a group: whom the rules after it bind", "agent"
+        _AGENT,
+        "RFC 9309 section-2.2.1",
+        "Begins a group: the agent that the rules below it bind",
+        "agent",
     ),
     Directive(
         "Disallow",
         "RFC 9309 section-2.2.2",
-        "What begins with the path may not be fetched",
+        "URLs that begin with the path may not be fetched",
         "path",
         (_AGENT,),
     ),
     Directive(
         "Allow",
         "RFC 9309 section-2.2.2",
-        "What begins with the path may be fetched",
+        "URLs that begin with the path may be fetched",
         "path",
         (_AGENT,),
     ),
@@ -49,7 +52,7 @@ DIRECTIVES = (
     Directive(
         "Visit-time",
         "Visit-time (extension)",
-        "The hours of the day, in UTC, in which to come",
+        "The hours of the day, in UTC, for visits",
         "hours",
         (_AGENT,),
     ),
@@ -57,7 +60,7 @@ DIRECTIVES = (
 
 VALUES = {
     "agent": {"*": "every agent that no other group names"},
-    "path": {"/": "the whole site", "/*.pdf$": "what ends in .pdf"},
+    "path": {"/": "the whole site", "/*.pdf$": "URLs that end in .pdf"},
     "seconds": {"10": "ten seconds"},
     "rate": {
         "1/10s": "one request in ten seconds",

@@ -1,6 +1,8 @@
-"""Checks of a robots.txt besides its syntax: lines that match nothing, are overruled, or say the same.
+"""Checks of a robots.txt beyond its syntax: lines without effect, and lines that repeat others.
 
-Nothing here is asked by a crawler. All is linear in the octets of the file, but for sorting the patterns."""
+No crawler runs these checks. The time is linear in the octets of the file, except for sorting the
+patterns.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import TOKEN, Robots, RuleLines
-from comity.policies.formats.robots.misplaced import READ_ELSEWHERE, advice, joined
+from comity.policies.formats.robots.misplaced import READ_ELSEWHERE, advice, strip_joints
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
 from comity.policies.syntax.lines import EOL, line_ends
 from comity.policies.syntax.records import NAME, RULE_KINDS, Kind, Record, read_record
@@ -29,16 +31,17 @@ from comity.policies.syntax.suspicions import (
     unquoted,
 )
 
-# Lines of which nothing is to be said: by far the most.
+# Lines that need no check: by far most lines.
 _PLAIN = (
-    rb"[ \t]*+(?:(?i:(?:dis)?+allow)[ \t]*+:[ \t]*+(?:[/*][A-Za-z0-9\-._~/?@!&+,;:=%%*]*+\$?+)?+[ \t]*+"
+    rb"[ \t]*+(?:(?i:(?:dis)?+allow)[ \t]*+:[ "
+    rb"\t]*+(?:[/*][A-Za-z0-9\-._~/?@!&+,;:=%%*]*+\$?+)?+[ \t]*+"
     rb"(?:(?<=[ \t:])#[^\r\n]*+)?+"
     rb"|(?i:user-agent)[ \t]*+:[ \t]*+[A-Za-z0-9_*-]*+[ \t]*+"
     rb"|#[^\r\n]*+)?+(?:%s|\Z)" % EOL
 )
 _ODD = re.compile(rb"(?:%s)*+([^\r\n]*+(?:%s|\Z))" % (_PLAIN, EOL))
 _BLANK_LINES = re.compile(rb"(?>%s)(?:[ \t]*+(?>%s))++" % (EOL, EOL))
-# A record that is none, for what stands before it, or in the place of its colon.
+# A line that is no record because of the characters before the name or in place of the colon.
 _HIDDEN = re.compile(
     rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)"
     % (INVISIBLE.pattern, NAME, INVISIBLE.pattern)
@@ -49,11 +52,13 @@ _META = re.compile(rb"<meta\b[^>]*(?:bot\b|robots|tdm-)", re.IGNORECASE)
 _SLASHES = re.compile(rb"[ \t]*+(//[^\r\n]*+)")
 _ABSOLUTE = re.compile(rb"https?://", re.IGNORECASE)
 _AGENT_LINE = re.compile(rb"[\r\n]((?:[ \t]|\xef\xbb\xbf)*+(?i:user[ -]?+agent)[^\r\n]*+)")
-ANY = "*"  # whom a group for all other agents names
+ANY = "*"  # the token of a group for all other agents
 MAX_TAG = 100  # octets of a tag that a message quotes
-MAX_SUSPICIOUS = 1000  # rules with something in their paths, after which no more are looked at
+MAX_SUSPICIOUS = 1000  # suspicious rules, after which no more are checked
 MAX_NAMES = 200  # unknown names that are compared with known ones
-MOST_RULES = 4  # times as many rules as the file has are looked at, for agents that are bound by several groups
+# Checks of groups stop after this number times the rules of the file, because many agents may be
+# bound by several groups.
+MOST_RULES = 4
 
 _OF_SUSPICION = {
     "url": "robots.url",
@@ -67,7 +72,7 @@ _OF_SUSPICION = {
 
 
 def check(site: SiteFiles) -> Iterator[Finding]:
-    """Say what is probably not meant in the robots.txt of a site."""
+    """Yield findings about lines of the site's robots.txt that are probably mistakes."""
     file = robots_of(site)
     if file.robots and not file.is_marked_up:
         remarks = Remarks(file.url)
@@ -82,10 +87,10 @@ def check(site: SiteFiles) -> Iterator[Finding]:
 
 
 class _LineCheck:
-    """Looks at each line by itself."""
+    """Checks each line by itself."""
 
     def __init__(self, robots: Robots, remarks: Remarks, others: Iterable[str]) -> None:
-        """`others`: names of lines that are no records of robots.txt."""
+        """Prepare the check. `others` has the names of lines that belong to other formats."""
         self._robots = robots
         self._remarks = remarks
         self._spellings = {
@@ -95,13 +100,11 @@ class _LineCheck:
         }
         self._others = frozenset(others)
         self._spellings |= {name: name.title() for name in sorted(others)}
-        self._suspicious = 0  # rules of which something is said
-        self._has_markup = (
-            False  # elements of HTML stand in it, and its styles and scripts are no records
-        )
-        self._meanings = dict.fromkeys(
-            self._spellings, ""
-        )  # name -> the spelling of the one that was meant
+        self._suspicious = 0  # rules with a finding
+        # The file has HTML elements. Lines of its styles and scripts are not unknown records.
+        self._has_markup = False
+        # Name -> the spelling of the name that was probably meant; "" if there is none.
+        self._meanings = dict.fromkeys(self._spellings, "")
 
     def check(self) -> None:
         text = self._robots.text
@@ -119,7 +122,10 @@ class _LineCheck:
             self._check_unread(line, number)
             return
         if record.unseen:
-            message = "a character that cannot be seen stands beside `{}`, and others don't read the line so: take it out"
+            message = (
+                "An invisible character is beside `{}`, and other readers do not read this "
+                "line. Delete the character."
+            )
             column = line.lower().find(record.name) + 1
             self._remarks.report(
                 "robots.invisible",
@@ -131,7 +137,10 @@ class _LineCheck:
             )
         if record.kind is Kind.SITEMAP:
             if record.value and not _ABSOLUTE.match(record.value):
-                message = "`{}` is no absolute URL, and few read others: write it with https:// and the host"
+                message = (
+                    "`{}` is not an absolute URL, and few crawlers read others. Write it "
+                    "with https:// and the host."
+                )
                 self._report("robots.sitemap-url", message, record.value, record, line, number)
         elif record.kind is Kind.AGENT:
             self._check_agent(record, line, number)
@@ -156,12 +165,15 @@ class _LineCheck:
             name = name.strip(b" \t")
             column = match.start(2) + 1
             if INVISIBLE.search(before) or INVISIBLE.search(after):
-                message = "the line is not read, for a character that cannot be seen stands beside `{}`: take it out"
+                message = (
+                    "This line is not read, because an invisible character is beside `{}`. "
+                    "Delete the character."
+                )
                 self._remarks.report(
                     "robots.invisible", message, name, line=number, column=column, length=len(name)
                 )
             elif colon != b":":
-                message = "the line is not read: write `{}:`"
+                message = "This line is not read. Write `{}:`."
                 self._remarks.report(
                     "robots.colon", message, name, line=number, column=column, length=len(name)
                 )
@@ -170,13 +182,13 @@ class _LineCheck:
         elif match := _TAG.match(line):
             self._check_markup(match[1].rstrip(b" \t"), number, match.start(1) + 1)
         elif match := _SLASHES.match(line):
-            message, column = "`//` begins no comment. Write `#`.", match.start(1) + 1
+            message, column = "`//` does not begin a comment. Write `#`.", match.start(1) + 1
             self._remarks.report("robots.misplaced", message, line=number, column=column, length=2)
 
     def _check_unknown(self, octets: bytes, number: int, column: int) -> None:
-        """Look at a record whose name is not known."""
+        """Check a record with an unknown name."""
         name = octets.decode().lower()
-        if name in self._others or joined(name) in READ_ELSEWHERE or name.startswith("acap-"):
+        if name in self._others or strip_joints(name) in READ_ELSEWHERE or name.startswith("acap-"):
             return
         rule, message, quoted = (
             "robots.unread",
@@ -186,7 +198,7 @@ class _LineCheck:
         if spelling := self._spelling(name):
             rule, message, quoted = (
                 "robots.unknown",
-                "`{}` is no record that is known: write `{}`",
+                "The record `{}` is unknown. Write `{}`.",
                 spelling.encode(),
             )
         elif remedy := advice(name):
@@ -201,10 +213,13 @@ class _LineCheck:
         )
 
     def _check_markup(self, tag: bytes, number: int, column: int) -> None:
-        """Look at a line of HTML. Of a page that is not meant to be a robots.txt the first is enough."""
+        """Check a line of HTML.
+
+        In a page that was not meant as a robots.txt, only the first is reported.
+        """
         is_meta = _META.match(tag) is not None
         if is_meta or not self._has_markup:
-            advice_ = "Write `{}` into the pages" if is_meta else "Take `{}` and the other tags out"
+            advice_ = "Write `{}` into the pages" if is_meta else "Delete `{}` and the other tags"
             message = f"No crawler reads HTML in robots.txt. {advice_}."
             self._remarks.report(
                 "robots.misplaced",
@@ -217,7 +232,7 @@ class _LineCheck:
         self._has_markup = self._has_markup or not is_meta
 
     def _spelling(self, name: str) -> str:
-        """Return the spelling of the known name that this one is a misspelling of; "": of none."""
+        """Return the spelling of the known name that this name misspells, or ""."""
         if name not in self._meanings and len(self._meanings) < MAX_NAMES:
             self._meanings[name] = self._spellings.get(nearest(name, self._spellings), "")
         return self._meanings.get(name, "")
@@ -227,7 +242,7 @@ class _LineCheck:
         if several := several_names(value):
             start, name = several
             message, column = (
-                "`{}` is not named here: a User-agent line has one name",
+                "`{}` is ignored. Write a User-agent line for each name.",
                 record.column(line) + start,
             )
             self._remarks.report(
@@ -236,14 +251,17 @@ class _LineCheck:
         elif unquoted(value) != value:
             self._report(
                 "robots.quotes",
-                "quotes are no part of a name: write `{}`",
+                "Quotes are not part of a name. Write `{}`.",
                 unquoted(value),
                 record,
                 line,
                 number,
             )
         elif INVISIBLE.match(value):
-            message = "a character that cannot be seen stands before the name, and nobody is named: write `{}`"
+            message = (
+                "An invisible character is before the name, so the line names no crawler. "
+                "Write `{}`."
+            )
             self._report(
                 "robots.invisible", message, INVISIBLE.sub(b"", value), record, line, number
             )
@@ -263,7 +281,10 @@ class _LineCheck:
             )
         end = column - 1 + len(record.value)
         if line[end : end + 1] == b"#" and line[end + 1 : end + 2].strip():
-            message = "what follows `{}` is a comment: a fragment is never sent to a server, and a `#` in a path is written %23"
+            message = (
+                "The text after `{}` is a comment. Fragments are never sent to a server. "
+                "For a `#` in the path write %23."
+            )
             fragment = line[end:].rstrip()
             self._remarks.report(
                 "robots.fragment",
@@ -290,38 +311,36 @@ class _Rules:
             self.lines += rules.numbers
             self.groups += repeat(group, len(rules.patterns))
         self.allows = frozenset(allows)
+        # Pattern -> the first rule with it.
         self.first = dict(
             zip(reversed(self.patterns), range(len(self.patterns) - 1, -1, -1), strict=True)
-        )  # pattern -> rule
+        )
         self.allowed = frozenset(map(self.patterns.__getitem__, allows))
 
     @cached_property
     def refused(self) -> frozenset[str]:
-        """The patterns of rules that are no Allow lines."""
+        """The patterns of rules that are not Allow lines."""
         return frozenset(
             pattern for rule, pattern in enumerate(self.patterns) if rule not in self.allows
         )
 
 
 class _GroupCheck:
-    """Looks at the rules of each group, and of all groups that bind the same agents."""
+    """Checks the rules of each group, and of all groups that bind the same agents."""
 
     def __init__(
         self, robots: Robots, remarks: Remarks, speaking: frozenset[int], *, has_acap: bool
     ) -> None:
-        """`speaking`: groups in which other formats have lines."""
+        """Prepare the check. `speaking` has the groups that contain lines of other formats."""
         self._robots = robots
         self._remarks = remarks
         self._speaking = speaking
-        self._has_acap = (
-            has_acap  # then a rule may be replaced, which only one of the same pattern is
-        )
-        self._groups: dict[
-            str, dict[int, int]
-        ] = {}  # token -> its groups, and the line that names it there
-        self._bindings: dict[
-            int, set[tuple[int, ...]]
-        ] = {}  # group -> with which groups together it binds agents
+        # If the file has ACAP records, a field may replace the rules of one pattern.
+        self._has_acap = has_acap
+        # Token -> its groups, each with the line that names the token there.
+        self._groups: dict[str, dict[int, int]] = {}
+        # Group -> the sets of groups that include it and bind an agent together.
+        self._bindings: dict[int, set[tuple[int, ...]]] = {}
         self._reported: set[int] = set()  # lines
 
     def check(self) -> None:
@@ -349,11 +368,8 @@ class _GroupCheck:
     def _check_agents(self) -> None:
         text = b"\n" + self._robots.text
         number, before = 0, 0
-        previous = (
-            -1,
-            0,
-            False,
-        )  # of the agent line before: its group, where it ends, and whether it is for any agent
+        # Of the agent line before: its group, its end, and whether it is for any agent.
+        previous = -1, 0, False
         for match in _AGENT_LINE.finditer(text):
             record = read_record(match[1])
             if record is None or record.kind is not Kind.AGENT:
@@ -365,13 +381,19 @@ class _GroupCheck:
             if (group, is_for_any) == (previous[0], not previous[2]) and _BLANK_LINES.fullmatch(
                 text, previous[1], start
             ):
-                message = "a blank line ends no list of agents: those above share the rules below"
+                message = (
+                    "A blank line does not end a list of agents: the agents above it share "
+                    "the rules below."
+                )
                 self._remarks.report("robots.blank", message, line=number)
             previous = group, match.end(), is_for_any
             if token := TOKEN.match(record.value):
                 groups = self._groups.setdefault(token[0].decode().lower(), {})
                 if groups and group not in groups:
-                    message = f"`{{}}` is named in line {next(iter(groups.values()))} too: the rules of both groups hold together"
+                    message = (
+                        f"Line {next(iter(groups.values()))} names `{{}}` too. The rules of "
+                        "both groups apply."
+                    )
                     column = record.column(match[1])
                     self._remarks.report(
                         "robots.same-agent",
@@ -384,7 +406,10 @@ class _GroupCheck:
                 groups.setdefault(group, number)
 
     def _check_empty(self, compiled: dict[int, RuleLines]) -> None:
-        """The last group may have no rule; without one, any other would be one with the next."""
+        """Report agent lines at the end of the file that no rule follows.
+
+        Only the last group can have no rule: any other would be one with the next.
+        """
         if not compiled or max(compiled) in self._speaking:
             return
         group = max(compiled)
@@ -397,12 +422,13 @@ class _GroupCheck:
             compiled[group].patterns or compiled[group].rate_lines or self._has_rule(group)
         ):
             message = (
-                "no rule follows: who is named here may fetch everything, whatever is said to `*`"
+                "No rule follows, so these agents may fetch everything: the rules for `*` "
+                "do not apply to them."
             )
             self._remarks.report("robots.no-rules", message, line=agent_lines[0])
 
     def _has_rule(self, group: int) -> bool:
-        """Look for a rule without a path, or a record of other crawlers'."""
+        """Return True if the group has a rule without a path, or a record of other crawlers."""
         lines = self._robots.cursor(group)
         while line := lines.read():
             record = read_record(line)
@@ -411,9 +437,9 @@ class _GroupCheck:
         return False
 
     def _check_rules(self, combination: tuple[int, ...], compiled: dict[int, RuleLines]) -> None:
-        """`combination`: groups that bind an agent together."""
+        """Check the rules of groups that bind an agent together."""
         rules = _Rules([(group, compiled[group]) for group in combination])
-        # Groups of no other combination: a rule of theirs that has no effect here has none.
+        # Groups in no other combination: their rules without effect here have no effect at all.
         exclusive = frozenset(group for group in combination if len(self._bindings[group]) == 1)
         if len(rules.first) < len(rules.patterns):
             self._check_equals(rules, exclusive)
@@ -423,13 +449,13 @@ class _GroupCheck:
             self._check_stars(rules, exclusive)
 
     def _report(self, rule: str, message: str, *quoted: bytes, line: int) -> None:
-        """Report a line, unless something was reported of it already."""
+        """Report a line, unless it was reported before."""
         if line not in self._reported:
             self._reported.add(line)
             self._remarks.report(rule, message, *quoted, line=line)
 
     def _check_equals(self, rules: _Rules, exclusive: frozenset[int]) -> None:
-        """Rules of one pattern."""
+        """Report rules whose pattern is also that of another rule."""
         allowing: dict[str, int] = {}
         for rule in rules.allows:
             allowing.setdefault(rules.patterns[rule], rule)
@@ -445,13 +471,13 @@ class _GroupCheck:
             if before != rule:
                 self._report(
                     "robots.duplicate",
-                    f"line {rules.lines[before]} says the same",
+                    f"This rule repeats line {rules.lines[before]}. Delete it.",
                     line=rules.lines[rule],
                 )
             elif first != rule and group in exclusive:
                 self._report(
                     "robots.repeated",
-                    f"line {rules.lines[first]} says the same",
+                    f"This rule repeats line {rules.lines[first]}. Delete it.",
                     line=rules.lines[rule],
                 )
             elif (
@@ -459,18 +485,25 @@ class _GroupCheck:
                 and allowed is not None
                 and (rules.groups[allowed] == group or group in exclusive)
             ):
-                message = f"it has no effect: line {rules.lines[allowed]} allows the same path, and Allow wins"
+                message = (
+                    f"This rule has no effect: line {rules.lines[allowed]} allows the same "
+                    "path, and Allow wins."
+                )
                 self._report("robots.overruled", message, line=rules.lines[rule])
 
     def _check_covered(self, rules: _Rules, exclusive: frozenset[int]) -> None:
-        """Rules without which every decision would be the same: the one that would decide then has the same verdict."""
+        """Report rules that can be deleted without changing any decision.
+
+        A rule is covered if a shorter rule with the same verdict would decide in its place.
+        """
         patterns = sorted(rules.first)
-        # All that begins with a pattern stands behind it: where the next one does not, none does.
+        # Patterns that begin with a pattern are sorted after it: if the next one does not begin
+        # with it, none does.
         inner = list(compress(patterns, map(str.startswith, islice(patterns, 1, None), patterns)))
         if not any(map(_is_covering, inner)):
             return
         lengths = {True: _Lengths(rules, allows=True), False: _Lengths(rules, allows=False)}
-        prefixes: list[str] = []  # patterns without wildcards that the last one begins with
+        prefixes: list[str] = []  # patterns without wildcards that the last pattern begins with
         covering = frozenset(filter(_is_covering, inner))
         for pattern in patterns:
             while prefixes and not pattern.startswith(prefixes[-1]):
@@ -484,7 +517,10 @@ class _GroupCheck:
                     rule = rules.first[pattern]
                     if rules.groups[rule] in exclusive and (rule in rules.allows) is allows:
                         line = rules.lines[rules.first[shorter]]
-                        message = f"it has no effect: line {line} says the same of all that begins with `{{}}`"
+                        message = (
+                            f"This rule has no effect: line {line} decides the same for all "
+                            f"paths that begin with `{{}}`."
+                        )
                         self._report(
                             "robots.covered", message, shorter.encode(), line=rules.lines[rule]
                         )
@@ -492,7 +528,11 @@ class _GroupCheck:
                 prefixes.append(pattern)
 
     def _check_stars(self, rules: _Rules, exclusive: frozenset[int]) -> None:
-        """Wildcards at the end of patterns that decide the same without them: their length is compared with that of others."""
+        """Report wildcards at the end of patterns if every decision is the same without them.
+
+        A wildcard makes the pattern longer, so it matters if its length decides against another
+        rule.
+        """
         starred = [
             pattern for pattern in rules.first if pattern.endswith("*") and pattern[0] == "/"
         ]
@@ -500,7 +540,7 @@ class _GroupCheck:
             return
         bare = Counter(pattern.rstrip("*") for pattern in starred)
         lengths = {True: set(map(len, rules.allowed)), False: set(map(len, rules.refused))}
-        for pattern in starred:  # as they are, and without any of the wildcards
+        for pattern in starred:  # the lengths with and without each of the wildcards
             for allows in (True, False):
                 if pattern in (rules.allowed if allows else rules.refused):
                     lengths[allows].update(range(len(pattern.rstrip("*")), len(pattern)))
@@ -515,12 +555,16 @@ class _GroupCheck:
                 and rules.groups[rule] in exclusive
                 and others.isdisjoint(range(len(shorter), len(pattern) + 1))
             ):
-                message = "`*` at the end changes nothing: `{}` matches all that begins with it"
+                message = (
+                    "The `*` at the end changes nothing: `{}` matches all paths that begin "
+                    "with it. Delete the `*`."
+                )
                 self._report("robots.star", message, shorter.encode(), line=rules.lines[rule])
 
     def _check_rates(self, lines: Iterable[tuple[Kind, int, str, bytes]]) -> None:
         delays: dict[int, float] = {}  # line -> seconds
-        rates: dict[int, float] = {}  # the same, of Request-rates that hold at any time
+        # Line -> seconds for each request, of Request-rates that apply at any time.
+        rates: dict[int, float] = {}
         for kind, line, text, value in lines:
             if kind is Kind.CRAWL_DELAY:
                 delay = crawl_delay([value])
@@ -538,7 +582,7 @@ class _GroupCheck:
                 form = _FORMS[kind]
                 self._report(
                     "robots.rate-value",
-                    f"`{{}}` cannot be read, and asks for nothing: write {form}",
+                    f"`{{}}` cannot be read, so the line has no effect. Write {form}.",
                     value,
                     line=line,
                 )
@@ -550,13 +594,13 @@ class _GroupCheck:
             if slower and rates[slower] > delay:
                 self._report(
                     "robots.delay",
-                    f"it has no effect: line {slower} asks for fewer requests",
+                    f"This Crawl-delay has no effect: line {slower} asks for fewer requests.",
                     line=line,
                 )
             elif delay < delays[longest]:
                 self._report(
                     "robots.delay",
-                    f"it has no effect: line {longest} asks for a longer delay",
+                    f"This Crawl-delay has no effect: line {longest} asks for a longer delay.",
                     line=line,
                 )
 
@@ -577,7 +621,7 @@ def _is_covering(pattern: str) -> bool:
 
 
 class _Lengths:
-    """The lengths of the patterns of one verdict."""
+    """The lengths of the patterns that have one verdict."""
 
     def __init__(self, rules: _Rules, *, allows: bool) -> None:
         patterns = rules.allowed if allows else rules.refused
@@ -585,6 +629,7 @@ class _Lengths:
         self._wildcards = sorted(len(pattern) for pattern in patterns if not _is_literal(pattern))
 
     def have_between(self, least: int, most: int, *, only_wildcards: bool) -> bool:
+        """Return True if a pattern has a length from `least` to `most`."""
         lengths = self._wildcards if only_wildcards else self._all
         first = bisect_left(lengths, least)
         return first < len(lengths) and lengths[first] <= most

@@ -1,7 +1,8 @@
-"""The lines of robots.txt by which other formats speak in it: neither RFC 9309's nor ACAP's.
+"""The lines of robots.txt that belong to other formats than RFC 9309 and ACAP.
 
-extension_lines(robots, names) -> the lines, and the group in which each stands
-in_ended_lists(robots, lines)  -> the same, where these lines end a list of agents"""
+extension_lines(robots, names) -> the lines, each with its group
+in_ended_lists(robots, lines)  -> the lines with their groups if each of them ends a list of agents
+"""
 
 from __future__ import annotations
 
@@ -25,36 +26,50 @@ def _line(names: frozenset[str]) -> re.Pattern[bytes]:
 
 
 @cache
-def _telling(names: frozenset[str]) -> tuple[bytes, ...]:
-    """Some of the names, one of which stands in any of them."""
+def _shortest_names(names: frozenset[str]) -> tuple[bytes, ...]:
+    """Return the shortest names such that every name contains one of them."""
     return tuple(
         name.encode() for name in names if not any(other in name for other in names - {name})
     )
 
 
 class ExtensionLine(NamedTuple):
-    name: str  # lower case
-    value: bytes  # without its comment and the white space around it
-    line: int  # 1-based, in the bytes as received
-    offset: int  # where it starts in `Robots.text`
-    group: int  # in which it stands; BEFORE_ALL, IN_ACAP: in none
-    overlong: bool = False  # the value is cut at MAX_LINE
+    """A line of robots.txt that belongs to another format.
+
+    Attributes:
+        name: Its name in lower case.
+        value: Its value without a comment and the white space around it.
+        line: Its number, from 1, in the bytes as received.
+        offset: Its start in `Robots.text`.
+        group: The number of its group. BEFORE_ALL and IN_ACAP mean that it is in no group.
+        overlong: True if the value is cut at MAX_LINE.
+    """
+
+    name: str
+    value: bytes
+    line: int
+    offset: int
+    group: int
+    overlong: bool = False
 
     def source(self, url: str) -> Location:
-        """`url`: of the robots.txt."""
+        """Return the location of the line. `url` is the URL of the robots.txt."""
         return Location(
             line=self.line, text=printable(self.name.title().encode() + b": " + self.value), url=url
         )
 
 
 def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLine, ...]:
-    """The lines of these names (lower case), in the order of the file. Linear in the octets, which bound their number."""
+    """Return the lines of these names, in the order of the file. The names are in lower case.
+
+    The time is linear in the octets of the file, which bound the number of lines.
+    """
     text = robots.text
     lowered = text.lower()
-    if not any(name in lowered for name in _telling(names)):
+    if not any(name in lowered for name in _shortest_names(names)):
         return ()
     lines = []
-    number, before = 1, 0  # the number of the line that starts there
+    number, before = 1, 0  # the line of this number starts at the octet `before`
     for match in _line(names).finditer(b"\n" + text):
         offset = match.start()
         number += line_ends(text, before, offset)
@@ -77,7 +92,10 @@ def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLin
 def in_ended_lists(
     robots: Robots, lines: Iterable[ExtensionLine]
 ) -> tuple[Robots, tuple[ExtensionLine, ...]]:
-    """The file as it is where each of these lines ends a list of agents, as a rule does, and the lines in its groups."""
+    """Return the file and the lines as they are if each of these lines ends a list of agents.
+
+    A rule ends such a list too. The lines are returned with their groups in that file.
+    """
     lines = tuple(lines)
     ended = robots.ended_at(line.offset for line in lines if line.group >= 0)
     return ended, lines if ended is robots else tuple(

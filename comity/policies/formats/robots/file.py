@@ -1,4 +1,4 @@
-"""robots.txt as a file of a site, with the files that it refers to."""
+"""The robots.txt of a site, and the files that it refers to."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ PATH = "/robots.txt"
 
 
 class RobotsFile(File):
-    """A robots.txt, or a file to which one refers: its conventional records and those of ACAP.
+    """A robots.txt, or a file that a robots.txt refers to: its conventional and its ACAP records.
 
-    Of a file in markup the refusals alone are read (RFC-10)."""
+    Only the refusals of a file in markup are read (RFC-10).
+    """
 
     reads_markup = True
 
@@ -33,11 +34,13 @@ class RobotsFile(File):
         crawlers: Iterable[str] = (),
         refuses_only: bool = False,
     ) -> None:
-        """Read a file. `definitions`, `crawlers`, `refuses_only`: of the file that refers to it."""
+        """Read a file.
+
+        `definitions`, `crawlers` and `refuses_only` belong to the file that refers to this one.
+        """
         super().__init__(url, fetched)
-        self._referred: dict[
-            str, str
-        ] = {}  # locator -> URL; a file may refer to another for each of many crawlers
+        # Locator -> URL. A file may refer to another one once for each of many crawlers.
+        self._urls: dict[str, str] = {}
         self.robots: robots.Robots | None = None
         self.acap: acap.Acap | None = None
         self.is_marked_up = self.is_present and is_marked_up(super()._read())
@@ -58,19 +61,25 @@ class RobotsFile(File):
         text = without_tags(text) if self.is_marked_up else text
         return robots.refusals(text) if self.refuses_only else text
 
-    def referred(self, reference: acap.Reference) -> str:
-        """The absolute URL of the file that is referred to; "" for what is nowhere that can be asked."""
+    def resolve_reference(self, reference: acap.Reference) -> str:
+        """Return the absolute URL of the file that is referred to.
+
+        "" means that the reference leads to no http or https URL.
+        """
         locator = reference.locator
-        if locator not in self._referred:
+        if locator not in self._urls:
             try:
-                self._referred[locator] = resolved(self.url, locator) if locator else ""
+                self._urls[locator] = resolved(self.url, locator) if locator else ""
             except ValueError:
-                self._referred[locator] = ""
-        return self._referred[locator]
+                self._urls[locator] = ""
+        return self._urls[locator]
 
     @property
     def crawler_names(self) -> frozenset[str]:
-        """The agents that a record names, in lower case: product tokens, and names in ACAP, which may have any form."""
+        """The agents that records name, in lower case.
+
+        They are product tokens, and ACAP names of any form.
+        """
         tokens = self.robots.product_tokens if self.robots else frozenset()
         records = self.acap.records if self.acap else ()
         return tokens | {crawler.lower() for record in records for crawler in record.crawlers} - {
@@ -79,19 +88,17 @@ class RobotsFile(File):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings for the author. No line of a file in markup is looked at."""
+        """The findings for the author. The lines of a file in markup are not checked."""
         if not self.is_present:
             return ()
         of_file = []
         media_type = self.fetched.header(b"Content-Type").partition(b";")[0].strip()
         if media_type and media_type.lower() != b"text/plain":
-            message = f"It is served as {printable(media_type)}, and some crawlers pass it over."
+            message = f"The file is served as {printable(media_type)}, and some crawlers ignore it."
             message += " Serve it as text/plain."
             of_file.append(Finding(rule="robots.media-type", message=message, url=self.url))
         if self.is_marked_up:
-            message = (
-                "The records stand in markup: crawlers may pass them over, and comity reads only"
-            )
+            message = "The records are in markup: crawlers may ignore them, and comity reads only"
             message += " refusals. Save the file as plain text, without tags."
             return (*of_file, Finding(rule="robots.markup", message=message, url=self.url))
         conventional = self.robots.findings if self.robots else ()
@@ -103,22 +110,22 @@ class RobotsFile(File):
             reference for record in parsed.records for reference in record.references
         ):
             messages = {
-                "": "it leads to no http or https URL: everything is refused",
-                self.url: "the file refers to itself",
+                "": "The reference leads to no http or https URL, so everything is refused.",
+                self.url: "The file refers to itself. Delete the reference.",
             }
-            if message := messages.get(self.referred(reference)):
+            if message := messages.get(self.resolve_reference(reference)):
                 yield Finding(
                     rule="acap.reference", message=message, url=self.url, line=reference.line
                 )
 
 
 def robots_of(site: SiteFiles) -> RobotsFile:
-    """The site's robots.txt."""
+    """Return the site's robots.txt."""
     return site.once(RobotsFile, lambda: RobotsFile(site.origin + PATH, site.get(PATH)))
 
 
 def lines_of(site: SiteFiles) -> tuple[ExtensionLine, ...]:
-    """The lines by which other formats speak in it."""
+    """Return the lines of robots.txt that belong to other formats."""
     robots = robots_of(site).robots
     return site.once(
         ExtensionLine, lambda: extension_lines(robots, site.robots_lines) if robots else ()

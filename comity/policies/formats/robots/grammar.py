@@ -1,19 +1,23 @@
 """robots.txt, by RFC 9309 (Robots Exclusion Protocol).
 
-    parse(body) -> Robots              what the file says, and what its author should know
+    parse(body) -> Robots              the content of the file, and findings for its author
     Robots.for_agent(token)            the rules of the agent's groups
     AgentRules.decide(target)          the line that decides
 
-1. Lines that cannot be read are passed over (section-2.3.1.1). A list of User-agent lines begins a group, and goes on until a
-   rule comes, whatever else stands between (section-2.2.4). Rules before the first group bind nobody.
-2. All groups that name the agent are one, without regard to case; where none does, all groups for `*` are (section-2.2.1).
-3. Rules and targets are compared in one normal form, octet by octet from the start of the path; `*` and a final `$` are special
-   (section-2.2.2, section-2.2.3). A rule without a path states nothing.
-4. Of the rules that match the longest decides, of equally long ones Allow, of equal ones the first line; where none matches,
-   the request is allowed (section-2.2.2).
-5. Of a rule that is too long to be read its beginning refuses, and allows nothing.
+1. Lines that cannot be read are ignored (section-2.3.1.1). A list of User-agent lines begins a
+   group. The list continues until a rule comes, whatever lines are between (section-2.2.4). Rules
+   before the first group apply to no agent.
+2. All groups that name the agent are one, without regard to case; where none does, all groups for
+   `*` are (section-2.2.1).
+3. Rules and targets are compared in one normal form, octet by octet from the start of the path; `*`
+   and a final `$` are special (section-2.2.2, section-2.2.3). A rule without a path states nothing.
+4. Of the matching rules, the longest decides. Of equally long ones, Allow decides; of equal ones,
+   the first line. If no rule matches, the request is allowed (section-2.2.2).
+5. The beginning of a rule that is too long to be read can refuse, and allows nothing.
 
-By what a rule loses its effect stands in `reading`; what is supported, and every reading of an open point, in docs/robots.md."""
+`reading` decides when ACAP overrides a rule. The supported records and every reading of an open
+point are in docs/robots.md.
+"""
 
 from __future__ import annotations
 
@@ -42,27 +46,32 @@ from comity.policies.syntax.records import NAME, RATE_KINDS, RULE_KINDS, Kind, R
 
 SPEC = "https://www.rfc-editor.org/rfc/rfc9309.html"
 MAX_SITEMAPS = 1000  # of one file
-BEFORE_ALL, IN_ACAP = -1, -2  # instead of the number of a group: a line stands in none
-MAX_RATES = 1000  # Crawl-delay, Request-rate and Visit-time lines, of one file and of the groups of one agent
+BEFORE_ALL, IN_ACAP = -1, -2  # instead of the number of a group: the line is in no group
+# Crawl-delay, Request-rate and Visit-time lines that are read of one file, and of one agent's
+# groups.
+MAX_RATES = 1000
 
 
 # section-2.2.1
 #   product-token = identifier / "*"
 #   identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
-# LENIENT: digits, and whatever follows the token; of `*` what is no part of a name.
+# LENIENT: a token may contain digits, and any text may follow it. `*` is the token for any agent
+# unless a character of a name follows it.
 TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![A-Za-z0-9_*-])")
 
-# Whole lines that need no look of ours. While a list of agents is open: no colon. Elsewhere: no record. Within rules: more rules.
+# Whole lines that can be skipped. While a list of agents is open: lines without a colon. Elsewhere:
+# lines without a record. Within rules: more rules.
 _BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (NAME, EOL)
 _UNKNOWN = rb"(?!%s)[^\r\n]*+%s" % (NAME, EOL)
-# Rules as most are written: no comment, nothing after the pattern, which is in normal form.
+# Rules in the usual form: no comment, nothing after the pattern, and the pattern in normal form.
 _USUAL_RULE = rb"(?:[Dd]is)?+[Aa]llow: ?+[/*][%s]{0,1000}+\$?+\r?+\n" % NORMAL_IN_PATTERNS
 _RULE = rb"(?:[Dd]is|[Dd]IS)?+(?:[Aa]llow|ALLOW):[ \t]*+(?:[/*][^\r\n]{0,1000}+)?+%s" % EOL
 _BLANKS = re.compile(rb"(?:%s)++" % _BLANK)
 _UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
 _MORE_RULES = re.compile(rb"(?:%s|%s|%s)++" % (_USUAL_RULE, _RULE, _UNKNOWN))
-_USUAL_RULES = re.compile(rb"(?:%s){4,}+" % _USUAL_RULE)  # a few are read as quickly one by one
-# A rule without a comment; the last line of many files has no end.
+# At least four: fewer are read as quickly one by one.
+_USUAL_RULES = re.compile(rb"(?:%s){4,}+" % _USUAL_RULE)
+# A rule without a comment. The last line of many files has no line end.
 _BARE_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)(?:%s|\Z)" % EOL)
 
 _NAME_OF_ALLOW = re.compile(r"\n[Aa]")
@@ -70,16 +79,24 @@ _NAME = re.compile(r"\n[A-Za-z: ]++")
 
 
 class RuleLine(NamedTuple):
-    """One Allow or Disallow line (section-2.2.2)."""
+    """One Allow or Disallow line (section-2.2.2).
+
+    Attributes:
+        line: Its number, from 1, in the bytes as received.
+        text: The line as written, printable.
+    """
 
     verdict: Verdict
     path_pattern: str
-    line: int  # 1-based, in the bytes as received
-    text: str  # the line as written, printable
+    line: int
+    text: str
 
 
 class Robots:
-    """One robots.txt: its octets, where its groups start and whom they name. Rules are compiled when an agent asks."""
+    """One robots.txt: its octets, the starts of its groups, and the agents that they name.
+
+    Rules are compiled when an agent asks.
+    """
 
     def __init__(
         self,
@@ -93,55 +110,58 @@ class Robots:
         is_joined: bool,
         refuses_only: bool = False,
     ) -> None:
-        """`refuses_only`: nothing in the file permits anything (RFC-10)."""
+        """Store a file that `_FileReader` has read.
+
+        `refuses_only` means that nothing in the file permits anything (RFC-10).
+        """
         self.findings = findings
         self.refuses_only = refuses_only
         self.text = text  # the octets that were read: without a BOM, cut at the limit
-        self._starts = array(
-            "I", [start for start, _ in groups] + [len(text)]
-        )  # group -> where it starts in the text
-        self._numbers = array(
-            "I", [number for _, number in groups]
-        )  # group -> number of its first line
+        # Group -> its start in the text.
+        self._starts = array("I", [start for start, _ in groups] + [len(text)])
+        # Group -> the number of its first line.
+        self._numbers = array("I", [number for _, number in groups])
         self._agents = agents  # for each agent line, "\n" token "\t" group
         self._sitemaps = sitemaps
-        self._acap = array("I", acap)  # by turns where ACAP records begin and where they end
-        self._is_joined = is_joined  # a list of agents goes on after a record of another kind
+        self._acap = array("I", acap)  # starts and ends of ACAP records, alternating
+        self._is_joined = is_joined  # a list of agents continues after a record of another kind
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The values of the Sitemap lines (section-2.2.4), which belong to no group."""
+        """The values of the Sitemap lines (section-2.2.4). They belong to no group."""
         values = (value.decode("utf-8", "replace") for value in self._sitemaps)
         content = "".join(f"Sitemap: {value}\n" for value in values if value.isprintable())
         return tuple(Protego.parse(content).sitemaps)
 
     def names(self, token: str) -> bool:
-        """True where a group names the token."""
-        return bool(self._naming(token.lower().encode()))
+        """Return True if a group names the token."""
+        return bool(self._groups_with(token.lower().encode()))
 
     @property
     def product_tokens(self) -> frozenset[str]:
-        """The product tokens that a group names, in lower case."""
+        """The product tokens that groups name, in lower case."""
         return frozenset(
             token.decode() for token in re.findall(rb"\n([^\t]++)\t", self._agents)
         ) - {"*"}
 
     def for_agent(self, token: str, *, contested: Container[str] = ()) -> AgentRules:
-        """The rules of all groups that name the token, else of those for `*` (section-2.2.1).
+        """Return the rules of all groups that name the token, else of those for `*`.
 
-        `contested`: patterns in normal form of which something is said elsewhere, see `Replaced`."""
+        See section-2.2.1. `contested` has the patterns, in normal form, that ACAP makes a statement
+        about: see `Replaced`.
+        """
         return AgentRules(list(map(self.cursor, self.groups_naming(token))), contested)
 
     @cached_property
     def combinations(self) -> list[tuple[int, ...]]:
-        """The groups that bind an agent together, for each agent that is named; of equals one."""
+        """The groups that bind an agent together, for each named agent; equal combinations once."""
         groups: dict[bytes, dict[int, None]] = {}
         for token, group in re.findall(rb"\n([^\t]++)\t([0-9]++)", self._agents):
             groups.setdefault(token, {})[int(group)] = None
         return list(dict.fromkeys(map(tuple, groups.values())))
 
     def rule_lines(self, group: int) -> RuleLines:
-        """The rules of one group, as `for_agent` has them."""
+        """Return the rules of one group, as in `for_agent`."""
         return RuleLines([self.cursor(group)])
 
     @property
@@ -150,36 +170,41 @@ class Robots:
         return range(len(self._numbers))
 
     def cursor(self, group: int) -> Lines:
-        """The lines of a group."""
+        """Return the lines of a group."""
         return Lines(
             self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1
         )
 
     def groups_naming(self, token: str) -> list[int]:
-        """Return the numbers of the groups that bind the agent, which count as one, from 0 on."""
-        return self._naming(token.lower().encode()) or self._naming(b"*")
+        """Return the numbers of the groups that bind the agent, from 0. They count as one group."""
+        return self._groups_with(token.lower().encode()) or self._groups_with(b"*")
 
     def group_at(self, offset: int) -> int:
-        """Return the number of the group of that octet of the text. BEFORE_ALL, IN_ACAP: it has none.
+        """Return the number of the group that contains this octet of the text.
 
-        If the file can only refuse, lines of other formats stand in no group, and so permit nothing."""
+        BEFORE_ALL and IN_ACAP mean that the octet is in no group. If the file can only refuse,
+        lines of other formats are in no group, and so permit nothing.
+        """
         in_acap = bisect_right(self._acap, offset) % 2
         return IN_ACAP if in_acap or self.refuses_only else bisect_right(self._starts, offset) - 1
 
     def lines_of(self, group: int) -> range:
-        """The numbers of its lines."""
+        """Return the numbers of the group's lines."""
         end = self._numbers[group + 1] if group + 1 < len(self._numbers) else len(self.text) + 1
         return range(self._numbers[group], end)
 
     def ended_at(self, offsets: Iterable[int]) -> Robots:
-        """The file as it is where the lines at these offsets of the text end a list of agents, as a rule does."""
+        """Return the file as it is if the lines at these offsets end a list of agents.
+
+        A rule ends such a list too.
+        """
         if not self._is_joined:
             return self
         reader = _FileReader(self.text, Findings(""), frozenset(offsets))
         reader.refuses_only = self.refuses_only
         return reader.read()
 
-    def _naming(self, token: bytes) -> list[int]:
+    def _groups_with(self, token: bytes) -> list[int]:
         _, *entries = self._agents.split(b"\n%s\t" % token)
         return [
             int(group) for group in dict.fromkeys(entry.partition(b"\n")[0] for entry in entries)
@@ -193,16 +218,18 @@ def parse(
     oversized: bool = False,
     refuses_only: bool = False,
 ) -> Robots:
-    """Read a robots.txt. `oversized`: the fetcher has cut the body. `refuses_only`: it is what
-    `refusals` gives.
+    """Read a robots.txt.
 
-    Never raises; linear in the octets."""
+    `oversized` means that the fetcher has cut the body. `refuses_only` means that the body is a
+    result of `refusals`. Never raises. The time is linear in the octets.
+    """
     text, cut = text_of(body, cut=oversized)
     findings = Findings(url)
     if cut:
         findings.report(
             "robots.oversized",
-            f"only the whole lines in the first {min(len(body), MAX_BYTES)} octets are read",
+            f"Only the whole lines in the first {min(len(body), MAX_BYTES)} octets are "
+            "read. Shorten the file.",
         )
     reader = _FileReader(text, findings)
     reader.refuses_only = refuses_only
@@ -210,8 +237,10 @@ def parse(
 
 
 def refusals(text: bytes) -> bytes:
-    """Return the text without Sitemap lines, and with an empty Disallow in place of each Allow: it
-    ends a list of agents as the Allow does."""
+    """Return the text without Sitemap lines, and with an empty Disallow in place of each Allow.
+
+    The empty Disallow ends a list of agents as the Allow does.
+    """
     lines, kept = Lines(text), []
     while line := lines.read():
         record = read_record(line)
@@ -226,12 +255,12 @@ _PERMITTING = (Kind.ALLOW, Kind.SITEMAP)
 
 
 class _FileReader:
-    """Reads a file once: its groups, and what its author should know. Most lines are stepped over."""
+    """Reads a file once: its groups, and findings for its author. Most lines are skipped."""
 
     refuses_only = False  # as of `Robots`
 
     def __init__(self, text: bytes, findings: Findings, ends: frozenset[int] = frozenset()) -> None:
-        """`ends`: where the lines start that end a list of agents besides the rules."""
+        """Prepare to read. `ends` has the starts of lines that end a list of agents as rules do."""
         self._ends = ends
         self._lines = Lines(text)
         self._findings = findings
@@ -241,12 +270,13 @@ class _FileReader:
         self._acap: list[int] = []
         self._rates = 0
         self._is_naming = False  # in a list of agent lines that has no rule yet
-        self._interrupted_at = (
-            0  # line of a record of another kind within the list; 0: there is none
-        )
-        self._joined_at = 0  # the same, once an agent line came after it
-        self._is_joined = False  # some list is so
-        self._in_acap = False  # in an ACAP record, in which conventional records have no effect (ACAP 1.0 section-2.9.2)
+        # The line of a record of another kind within the list; 0 if there is none.
+        self._interrupted_at = 0
+        # That line, once an agent line has come after it.
+        self._joined_at = 0
+        self._is_joined = False  # any list continues after a record of another kind
+        # In an ACAP record, where conventional records have no effect (ACAP 1.0 section-2.9.2).
+        self._in_acap = False
 
     def read(self) -> Robots:
         while line := self._next_line():
@@ -257,7 +287,7 @@ class _FileReader:
                 elif self._is_naming and b":" in line.partition(b"#")[0]:
                     self._interrupt_list()
             elif self._in_acap and (record.kind in RULE_KINDS or record.kind in RATE_KINDS):
-                message = "`{}` has no effect within an ACAP record: a User-agent line begins a conventional one"
+                message = "`{}` has no effect in an ACAP record. Put a User-agent line above it."
                 column = line.lower().find(record.name) + 1
                 self._report(
                     "acap.conventional",
@@ -285,7 +315,7 @@ class _FileReader:
         )
 
     def _next_line(self) -> bytes:
-        """The next line that may matter; b"" at the end."""
+        """Return the next line that may matter, or b"" at the end."""
         if self._is_naming and (self._ends or not self._interrupted_at):
             self._lines.skip(_BLANKS)
         elif self._is_naming or self._joined_at or self._in_acap or not self._groups:
@@ -316,12 +346,12 @@ class _FileReader:
         if not record.colon:
             self._report(
                 "robots.missing-colon",
-                "`{}` without a colon",
+                "`{}` has no colon. Write one after it.",
                 record.name,
                 column=column + len(record.name),
             )
         if record.overlong:
-            self._report("robots.long-line", f"only the first {MAX_LINE} octets are read")
+            self._report("robots.long-line", f"Only the first {MAX_LINE} octets are read.")
 
     def _read_record(self, record: Record, line: bytes) -> None:
         kind = record.kind
@@ -359,7 +389,9 @@ class _FileReader:
         token = match[0] if match else b""
         if token != value or not token:
             message, column = (
-                "`{}` is read as `{}`" if token else "`{}` names nobody",
+                "`{}` is read as `{}`"
+                if token
+                else "`{}` names no crawler. Write `*` for all crawlers, or one crawler's name.",
                 record.column(line),
             )
             self._report("robots.agent", message, value, token, column=column, length=len(value))
@@ -369,14 +401,16 @@ class _FileReader:
     def _read_rule(self, record: Record, line: bytes) -> None:
         self._is_naming = False
         if not self._groups:
-            self._report("robots.no-agent", "a rule before any User-agent line binds nobody")
+            self._report(
+                "robots.no-agent", "This rule applies to no crawler. Put `User-agent: *` above it."
+            )
         if self._joined_at and record.kind is Kind.ALLOW and record.value:
-            message = "the agents named before this record share the rules after it"
+            message = "The agents that are named above this record share the rules below it."
             self._findings.report("robots.joined", message, line=self._joined_at)
             self._joined_at = 0
         if record.value and record.value[:1] not in (b"/", b"*"):
             message, column = (
-                "`{}` begins with neither / nor *: it matches nothing",
+                "`{}` matches nothing. Begin it with `/` or `*`.",
                 record.column(line),
             )
             self._report(
@@ -385,36 +419,34 @@ class _FileReader:
 
     def _read_sitemap(self, value: bytes) -> None:
         if len(self._sitemaps) == MAX_SITEMAPS:
-            self._report("robots.sitemaps", f"only the first {MAX_SITEMAPS} sitemaps are read")
+            self._report("robots.sitemaps", f"Only the first {MAX_SITEMAPS} sitemaps are read.")
         if len(self._sitemaps) <= MAX_SITEMAPS:
             self._sitemaps.append(value)
 
     def _count_rate(self) -> None:
         self._rates += 1
         if self._rates == MAX_RATES + 1:
-            self._report("robots.rates", f"only the first {MAX_RATES} of an agent are read")
+            self._report("robots.rates", f"Only the first {MAX_RATES} lines of an agent are read.")
 
 
 _NO_RATES = Rates()
 
-# What is said elsewhere of a contested pattern, None: nothing. A rule with that pattern that says otherwise has no effect
-# (ACAP 1.0 section-2.9.2).
+# Returns the verdict of ACAP on a contested pattern, or None if it has none. A rule with that
+# pattern and another verdict has no effect (ACAP 1.0 section-2.9.2).
 Replaced = Callable[[str], Verdict | None]
 
 
 class RuleLines:
-    """The rules of some groups, and the lines of their rates, as they stand."""
+    """The rules of some groups, and the lines of their rates, in the order of the file."""
 
     def __init__(self, groups: Iterable[Lines]) -> None:
         self.patterns: list[str] = []  # of the rules, in normal form
         self.allows: list[int] = []  # rules of Allow lines
         self.numbers = array("I")  # rule -> number of its line
-        self.only_allows = (
-            True  # no Disallow line has a path, and no Allow line one that cannot be told
-        )
-        self.rate_lines: list[
-            tuple[Kind, int, str, bytes]
-        ] = []  # of RATE_KINDS: line number, the line, value
+        # No Disallow line has a path, and no Allow line has a path that cannot be read.
+        self.only_allows = True
+        # Of RATE_KINDS: kind, line number, the line, its value.
+        self.rate_lines: list[tuple[Kind, int, str, bytes]] = []
         for lines in groups:
             self._compile(lines)
 
@@ -427,7 +459,7 @@ class RuleLines:
             usual = b"" if in_acap else lines.skip(_USUAL_RULES)
             if usual:
                 self.numbers.extend(range(first, lines.number + 1))
-                allowing = _add_usual(usual, patterns)
+                allowing = _add_usual_rules(usual, patterns)
                 allows += allowing
                 self.only_allows &= len(allowing) == lines.number + 1 - first
                 continue
@@ -455,7 +487,8 @@ class RuleLines:
                 pattern, allow = normal_pattern(record.value), record.kind is Kind.ALLOW
                 if record.value and not (allow and pattern[0] in "/*" and not record.overlong):
                     self.only_allows = False
-                # The end of an over-long pattern is unknown: as a prefix it refuses no less, but it may allow more.
+                # The end of an over-long pattern is unknown. Its beginning refuses at least as much
+                # as the pattern, but may also allow more.
                 if record.value and not (allow and record.overlong):
                     if allow:
                         allows.append(len(patterns))
@@ -488,21 +521,27 @@ class AgentRules:
             }
 
     def decide(self, target: str, replaced: Replaced | None = None) -> RuleLine | None:
-        """The most specific rule that matches path and query: the longest, Allow on a tie (section-2.2.2)."""
-        rule = self._deciding(target, replaced)
+        """Return the longest matching rule for path and query, Allow on a tie (section-2.2.2).
+
+        None means that no rule matches.
+        """
+        rule = self._deciding_rule(target, replaced)
         return None if rule < 0 else self._rule_line(rule)
 
     def deciding_line(self, target: str, replaced: Replaced | None = None) -> int:
-        """The number of the line that `decide` answers, 0 for none: all that a cache of decisions needs."""
-        rule = self._deciding(target, replaced)
+        """Return the line number of the rule that `decide` returns, or 0 if no rule matches.
+
+        A cache of decisions needs no more than this number.
+        """
+        rule = self._deciding_rule(target, replaced)
         return 0 if rule < 0 else self._number[rule]
 
     def rule_in(self, line: int) -> RuleLine:
-        """The rule in the line of that number, as `deciding_line` answers it."""
+        """Return the rule in the line of a number that `deciding_line` has returned."""
         return self._rule_line(bisect_left(self._number, line))
 
-    def _deciding(self, target: str, replaced: Replaced | None) -> int:
-        """-1: none."""
+    def _deciding_rule(self, target: str, replaced: Replaced | None) -> int:
+        """Return the number of the deciding rule, or -1 if no rule matches."""
         if replaced is None or not self._contested:
             return self._index.best(normal_target(target))
         return next(
@@ -521,17 +560,17 @@ class AgentRules:
         return replaced(pattern) in (None, verdict)
 
     def first_of(self, lines: range) -> int:
-        """The number of the first of these lines that is a rule with a path; 0: none is."""
+        """Return the number of the first of these lines that is a rule with a path, or 0."""
         rule = bisect_left(self._number, lines.start)
         return self._number[rule] if rule < len(self._number) and self._number[rule] in lines else 0
 
     def matching(self, target: str) -> tuple[RuleLine, ...]:
-        """All rules that match, the deciding one first."""
+        """Return all matching rules, the deciding one first."""
         return tuple(self._rule_line(rule) for rule in self._index.all(normal_target(target)))
 
     @cached_property
     def _offsets(self) -> array[int]:
-        """The places in the text where the lines of the rules start. Of use only where a rule is shown."""
+        """The starts of the rules' lines in the text. Needed only to quote a rule."""
         starts = array("I", accumulate(map(len, self._text.splitlines(keepends=True)), initial=0))
         return array("I", [starts[number - 1] for number in self._number])
 
@@ -547,7 +586,7 @@ class AgentRules:
 
     @cached_property
     def rates(self) -> Rates:
-        """The pace for which the lines ask."""
+        """The rates that the lines ask for."""
         if not self._rate_lines:
             return _NO_RATES
         return Rates(
@@ -561,12 +600,12 @@ class AgentRules:
         )
 
 
-def _add_usual(usual: bytes, patterns: list[str]) -> list[int]:
-    """Add the patterns of such rules, and return which of them are Allow lines'."""
+def _add_usual_rules(usual: bytes, patterns: list[str]) -> list[int]:
+    """Add the patterns of rules in the usual form. Return which of the rules are Allow lines."""
     if b"\r" in usual:
         usual = usual.replace(b"\r\n", b"\n")
     text = "\n" + usual[:-1].decode("ascii")
-    # A line end before each Allow line and each rule between two of them.
+    # There is a line end before each Allow line, and before each rule between two of them.
     rules = accumulate(
         (between.count("\n") + 1 for between in _NAME_OF_ALLOW.split(text)[:-1]),
         initial=len(patterns) - 1,

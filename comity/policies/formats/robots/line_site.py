@@ -1,4 +1,4 @@
-"""The site of a format that speaks in lines of robots.txt, and in no file of its own."""
+"""The site reading of a format that uses lines of robots.txt and has no file of its own."""
 
 from __future__ import annotations
 
@@ -14,22 +14,30 @@ from comity.policies.formats.robots.grammar import BEFORE_ALL, Robots
 
 
 class LineReading(AgentReading):
-    """The reading of the lines by one agent."""
+    """One agent's reading of the lines.
 
-    is_silent = False  # no line speaks to it
+    Attributes:
+        is_silent: True if no line addresses the agent.
+    """
+
+    is_silent = False
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         return ()
 
 
-MOST_TOGETHER = 4  # times as many lines as the file has are looked at, for agents that are bound by several groups
+# `lines_together` stops after this number times the lines of the file, because many agents may be
+# bound by several groups.
+MOST_TOGETHER = 4
 
 
-def spoken_together(
-    lines: Sequence[ExtensionLine], robots: Robots
-) -> Iterator[list[ExtensionLine]]:
-    """Yield the lines that speak to the same agents, for checks: of each set of groups that binds any, and of no group."""
+def lines_together(lines: Sequence[ExtensionLine], robots: Robots) -> Iterator[list[ExtensionLine]]:
+    """Yield the lines that address the same agents, for checks.
+
+    There is one list for each set of groups that binds an agent. Lines outside of all groups are in
+    every list.
+    """
     by_group: dict[int, list[ExtensionLine]] = {}
     for line in lines:
         by_group.setdefault(max(line.group, BEFORE_ALL), []).append(line)
@@ -47,15 +55,14 @@ def spoken_together(
 
 
 def column_and_length(line: ExtensionLine, octets: bytes, robots: Robots) -> tuple[int, int]:
-    """Return column and length, as a finding has them, of octets in the value of a line."""
+    """Return column and length, as in a finding, of octets in the value of a line."""
     return robots.text.find(octets, robots.text.find(b":", line.offset) + 1) - line.offset + 1, len(
         octets
     )
 
 
-Reader = Callable[
-    [SiteFiles, str], LineReading
-]  # of a site for the agent of this token; "*": for anybody
+# Reads the lines of a site for the agent with this token; "*" means any agent.
+Reader = Callable[[SiteFiles, str], LineReading]
 
 
 class LineSite(SiteReading):
@@ -77,7 +84,10 @@ class LineSite(SiteReading):
 def line_site_reader(
     names: Collection[str], reader: Reader
 ) -> Callable[[SiteFiles], LineSite | None]:
-    """Return a `Format.read_site` for lines of these names. It gives None where robots.txt has no such line."""
+    """Return a `Format.read_site` for lines of these names.
+
+    It returns None if robots.txt has no such line.
+    """
     return lambda site: (
         LineSite(site, reader) if any(line.name in names for line in lines_of(site)) else None
     )

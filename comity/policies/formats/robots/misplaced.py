@@ -1,22 +1,26 @@
-"""Wishes that publishers write into robots.txt in a form that crawlers do not read there, and the form to write instead.
+"""Requests that publishers write into robots.txt although crawlers do not read them there.
 
-advice(name)     what to write instead of a record of this name; "" where nothing is known"""
+advice(name)     what to write instead of a record of this name; "" if nothing is known
+"""
 
 from __future__ import annotations
 
 import re
 
-# Records that other crawlers read, and comity has no use for.
+# Records that other crawlers read and comity does not use.
 READ_ELSEWHERE = frozenset(("host", "cleanparam"))  # Yandex
 _JOINTS = re.compile("[ _.-]+")
 
-_IN_PAGES = 'Send the field `X-Robots-Tag: {0}` with the pages, or write `<meta name="robots" content="{0}">` into them.'
+_IN_PAGES = (
+    'Send the field `X-Robots-Tag: {0}` with the pages, or write `<meta name="robots" '
+    'content="{0}">` into them.'
+)
 _BELOW = "below a User-agent line."
 _NO_TRAINING = f"Write `Content-Signal: ai-train=no` or `Content-Usage: train-ai=n` {_BELOW}"
 _RECORD = "Write `{}` instead."
 _TDM = "Write it into /.well-known/tdmrep.json, or send it as a field with the pages."
 
-# By the name in lower case, without what joins its words.
+# Name in lower case without spaces, dots, hyphens and underscores -> what to write instead.
 ADVICE = {
     **{
         word: _IN_PAGES.format(word)
@@ -63,10 +67,13 @@ ADVICE = {
 
 
 def advice(name: str) -> str:
-    """Return what to write instead of a record; "" where nothing is known. `name`: in any case."""
-    return ADVICE.get(joined(name), "")
+    """Return what to write instead of a record, or "" if nothing is known.
+
+    `name` may be in any case.
+    """
+    return ADVICE.get(strip_joints(name), "")
 
 
-def joined(name: str) -> str:
-    """Return a name in lower case, without what joins its words."""
+def strip_joints(name: str) -> str:
+    """Return a name in lower case without spaces, dots, hyphens and underscores."""
     return _JOINTS.sub("", name.lower())

@@ -1,8 +1,9 @@
 """Crawl-delay, Request-rate and Visit-time: extensions of robots.txt that no RFC defines.
 
-Protego reads the values, from a file of one line each. Values that it doesn't understand ask for nothing. Of several
-Crawl-delays and Visit-times the one that asks for the most restraint holds; of several Request-rates, which may be for different
-times of the day and for long and short periods, each."""
+Protego reads each value from a file of one line. A value that it does not understand has no effect.
+Of several Crawl-delays and Visit-times, the strictest one applies. All Request-rates apply, because
+they may be for different times of the day and for long and short periods.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from protego import Protego
 
 from comity.policies.answers.rates import MAX_SECONDS, RequestRate, VisitTime, slowest
 
-MAX_VALUE = 100  # octets of a value; none that is meant is longer
+MAX_VALUE = 100  # octets of a value; longer ones are not read
 
 
 def _read(record: str, values: Iterable[bytes]) -> list[Protego]:
@@ -25,7 +26,7 @@ def _read(record: str, values: Iterable[bytes]) -> list[Protego]:
 
 
 def crawl_delay(values: Iterable[bytes]) -> float | None:
-    """The longest Crawl-delay in seconds; None where no value is one."""
+    """Return the longest Crawl-delay in seconds, or None if no value can be read."""
     delays = [
         delay
         for protego in _read("Crawl-delay", values)
@@ -35,7 +36,7 @@ def crawl_delay(values: Iterable[bytes]) -> float | None:
 
 
 def request_rates(values: Iterable[bytes]) -> tuple[RequestRate, ...]:
-    """Every Request-rate, the slowest first; at most MAX_REQUEST_RATES."""
+    """Return every Request-rate, the slowest first; at most MAX_REQUEST_RATES."""
     rates = [
         RequestRate(*rate)
         for protego in _read("Request-rate", values)
@@ -45,7 +46,10 @@ def request_rates(values: Iterable[bytes]) -> tuple[RequestRate, ...]:
 
 
 def visit_time(lines: Iterable[tuple[int, str, bytes]]) -> VisitTime | None:
-    """The shortest Visit-time; None where no value is one. `lines`: line number, the line, the value."""
+    """Return the shortest Visit-time, or None if no value can be read.
+
+    Each of the `lines` is a line number, the line and its value.
+    """
     times = [
         VisitTime(start=visit.start_time, end=visit.end_time, line=number, text=text)
         for number, text, value in lines

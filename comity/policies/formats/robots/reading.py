@@ -1,17 +1,22 @@
-"""The reading of robots.txt for one agent: its conventional records (RFC 9309), and those of ACAP, which may replace these.
+"""The reading of robots.txt for one agent: RFC 9309 records, and ACAP records.
 
-Both may stand in files that robots.txt refers to as well (ACAP 1.0 section-2.3.2). All are read once and compiled once. What
-decides on a request:
+Both kinds of records may also be in files that robots.txt refers to (ACAP 1.0 section-2.3.2), and
+ACAP records may replace RFC 9309 records. All files are read once and compiled once. These steps
+decide on a request:
 
 1. /robots.txt itself is always allowed (RFC 9309 section-2.2.2).
-2. Without a robots.txt all is allowed (section-2.3.1.3); where it cannot be had nothing is (section-2.3.1.4), and neither where a
-   file cannot be had to which a record for the agent refers.
-3. In each file the groups of the agent decide (`grammar`), unless it has its conventional records ignored (ACAP 1.0
-   section-2.9.1). Where Visit-time gives other hours, what they allow is deferred.
-4. The fields on crawling, of all files together, decide beside them (`acap.resolution`).
-5. A line with the pattern of a field on crawling that says otherwise has no effect (ACAP 1.0 section-2.9.2). But no permission
-   for any crawler lifts a Disallow of a group that names the agent (ACAP-27), and none one of another file (ACAP-12).
-6. Of all these answers any refusal refuses (`combining.strictest`)."""
+2. Without a robots.txt everything is allowed (section-2.3.1.3). If it cannot be fetched, nothing is
+   (section-2.3.1.4). Nothing is allowed either if a record for the agent refers to a file that
+   cannot be fetched.
+3. In each file the groups of the agent decide (`grammar`), unless the file has its conventional
+   records ignored (ACAP 1.0 section-2.9.1). Outside the hours of Visit-time, requests that they
+   allow are deferred.
+4. The ACAP fields on crawling, of all files together, decide in addition (`acap.resolution`).
+5. A line has no effect if a field on crawling has its pattern and another verdict (ACAP 1.0
+   section-2.9.2). But a permission for any crawler does not lift a Disallow of a group that names
+   the agent (ACAP-27), and no permission lifts a Disallow of another file (ACAP-12).
+6. Of all these answers any refusal refuses (`combining.strictest`).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +42,7 @@ from comity.policies.answers.fetched import Availability, Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
 from comity.policies.formats.acap.grammar import Field, Reference
-from comity.policies.formats.acap.resolution import MAX_REASONS, PurposeView, Rules, addressed
+from comity.policies.formats.acap.resolution import MAX_REASONS, PurposeView, Rules, records_for
 from comity.policies.formats.acap.uses import PageUses, RelatedUses, SiteUses
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, Capture, FileReference, SiteReading
@@ -45,29 +50,38 @@ from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.file import PATH, RobotsFile, robots_of
 from comity.policies.syntax.urls import merges_slashes_only, resolved
 
-MAX_DECIDED = (
-    1024  # decisions, or reasons, that are kept of one file: one for each line that decided
-)
+# Cached decisions, or reasons, of one file: one for each line that decided.
+MAX_DECIDED = 1024
 
 
 class Groups:
-    """The conventional records of one file that bind the agent (RFC 9309 section-2.2.1)."""
+    """The conventional records of one file that bind the agent (RFC 9309 section-2.2.1).
+
+    Attributes:
+        by_name: True if a group names the agent.
+        rules: The rules of the groups.
+    """
 
     __slots__ = ("_decided", "_file", "by_name", "rules")
 
     def __init__(self, file: RobotsFile, token: str, contested: Container[str]) -> None:
-        """`contested`: patterns of which ACAP says something."""
+        """Compile the rules. `contested` has the patterns that ACAP makes a statement about."""
         assert file.robots
         self.rules = file.robots.for_agent(token, contested=contested)
         self.by_name = file.robots.names(token)
         self._file = file
-        # By the number of the deciding line; 0: none of a group, -1: no group.
+        # Number of the deciding line -> decision. 0 means that no line of a group matches, -1 that
+        # no group binds the agent.
         self._decided: Bounded[int, Decision] = Bounded(MAX_DECIDED)
 
     def access(
         self, target: str, sent: str, now: datetime | None, acap: PurposeView | None = None
     ) -> Decision:
-        """`sent`: the URL's target as it is sent; `target` is one of its `spellings`. `acap`: what replaces lines."""
+        """Return the decision of the groups on a request.
+
+        `sent` is the URL's target as it is sent. `target` is one of its `spellings`. `acap` decides
+        which lines have no effect.
+        """
         replaced = (
             partial(acap.on_crawling, by_name=self.by_name, url=self._file.url) if acap else None
         )
@@ -78,7 +92,8 @@ class Groups:
             and merges_slashes_only(sent, target)
             and line in self._lines(sent)
         ):
-            return self.access(sent, sent, now, acap)  # there the line has been overcome
+            # The line matches the target as it is sent too, and an Allow may override it there.
+            return self.access(sent, sent, now, acap)
         decision = self._decided.get(line)
         if decision is None:
             decision = self._decided[line] = self._decide(line)
@@ -93,15 +108,15 @@ class Groups:
         return decision
 
     def matching(self, target: str) -> Iterator[Reason]:
-        """All rules that match, the deciding one first."""
+        """Return the reasons of all matching rules, the deciding one first."""
         return map(self._reason, self.rules.matching(target))
 
     def _lines(self, target: str) -> set[int]:
-        """The numbers of those that match."""
+        """Return the line numbers of the matching rules."""
         return {rule.line for rule in self.rules.matching(target)}
 
     def _decide(self, line: int) -> Decision:
-        """`line`: as of `_decided`."""
+        """Return the decision for a key of `_decided`."""
         if line > 0:
             deciding = self.rules.rule_in(line)
             return Decision(verdict=deciding.verdict, reasons=(self._reason(deciding),))
@@ -114,34 +129,41 @@ class Groups:
 
 
 class _Referred(NamedTuple):
-    """A file that a record for the agent refers to (ACAP 1.0 section-2.3.2)."""
+    """A file that a record for the agent refers to (ACAP 1.0 section-2.3.2).
 
-    url: str  # absolute; "": nowhere that can be asked
+    Attributes:
+        url: Its absolute URL; "" if the reference leads to no http or https URL.
+    """
+
+    url: str
     crawlers: tuple[str, ...]
     reference: Reference
 
 
 class RobotsReading(AgentReading):
-    """The answers of one robots.txt, and of what it refers to, to one agent."""
+    """The answers of one robots.txt, and of the files that it refers to, to one agent."""
 
     restricts_access = True
 
     def __init__(
         self, agent: Agent, file: RobotsFile, fetched: Mapping[str, Fetched], origin: str
     ) -> None:
-        """`fetched`: absolute URL -> what came back, of the files that robots.txt refers to."""
+        """Read the files for the agent.
+
+        `fetched` maps the absolute URLs of the files that robots.txt refers to to the responses.
+        """
         self._agent = agent
         self._origin = origin
         self._file = file
-        referred = list(_referred(agent, file))
+        referred = list(_references(agent, file))
         self.references = tuple(
             dict.fromkeys(reference.url for reference in referred if reference.url)
         )
-        self._constant: list[Decision] = []  # what holds for every request
-        self._unknown: list[Reason] = []  # why nobody knows what is permitted
+        self._constant: list[Decision] = []  # decisions that apply to every request
+        self._unknown: list[Reason] = []  # why the permissions are unknown
         files = [file]
         for reference in referred:
-            referred_file = _read_referred(reference, file, fetched)
+            referred_file = _read_file(reference, file, fetched)
             if referred_file is None or referred_file.availability is Availability.UNREACHABLE:
                 if len(self._unknown) < MAX_REASONS:
                     reason = file.line_reason(
@@ -189,7 +211,7 @@ class RobotsReading(AgentReading):
             if file.robots
         ]
         self.depends_on_request = self._acap.asks_purposes
-        # Most sites: one file, and no word of ACAP in it.
+        # Most sites have one file without ACAP.
         self._single = (
             self._groups[0]
             if len(self._groups) == 1 and not self._constant and not self._acap.records
@@ -200,7 +222,7 @@ class RobotsReading(AgentReading):
 
     @property
     def depends_on_time(self) -> bool:  # type: ignore[override]
-        """True where the site has hours for visits."""
+        """True if the site has hours for visits."""
         return any(groups.rules.rates.visit_time for groups in self._groups)
 
     def access(
@@ -243,7 +265,7 @@ class RobotsReading(AgentReading):
 
     @property
     def rates(self) -> Rates | None:  # type: ignore[override]
-        """The rates for any agent; None where the file has no rules for anybody."""
+        """The rates for any agent, or None if no file has rules for any agent."""
         if self._single:
             return self._single.rules.rates
         rates = None
@@ -281,7 +303,9 @@ class RobotsReading(AgentReading):
         return [RelatedUses(SiteUses(acap.everywhere(), self._reason), self._agent.vocabulary)]
 
     def requests(self) -> Iterable[ActionRequest]:
-        """Once for each resource (ACAP 1.0 section-2.6)."""
+        """Return the actions that the site asks for, once for each resource (ACAP 1.0
+        section-2.6).
+        """
         requests: dict[tuple[str, str], ActionRequest] = {}
         for file, request in (
             (record.url, request) for record in self._acap.records for request in record.requests
@@ -303,7 +327,9 @@ class RobotsReading(AgentReading):
 
     @cached_property
     def _reasons(self) -> Bounded[tuple[str, str, str, int], Reason]:
-        """The reasons by rule, its citation, and field of ACAP."""
+        """The cached reasons by rule, its citation, URL of the file and offset of the ACAP
+        field.
+        """
         return Bounded(MAX_DECIDED)
 
     def _reason(self, rule: str, field: Field) -> Reason:
@@ -319,25 +345,26 @@ class RobotsReading(AgentReading):
 
 @cache
 def _no_rules() -> Rules:
-    """Shared by the sites without ACAP, which most are."""
+    """Return the empty rules that all sites without ACAP share. Most sites have no ACAP."""
     return Rules(Agent("nobody"), ())
 
 
-def _referred(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
-    """Each file once for the records that name the agent, and once for those for any crawler."""
+def _references(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
+    """Yield each file once for the records that name the agent, and once for those for any."""
     seen = set()
-    for record in addressed(agent, [file.acap] if file.acap else ()).records:
+    for record in records_for(agent, [file.acap] if file.acap else ()).records:
         crawlers = ("*",) if "*" in record.crawlers else (agent.token,)
         for reference in record.references:
-            url = file.referred(reference)
+            url = file.resolve_reference(reference)
             if url != file.url and (url, crawlers) not in seen:
                 seen.add((url, crawlers))
                 yield _Referred(url, crawlers, reference)
 
 
-def _read_referred(
+def _read_file(
     reference: _Referred, file: RobotsFile, fetched: Mapping[str, Fetched]
 ) -> RobotsFile | None:
+    """Return the file that is referred to, or None if it was not fetched."""
     assert file.acap
     if reference.url not in fetched:
         return None
@@ -352,7 +379,7 @@ def _read_referred(
 
 
 class RobotsSite(SiteReading):
-    """One robots.txt, and the files that it refers to, as what they say to anybody."""
+    """One robots.txt and the files that it refers to, for any agent."""
 
     def __init__(self, site: SiteFiles) -> None:
         self._site = site
@@ -362,12 +389,12 @@ class RobotsSite(SiteReading):
         return RobotsReading(agent, self._file, self._site.fetched, self._site.origin)
 
     @cached_property
-    def _referred(self) -> tuple[RobotsFile, ...]:
+    def _referenced_files(self) -> tuple[RobotsFile, ...]:
         """The files that robots.txt refers to, each as what it says to any crawler."""
         if not (acap := self._file.acap):
             return ()
         urls = dict.fromkeys(
-            self._file.referred(reference)
+            self._file.resolve_reference(reference)
             for record in acap.records
             for reference in record.references
         )
@@ -380,11 +407,15 @@ class RobotsSite(SiteReading):
     @property
     def crawler_names(self) -> frozenset[str]:  # type: ignore[override]
         """The agents that the file names, or one of the files to which it refers."""
-        return self._file.crawler_names.union(*(file.crawler_names for file in self._referred))
+        return self._file.crawler_names.union(
+            *(file.crawler_names for file in self._referenced_files)
+        )
 
     @property
     def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
-        return tuple(finding for file in (self._file, *self._referred) for finding in file.findings)
+        return tuple(
+            finding for file in (self._file, *self._referenced_files) for finding in file.findings
+        )
 
     @property
     def referred_files(self) -> tuple[FileReference, ...]:  # type: ignore[override]
@@ -395,7 +426,9 @@ class RobotsSite(SiteReading):
             for reference in record.references
         )
         return tuple(
-            FileReference(self._file.referred(reference), f"{self._file.url}:{reference.line}")
+            FileReference(
+                self._file.resolve_reference(reference), f"{self._file.url}:{reference.line}"
+            )
             for reference in references
         )
 

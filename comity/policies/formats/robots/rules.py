@@ -13,7 +13,7 @@ RULES = {
         SILENT, "RFC 9309 section-2.2.2", "no rule of the group matches the path"
     ),
     "robots.no-group": Rule(
-        SILENT, "RFC 9309 section-2.2.1", "no group names the agent and there is none for `*`"
+        SILENT, "RFC 9309 section-2.2.1", "no group names the agent, and there is none for `*`"
     ),
     "robots.self": Rule(ALLOWS, "RFC 9309 section-2.2.2", "/robots.txt itself is always allowed"),
     "robots.unavailable": Rule(
@@ -22,7 +22,7 @@ RULES = {
     "robots.unreachable": Rule(
         REFUSES,
         "RFC 9309 section-2.3.1.4",
-        "robots.txt cannot be had: everything is disallowed",
+        "robots.txt cannot be fetched: everything is disallowed",
         is_unreachable=True,
     ),
     "robots.visit-time": Rule(
@@ -31,23 +31,23 @@ RULES = {
     "robots.agent": Rule(
         FINDING,
         "RFC 9309 section-2.2.1",
-        "the value of a User-agent line is more than a product token, or none",
+        "the value of a User-agent line is empty, or more than a product token",
     ),
     "robots.joined": Rule(
         FINDING,
         "RFC 9309 section-2.2.1",
-        "a list of User-agent lines goes on after a record of another kind",
+        "a list of User-agent lines continues after a record of another kind",
     ),
     "robots.long-line": Rule(
         FINDING,
         "RFC 9309 section-2.5",
-        "an over-long line: a Disallow is read up to the limit, an Allow not at all",
+        "a line is too long: a Disallow is read up to the limit, an Allow not at all",
         severity=ERROR,
     ),
     "robots.markup": Rule(
         FINDING,
         "RFC 9309 section-2.3.1.1",
-        "the records stand in markup: the refusals alone are read",
+        "the records are in markup: only the refusals are read",
         severity=ERROR,
     ),
     "robots.media-type": Rule(
@@ -58,7 +58,7 @@ RULES = {
     "robots.misspelled": Rule(
         FINDING,
         "RFC 9309 section-2.2",
-        "a misspelled name is read as the record that is meant",
+        "a misspelled name is read as the intended record",
         severity=ERROR,
     ),
     "robots.missing-colon": Rule(
@@ -67,7 +67,7 @@ RULES = {
     "robots.no-agent": Rule(
         FINDING,
         "RFC 9309 section-2.2.1",
-        "a rule before any User-agent line binds nobody",
+        "a rule before any User-agent line applies to no crawler",
         severity=ERROR,
     ),
     "robots.oversized": Rule(
@@ -93,24 +93,24 @@ RULES = {
     "robots.blank": Rule(
         FINDING,
         "RFC 9309 section-2.2.1",
-        "a blank line within a list of User-agent lines, of which one is for `*`: it ends no list",
+        "a blank line in a list of User-agent lines, one of them for `*`, does not end the list",
     ),
     "robots.colon": Rule(
         FINDING,
         "RFC 9309 section-2.2",
-        "another character stands in the place of the colon: the line is not read",
+        "another character is in place of the colon: the line is not read",
         severity=ERROR,
     ),
     "robots.covered": Rule(
         FINDING,
         "RFC 9309 section-2.2.2",
-        "a shorter path of the same verdict says it already",
+        "a shorter path with the same verdict covers this rule",
         severity=INFO,
     ),
     "robots.delay": Rule(
         FINDING,
         "Crawl-delay (extension)",
-        "a Crawl-delay beside one that is longer, or beside a slower Request-rate",
+        "a Crawl-delay has no effect: a stricter limit applies too",
         severity=INFO,
     ),
     "robots.dollar": Rule(
@@ -119,21 +119,21 @@ RULES = {
         "a `$` that is not the last character of a pattern is an ordinary character",
     ),
     "robots.duplicate": Rule(
-        FINDING, "RFC 9309 section-2.2.2", "a rule stands twice in its group", severity=INFO
+        FINDING, "RFC 9309 section-2.2.2", "a group has the same rule twice", severity=INFO
     ),
     "robots.fragment": Rule(
-        FINDING, "RFC 9309 section-2.2", "a `#` right behind a path begins a comment"
+        FINDING, "RFC 9309 section-2.2", "a `#` right after a path begins a comment"
     ),
     "robots.invisible": Rule(
         FINDING,
         "RFC 9309 section-2.2",
-        "a character that cannot be seen stands in a path or name, or before the name of a record",
+        "an invisible character is in a path or name, or before the name of a record",
         severity=ERROR,
     ),
     "robots.misplaced": Rule(
         FINDING,
         "RFC 9309 section-2.2",
-        "a wish that robots.txt has no such record for: the line is not read",
+        "robots.txt has no record for this request: the line is not read",
     ),
     "robots.no-rules": Rule(
         FINDING, "RFC 9309 section-2.2.1", "no rule follows the last User-agent lines"
@@ -141,18 +141,18 @@ RULES = {
     "robots.overruled": Rule(
         FINDING,
         "RFC 9309 section-2.2.2",
-        "a Disallow of a path that an Allow for the same agents has too: the Allow wins",
+        "a Disallow has no effect: an Allow for the same agents has the same path",
     ),
     "robots.quotes": Rule(
         FINDING,
         "RFC 9309 section-2.2",
-        "quotes around a path or name are taken for a part of it",
+        "quotes around a path or name count as a part of it",
         severity=ERROR,
     ),
     "robots.rate-value": Rule(
         FINDING,
         "RFC 9309 section-2.2.4",
-        "the value of a Crawl-delay, Request-rate or Visit-time cannot be read: it asks for nothing",
+        "the value of a Crawl-delay, Request-rate or Visit-time cannot be read: it has no effect",
     ),
     "robots.regex": Rule(
         FINDING,
@@ -162,52 +162,52 @@ RULES = {
     "robots.repeated": Rule(
         FINDING,
         "RFC 9309 section-2.2.2",
-        "a rule stands in another group of the same agents too",
+        "another group of the same agents has the same rule",
         severity=INFO,
     ),
     "robots.same-agent": Rule(
         FINDING,
         "RFC 9309 section-2.2.1",
-        "two groups name the same agent: their rules hold together",
+        "two groups name the same agent: the rules of both apply",
         severity=INFO,
     ),
     "robots.second-path": Rule(
         FINDING,
         "RFC 9309 section-2.2.2",
-        "a second path, or a comment behind `//`, is taken for a part of the path",
+        "a second path, or a comment after `//`, counts as a part of the path",
         severity=ERROR,
     ),
     "robots.several-agents": Rule(
         FINDING,
         "RFC 9309 section-2.2.1",
-        "several names in a User-agent line: only the first is named",
+        "a User-agent line has several names: only the first counts",
         severity=ERROR,
     ),
     "robots.sitemap-url": Rule(
-        FINDING, "RFC 9309 section-2.2.4", "a sitemap is named by no absolute URL"
+        FINDING, "RFC 9309 section-2.2.4", "the URL of a sitemap is not absolute"
     ),
     "robots.space": Rule(
         FINDING,
         "RFC 9309 section-2.2.2",
-        "a space, and what follows it, is taken for a part of the path",
+        "a space and the text after it count as a part of the path",
         severity=INFO,
     ),
     "robots.star": Rule(
         FINDING,
         "RFC 9309 section-2.2.3",
-        "a `*` at the end of a pattern, which matches the same without it",
+        "a `*` at the end of a pattern changes nothing",
         severity=INFO,
     ),
     "robots.unknown": Rule(
         FINDING,
         "RFC 9309 section-2.2",
-        "a name that is nearly that of a record: the line is not read",
+        "an unknown name is similar to that of a record: the line is not read",
         severity=ERROR,
     ),
     "robots.unread": Rule(
         FINDING, "RFC 9309 section-2.2.4", "a record that no known crawler reads", severity=INFO
     ),
     "robots.url": Rule(
-        FINDING, "RFC 9309 section-2.2.2", "a URL where a path belongs", severity=ERROR
+        FINDING, "RFC 9309 section-2.2.2", "a URL is in place of a path", severity=ERROR
     ),
 }

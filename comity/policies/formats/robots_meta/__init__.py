@@ -1,6 +1,7 @@
 """Robots meta elements and X-Robots-Tag, with the attribute data-nosnippet.
 
-What is supported, and every reading of an open point, stands in docs/robots-meta.md."""
+The supported features and every reading of an open point are in docs/robots-meta.md.
+"""
 
 from functools import lru_cache
 
@@ -18,20 +19,21 @@ NO_SNIPPET = "attribute data-nosnippet"  # as `Source.part`
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
-    """The X-Robots-Tag fields of one response."""
+    """Read the X-Robots-Tag fields of one response."""
     values = headers[b"x-robots-tag"]
     return Statements(*header(values, response.agent.token, now=response.now, url=response.url))
 
 
 def read_document(content: Content, response: Response) -> Statements:
-    """The meta elements of a page."""
+    """Read the meta elements of a page."""
     return Statements(*markup(content, response.agent.token, now=response.now, url=response.url))
 
 
 def page_elements(content: Content, agent: Agent) -> ElementRuleSet | None:
-    """The refusals of `data-nosnippet`: of an element what `nosnippet` refuses of a page (META-3).
+    """Return the refusals of `data-nosnippet`: those of `nosnippet`, for an element (META-3).
 
-    No action of ai.txt is named: it would refuse more."""
+    No action of ai.txt is named: it would refuse more.
+    """
     if not content.is_html or b"data-nosnippet" not in content.octets:
         return None
     return ElementRuleSet((_no_snippet(agent.vocabulary),), _reason)
@@ -39,7 +41,7 @@ def page_elements(content: Content, agent: Agent) -> ElementRuleSet | None:
 
 @lru_cache(maxsize=16)
 def _no_snippet(vocabulary: Vocabulary) -> ElementRule:
-    """The same for all pages: where two are joined, the rule is one."""
+    """Return the rule, one object for all pages: when pages are joined, the rule stays one."""
     actions = {action.lower() for action in ACTIONS}
     uses = (
         use

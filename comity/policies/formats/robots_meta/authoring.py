@@ -1,4 +1,4 @@
-"""The help for those who write robots meta elements and X-Robots-Tag fields."""
+"""Help for authors of robots meta elements and X-Robots-Tag fields."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ _CARRIERS = ("robots", "X-Robots-Tag")
 AUTHORING = Authoring(
     directives=(
         Directive(
-            "robots", _SPEC, "What everybody may do with the page", "robots-directive", form="meta"
+            "robots",
+            _SPEC,
+            "Directives for any agent about the page",
+            "robots-directive",
+            form="meta",
         ),
         Directive(
             "X-Robots-Tag",
             _SPEC,
-            "What everybody, or an agent named, may do with the response",
+            "Directives for any agent, or for a named agent, about the response",
             "robots-directive",
             form="field",
         ),

@@ -1,6 +1,9 @@
-"""Checks of robots meta elements and X-Robots-Tag fields besides their syntax: contradictions, repetitions, slips.
+"""Checks of robots meta elements and X-Robots-Tag fields beyond their syntax.
 
-check_document(content, url)     the elements of a page, and the fields with which it came"""
+    check_document(content, url)     the elements of a page, and its header fields
+
+They find contradictions, repetitions and slips.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from comity.policies.formats.robots_meta.words import SPELLINGS
 from comity.policies.syntax.suspicions import nearest
 from comity.policies.vocabulary.known_crawlers import nearest as nearest_crawler
 
-# Each with those of which it says the opposite.
+# Directive -> the directives that it contradicts.
 _OPPOSITES = {
     "index": ("noindex", "none"),
     "follow": ("nofollow", "none"),
@@ -39,16 +42,27 @@ _OBSOLETE = ("noodp", "noydir", "noyaca", "nositelinkssearchbox")
 
 
 class _Directive(NamedTuple):
-    name: str  # as it is compared; "": none that is known
+    """A directive in an element or field.
+
+    Attributes:
+        name: Normalized. "" means that the text is no known directive.
+        text: As written.
+        line: 0 for a header field.
+    """
+
+    name: str
     value: str
-    text: str  # as written
-    line: int  # 0: of a field
+    text: str
+    line: int
 
 
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
-    """Check the elements of a page, and the fields with which it came, for what reading them does not find."""
+    """Return findings about the elements of a page and its header fields.
+
+    Findings of reading them are not repeated.
+    """
     remarks = Remarks(url)
-    addressed: dict[str, list[_Directive]] = {}  # agent, in lower case -> what is said to it
+    addressed: dict[str, list[_Directive]] = {}  # agent in lower case -> its directives
     equivalents = [
         (text, line) for name, text, line in _metas(content, "http-equiv") if name == _FIELD
     ]
@@ -67,10 +81,13 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
         _check_name(remarks, agent, directives)
         _check(remarks, directives)
     for name, _, line in others:
-        message = 'few crawlers read `property`: write `name="{}"`'
+        message = 'Few crawlers read `property`. Write `name="{}"`.'
         remarks.report("robots-meta.attribute", message, name.encode("utf-8", "replace"), line=line)
     for _, line in equivalents:
-        message = 'few crawlers read `http-equiv` here: send the header field X-Robots-Tag, or write `name="robots"`'
+        message = (
+            "Few crawlers read `http-equiv` here. Send the header field X-Robots-Tag, or "
+            'write `name="robots"`.'
+        )
         remarks.report("robots-meta.attribute", message, line=line)
     return remarks.findings
 
@@ -87,7 +104,10 @@ def _to_agents(content: Content, attribute: str) -> Iterator[tuple[str, str, int
 
 
 def _in_fields(fields: list[tuple[str, int]]) -> Iterator[tuple[str, _Directive]]:
-    """`fields`: value and line of each."""
+    """Yield agent and directive for each directive.
+
+    Each of the `fields` is a value and its line.
+    """
     remaining = MAX_CHARS
     for value, line in fields:
         if (remaining := remaining - len(value)) >= 0:
@@ -120,30 +140,33 @@ def _check(remarks: Remarks, directives: list[_Directive]) -> None:
                 _report(
                     remarks,
                     "robots-meta.duplicate",
-                    "`{}` stands there already: leave it out",
+                    "`{}` is repeated. Delete it.",
                     directive,
                 )
             else:
-                message = "`{}` has another value before: the smallest counts"
+                message = "`{}` has two values. The smallest counts."
                 _report(remarks, "robots-meta.contradiction", message, directive)
     for name, opposites in _OPPOSITES.items():
         if name in first and (
             opposite := next((other for other in opposites if other in first), "")
         ):
-            message = f"`{{}}` is the opposite of `{SPELLINGS[opposite]}`: what refuses counts. Leave one of them out"
+            message = (
+                f"`{{}}` contradicts `{SPELLINGS[opposite]}`, and the refusal counts. "
+                "Delete one of them."
+            )
             _report(remarks, "robots-meta.contradiction", message, first[name])
     snippet = first.get("maxsnippet")
     if snippet and "nosnippet" in first and snippet.value != "0":
         _report(
             remarks,
             "robots-meta.contradiction",
-            "`{}` says nothing beside `nosnippet`: leave one of them out",
+            "`{}` has no effect together with `nosnippet`. Delete one of them.",
             snippet,
         )
 
 
 def _check_name(remarks: Remarks, name: str, directives: list[_Directive]) -> None:
-    """Look at the name by which elements or fields address somebody."""
+    """Report a misspelled name of an agent."""
     crawler = nearest_crawler(name) if name != "robots" else None
     if crawler or nearest(name, ("robots",)) != name:
         right = crawler.token if crawler else nearest(name, ("robots",))
@@ -159,11 +182,14 @@ def _check_name(remarks: Remarks, name: str, directives: list[_Directive]) -> No
 
 def _check_word(remarks: Remarks, directive: _Directive) -> None:
     if directive.name in _INFORMAL:
-        message = "few crawlers read `{}`: say it in robots.txt or tdmrep.json too"
+        message = "Few crawlers know `{}`. Add `Content-Signal: ai-train=no` to robots.txt."
         _report(remarks, "robots-meta.informal", message, directive)
     elif directive.name in _OBSOLETE:
         _report(
-            remarks, "robots-meta.obsolete", "nobody reads `{}` any more: leave it out", directive
+            remarks,
+            "robots-meta.obsolete",
+            "No search engine reads `{}` any more. Delete it.",
+            directive,
         )
     elif _EQUALS.match(directive.text) and directive.value:
         right = f"{SPELLINGS.get(directive.name, directive.name)}:{directive.value}"
@@ -172,7 +198,7 @@ def _check_word(remarks: Remarks, directive: _Directive) -> None:
     elif not directive.name:
         for word in directive.text.split():
             if near := nearest(word.partition(":")[0], SPELLINGS.values()):
-                message = f"`{{}}` is no directive: write `{near}`"
+                message = f"`{{}}` is not a directive. Write `{near}`."
                 _report(remarks, "robots-meta.misspelled", message, directive._replace(text=word))
 
 

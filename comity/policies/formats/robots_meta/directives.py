@@ -1,9 +1,13 @@
-"""The directives of a page about its use: `robots` meta elements, those with the agent's name, and X-Robots-Tag fields.
+"""The directives of a page about its use: robots meta elements and X-Robots-Tag fields.
 
-    header(values, token)     what the fields say to the agent
-    markup(content, token)    what the elements say to it
-Directives refuse and limit; none permits anything. There is no standard: what search engines document is read, and where they
-pass over what they cannot read, the more restrictive reading holds (docs/robots-meta.md)."""
+    header(values, token)     the statements of the fields to the agent
+    markup(content, token)    the statements of the elements to the agent
+
+Elements named `robots` and elements with the agent's name are read. Directives refuse and limit;
+none permits anything. There is no standard, so comity follows the documentation of search engines.
+Where they ignore a part that they cannot read, the more restrictive reading applies
+(docs/robots-meta.md).
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,12 @@ from comity.policies.vocabulary.statement import NO_QUALIFIERS, Location, Statem
 
 SPEC = "https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag"
 
-MAX_CHARS = 16 * 1024  # of directives: in the fields of a response, and in the elements of a page
+# Characters of directives in the fields of a response, and in the elements of a page.
+MAX_CHARS = 16 * 1024
 
 DirectiveReading = tuple[tuple[Statement, ...], tuple[Finding, ...]]
 
-EVERYBODY = ("robots", "*")  # as the name of an agent
+EVERYBODY = ("robots", "*")  # names that mean any agent
 
 # Directives without a value -> the words that they refuse. Names are compared without `-` and `_`.
 _REFUSING = (
@@ -62,16 +67,13 @@ _PLAIN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_SILENT, ()),
     "none": ("noindex", "nofollow"),
 }
-_REFUSED_UNREAD = (
-    *_REFUSING,
-    "max-image-preview",
-    "max-video-preview",
-    "unavailable_after",
-)  # what the rest could refuse
+# The words that an unread rest could refuse.
+_REFUSED_UNREAD = (*_REFUSING, "max-image-preview", "max-video-preview", "unavailable_after")
 _TRANSLATION = Qualifiers(prohibited_modifications=frozenset(("translation",)))
 
 MEMBER = re.compile(
-    r"[^,;]*?unavailable[\s_-]*after[^,;\d]{0,40}+,\s*+\d[^,;]*+"  # a date with a comma after the day of the week
+    # A date with a comma after the day of the week.
+    r"[^,;]*?unavailable[\s_-]*after[^,;\d]{0,40}+,\s*+\d[^,;]*+"
     r"|[^,;]++",
     re.IGNORECASE,
 )
@@ -79,7 +81,7 @@ _VERSION = r"(?:/(?:\d[\w.+-]*+)?+)?+"
 _AGENT = re.compile(rf"([A-Za-z0-9_-]+){_VERSION}")
 _NAME = re.compile(r"[^:= ]*+")
 _NUMBER = re.compile(r"-1|\d{1,9}")
-# LENIENT: what configurations and editors leave around directives and between them.
+# LENIENT: characters that configurations and editors leave around directives and between them.
 _SEPARATORS = f"|/\u3002{COMMAS}"
 _MARKS = str.maketrans(
     {
@@ -90,24 +92,26 @@ _MARKS = str.maketrans(
 )
 _AROUND = SPACES + QUOTES + BRACKETS + UNSEEN
 
-# RFC 822 section-5, RFC 850 section-2.1.4. LENIENT: the name of the month in full, no time of day, no zone.
+# RFC 822 section-5, RFC 850 section-2.1.4. LENIENT: the name of the month in full, no time of day,
+# no zone.
 _DATE = re.compile(
     r"(?:[a-z]+(?:,\s*|\s+))?(\d{1,2})[\s-]+([a-z]{3})[a-z]*[\s-]+(\d{4}|\d\d)(?:\s+(\d{1,2}:\d\d(?::\d\d)?))?\s*([a-z]{1,5}|[+-]\d\d:?\d\d)?",
     re.IGNORECASE,
 )
-_GREENWICH = re.compile(
-    r"(?<=\d)\s*+(?:GMT|UTC?)$", re.IGNORECASE
-)  # LENIENT: what ISO 8601 writes as Z
+# LENIENT: other names of the zone that ISO 8601 writes as Z.
+_GREENWICH = re.compile(r"(?<=\d)\s*+(?:GMT|UTC?)$", re.IGNORECASE)
 _UTC = ("GMT", "UT", "UTC", "Z", "+0000", "-0000")
-_EARLIEST = timezone(timedelta(hours=14))  # where every day begins first
+_EARLIEST = timezone(timedelta(hours=14))  # the zone in which every day begins first
 
 
 def header(
     values: Iterable[bytes], token: str, *, now: datetime | None = None, url: str = ""
 ) -> DirectiveReading:
-    """Read the X-Robots-Tag fields of one response for the agent. `now`: aware, None = the clock; `url`: of the page.
+    """Read the X-Robots-Tag fields of one response for the agent.
 
-    A scope holds until the next one or the end of its field."""
+    `now` is timezone-aware; None means the current time. `url` is the URL of the page. A scope
+    extends to the next one or to the end of its field.
+    """
     return _reading(
         [("", value.decode("utf-8", "replace"), 0) for value in values], token, now, url
     )
@@ -118,8 +122,9 @@ def markup(
 ) -> DirectiveReading:
     """Read the meta elements of a page: those with a name, and those with a property and no name.
 
-    The page is parsed only if its octets show an element for this agent or for all."""
-    if not content.is_markup or not _speaks(content, token):
+    The page is parsed only if its octets show an element for this agent or for all.
+    """
+    if not content.is_markup or not _has_element(content, token):
         return (), ()
     metas = [
         (_own_name(name, token.lower()) or name, text, line)
@@ -131,9 +136,10 @@ def markup(
 
 
 def _own_name(name: str, token: str) -> str:
-    """The agent's name, or that of everybody, as the name of an element has it; "": it has neither. `token`: in lower case.
+    """Return "robots" or the agent's name if the name of an element contains it, else "".
 
-    LENIENT: among others, and with a version."""
+    `token` is in lower case. LENIENT: the name may be among others, and have a version.
+    """
     if name in (token, "robots"):
         return name
     names = name.translate(_MARKS).replace(",", " ").replace(";", " ").split()
@@ -146,7 +152,7 @@ _Passage = tuple[str, str, int]  # name of the element, "" for a field; text; li
 def _reading(
     passages: list[_Passage], token: str, now: datetime | None, url: str
 ) -> DirectiveReading:
-    is_dated = any(_DATED in _compared(text) for _, text, _ in passages)
+    is_dated = any(_DATED in _normalize(text) for _, text, _ in passages)
     read_passages = partial(_read, now or datetime.now(UTC)) if is_dated else _undated
     statements, findings = read_passages((token.lower(), passages))
     return statements, tuple(replace(finding, url=url) for finding in findings)
@@ -163,13 +169,13 @@ def _read(now: datetime, token_and_passages: tuple[str, list[_Passage]]) -> Dire
     return reader.reading()
 
 
-_DATED = (
-    "unavailableafter"  # as it is compared; where it does not stand, no directive asks for the time
-)
+# Normalized name. Without it, no directive depends on the time.
+_DATED = "unavailableafter"
 _undated = Remembered(partial(_read, datetime.max.replace(tzinfo=UTC)), most=MAX_REMEMBERED)
 
 
-def _speaks(content: Content, token: str) -> bool:
+def _has_element(content: Content, token: str) -> bool:
+    """Return True if the octets of a page show an element for the agent or for all."""
     return (
         content.has_written_letters
         or _metas_pattern(token.lower()).search(content.octets) is not None
@@ -186,7 +192,10 @@ def _metas_pattern(token: str) -> re.Pattern[bytes]:
 
 @cache
 def _own_names(token: str) -> re.Pattern[str]:
-    """Pattern of the agent's name, and of those of everybody, that begin a scope behind what parts directives."""
+    """Return the pattern of names of the agent or of all agents that begin a scope.
+
+    It matches them only after a separator.
+    """
     before, behind = re.escape(_AROUND + _SEPARATORS), re.escape(_AROUND)
     return re.compile(
         rf"(?<=[{before}])(?:{re.escape(token)}|robots|\*){_VERSION}[{behind}]*+:", re.IGNORECASE
@@ -194,21 +203,29 @@ def _own_names(token: str) -> re.Pattern[str]:
 
 
 class _Directive(NamedTuple):
-    name: str  # as it is compared
+    """A directive.
+
+    Attributes:
+        name: Normalized. "" means that the text is no known directive.
+        text: As written.
+    """
+
+    name: str
     value: str
-    text: str  # as written
+    text: str
 
 
 class _Reader:
+    """Reads the directives of one response for one agent."""
+
     def __init__(self, token: str, now: datetime) -> None:
-        """`token`: in lower case."""
+        """Prepare to read. `token` is in lower case."""
         self._token = token
         self._now = now
         self._findings = Findings("")
-        self._statements: dict[
-            tuple[str, str], Statement
-        ] = {}  # one for each part and word, the most restrictive
-        self._embedded: list[Location] = []  # where indexifembedded stands
+        # Part and word -> the most restrictive statement.
+        self._statements: dict[tuple[str, str], Statement] = {}
+        self._embedded: list[Location] = []  # places of indexifembedded
         self._chars_left = MAX_CHARS
 
     def reading(self) -> DirectiveReading:
@@ -218,12 +235,12 @@ class _Reader:
             ):
                 self._limit("indexifembedded", source)
             else:
-                message = "`indexifembedded` means something beside `noindex` only"
+                message = "`indexifembedded` has an effect only together with `noindex`."
                 self._findings.report("robots-meta.value", message, line=source.line)
         return tuple(self._statements.values()), tuple(self._findings)
 
     def field(self, text: str) -> None:
-        """The value of one X-Robots-Tag field."""
+        """Read the value of one X-Robots-Tag field."""
         source = Location(part="header X-Robots-Tag")
         if self._is_too_much(text, source):
             return
@@ -250,11 +267,11 @@ class _Reader:
     def _report_others(self, members: list[str]) -> None:
         if members:
             self._findings.report(
-                "robots-meta.agent", "`{}` is for another agent", _octets(", ".join(members))
+                "robots-meta.agent", "`{}` is for another agent.", _octets(", ".join(members))
             )
 
     def meta(self, name: str, text: str, line: int) -> None:
-        """One element."""
+        """Read one element."""
         if name in (self._token, "robots"):
             source = Location(part=f"meta {name}", line=line)
             if not self._is_too_much(text, source):
@@ -263,20 +280,24 @@ class _Reader:
         else:
             self._findings.report(
                 "robots-meta.agent",
-                "`{}: {}` is for another agent",
+                "`{}: {}` is for another agent.",
                 _octets(name),
                 _octets(text),
                 line=line,
             )
 
     def _is_too_much(self, text: str, source: Location) -> bool:
-        """True where there is more than is read. Nobody knows what the rest refuses: it refuses all that it could."""
+        """Return True if the limit of characters is exceeded.
+
+        The refusals of the unread rest are unknown, so it refuses everything that it could.
+        """
         before = self._chars_left
         self._chars_left -= len(text)
         if self._chars_left < 0 <= before:
             self._report(
                 "robots-meta.unread",
-                f"there are more than {MAX_CHARS} characters: `{{}}` refuses everything",
+                f"There are more than {MAX_CHARS} characters, so from `{{}}` on "
+                "everything is refused.",
                 text,
                 source,
             )
@@ -296,7 +317,7 @@ class _Reader:
         if text.translate(_MARKS) != text and any(directive.name for directive in directives):
             self._report(
                 "robots-meta.value",
-                "`{}` is read without its marks, which others don't do",
+                "`{}` is read without its marks. Other readers keep them, so delete them.",
                 member,
                 source,
             )
@@ -306,7 +327,7 @@ class _Reader:
                     self._refuse(word, source, member)
                 if directive.value:
                     self._report(
-                        "robots-meta.unknown", "`{}` is no directive", directive.value, source
+                        "robots-meta.unknown", "`{}` is not a directive.", directive.value, source
                     )
             elif directive.name == "notranslate":
                 self._limit("notranslate", _passage(source, member), _TRANSLATION)
@@ -318,12 +339,14 @@ class _Reader:
                 else:
                     self._report(
                         "robots-meta.value",
-                        "`{}` has no value: it says nothing",
+                        "`{}` has no value, so it has no effect.",
                         directive.text,
                         source,
                     )
             else:
-                self._report("robots-meta.unknown", "`{}` is no directive", directive.text, source)
+                self._report(
+                    "robots-meta.unknown", "`{}` is not a directive.", directive.text, source
+                )
 
     def _report(self, rule: str, message: str, quoted: str, source: Location) -> None:
         self._findings.report(rule, message, _octets(quoted), line=source.line)
@@ -371,7 +394,10 @@ class _Reader:
             self._limit("max-video-preview", _passage(source, member))
 
     def _number(self, directive: _Directive, source: Location) -> int:
-        """-1: no limit. What cannot be read is 0."""
+        """Return the number of a directive, -1 for no limit.
+
+        A value that cannot be read counts as 0.
+        """
         if _NUMBER.fullmatch(directive.value):
             return int(directive.value)
         self._report("robots-meta.value", "`{}` is read as 0", directive.value, source)
@@ -382,7 +408,7 @@ class _Reader:
         if until is None:
             self._report(
                 "robots-meta.value",
-                "`{}` is no date: it is read as one that is past",
+                "`{}` is not a date. It is read as a past date. Write one such as 2030-01-31.",
                 directive.value,
                 source,
             )
@@ -399,29 +425,31 @@ _VALUED: Mapping[str, Callable[[_Reader, _Directive, Location, str], None]] = {
     _DATED: _Reader._unavailable_after,
 }
 DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
-_NAMES_AS_VALUES = frozenset(
-    ("none", *_SILENT)
-)  # behind a colon; what refuses by itself is lost in no value
+# Names that may be values behind a colon. A directive that refuses is not among them: as a value
+# its refusal would be lost.
+_NAMES_AS_VALUES = frozenset(("none", *_SILENT))
 
 
 def scope(member: str, token: str) -> tuple[list[str], str]:
-    """The agents that the member is addressed to, none where it opens no scope, and what it says.
+    """Return the agents that a member is addressed to, and the rest of the member.
 
-    A name that is not ours opens one where a directive stands after it: else it may be a directive that we do not know."""
+    There are no agents if it opens no scope. The name of another agent opens a scope only if a
+    directive follows it: else it may be an unknown directive.
+    """
     parts = member.split(":")
     agents: list[str] = []
     for part, after in pairwise(parts):
         written_name = part.strip(_AROUND)
         match = _AGENT.fullmatch(written_name)
         name = match[1].lower() if match else written_name
-        if _compared(name) in DIRECTIVE_NAMES:
+        if _normalize(name) in DIRECTIVE_NAMES:
             break
         follows = _AGENT.match(after.strip(_AROUND))
         next_name = follows[1].lower() if follows else ""
         if (
             name == token
             or name in EVERYBODY
-            or (match and (next_name == token or _compared(next_name) in DIRECTIVE_NAMES))
+            or (match and (next_name == token or _normalize(next_name) in DIRECTIVE_NAMES))
         ):
             agents.append(name)
         else:
@@ -430,10 +458,10 @@ def scope(member: str, token: str) -> tuple[list[str], str]:
 
 
 def directives_in(text: str) -> Iterator[_Directive]:
-    """The directives in one member of a list: the one it is, or all that stand in it without a comma."""
+    """Yield the directives in one member of a list. They may follow one another without commas."""
     words = _words(text)
     starts = [
-        number for number, word in enumerate(words) if _compared(_name(word)) in DIRECTIVE_NAMES
+        number for number, word in enumerate(words) if _normalize(_name(word)) in DIRECTIVE_NAMES
     ]
     ends = [*starts, len(words)]
     if ends[0]:
@@ -441,42 +469,45 @@ def directives_in(text: str) -> Iterator[_Directive]:
     for start, end in pairwise(ends):
         name = _name(words[start])
         directive = " ".join(words[start:end])
-        yield _Directive(_compared(name), directive[len(name) :].strip(" :="), directive)
+        yield _Directive(_normalize(name), directive[len(name) :].strip(" :="), directive)
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a member. `no index` is `no-index`, as white space parts what a hyphen would join; a colon is one word
-    with the name before it, and with the name of a directive behind it that is a value (`max-image-preview : none`)."""
+    """Return the words of a member.
+
+    `no index` is read as `no-index`. A colon belongs to the name before it. The name of a directive
+    after a colon belongs to it too, if it can be a value (`max-image-preview : none`).
+    """
     words: list[str] = []
     for marked_word in text.translate(_MARKS).split():
         word = marked_word.rstrip(".") or marked_word
         if words and (
             not word.strip(":=")
-            or (_compared(_name(word)) in _NAMES_AS_VALUES and _lacks_value(words[-1]))
+            or (_normalize(_name(word)) in _NAMES_AS_VALUES and _lacks_value(words[-1]))
         ):
             words[-1] += f" {word}"
         else:
             words.append(word)
     for number in reversed(range(len(words) - 1)):
-        if words[number].lower() == "no" and _compared("no" + _name(words[number + 1])) in _PLAIN:
+        if words[number].lower() == "no" and _normalize("no" + _name(words[number + 1])) in _PLAIN:
             words[number : number + 2] = [f"no{words[number + 1]}"]
     return words
 
 
 def _lacks_value(word: str) -> bool:
     name = word.rstrip(":= ")
-    return name != word and _compared(name) in _VALUED
+    return name != word and _normalize(name) in _VALUED
 
 
 def is_for_others(name: str, text: str) -> bool:
-    """True where an element is written for another agent."""
+    """Return True if an element is written for another agent."""
     return (
         len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) is not None and _is_all_directives(text)
     )
 
 
 def _is_all_directives(text: str) -> bool:
-    """True where the text is written for agents, and says something."""
+    """Return True if the text consists of directives, and one of them has an effect."""
     directives = [
         directive for member in MEMBER.findall(text) for directive in directives_in(member)
     ]
@@ -494,12 +525,13 @@ def _name(word: str) -> str:
     return match[0]
 
 
-def _compared(name: str) -> str:
+def _normalize(name: str) -> str:
+    """Return a name for comparison: in lower case, without `-` and `_`."""
     return name.lower().replace("-", "").replace("_", "")
 
 
 def _octets(text: str) -> bytes:
-    """The first octets of the text, as many as are shown."""
+    """Return the beginning of the text in octets, for a quotation."""
     return text[: 2 * MAX_SHOWN].encode("utf-8", "replace")
 
 
@@ -517,10 +549,11 @@ def _restricts_more(new: Statement, old: Statement) -> bool:
 
 
 def date(text: str) -> datetime | None:
-    """The instant that a date by RFC 822, RFC 850 or ISO 8601 names; None where it is none.
+    """Return the instant of a date by RFC 822, RFC 850 or ISO 8601, or None if it is no date.
 
-    Without a time of day it is the beginning of the day; without a zone, or with one that is not known, the first instant at
-    which anybody has that time (UTC+14)."""
+    Without a time of day it is the beginning of the day. Without a known zone it is the earliest
+    instant with this local time anywhere (UTC+14).
+    """
     try:
         moment = datetime.fromisoformat(_GREENWICH.sub("Z", text))
     except ValueError:
@@ -533,7 +566,7 @@ def date(text: str) -> datetime | None:
         )
         if parsed is None:
             return None
-        offset = parsed[9] or 0  # of zones that it does not know too
+        offset = parsed[9] or 0  # 0 also stands for an unknown zone
         is_known_zone = offset or (zone or "").upper().replace(":", "") in _UTC
         try:
             moment = datetime(

@@ -11,12 +11,13 @@ RULES = {
     "robots-meta.limit": Rule(
         LIMITS,
         "robots meta (docs/robots-meta.md)",
-        "a robots meta element or an X-Robots-Tag field limits what is permitted elsewhere",
+        "a robots meta element or an X-Robots-Tag field limits uses that are permitted elsewhere",
     ),
     "robots-meta.unread": Rule(
         REFUSES,
         "robots meta (docs/robots-meta.md)",
-        "there is more than is read of robots meta elements or X-Robots-Tag fields: all is refused that they could refuse",
+        "robots meta elements or X-Robots-Tag fields exceed a limit: everything that "
+        "they could refuse is refused",
     ),
     "robots-meta.agent": Rule(
         FINDING,
@@ -25,12 +26,12 @@ RULES = {
         severity=INFO,
     ),
     "robots-meta.unknown": Rule(
-        FINDING, "robots meta (docs/robots-meta.md)", "a directive that nobody knows"
+        FINDING, "robots meta (docs/robots-meta.md)", "a directive is unknown"
     ),
     "robots-meta.value": Rule(
         FINDING,
         "robots meta (docs/robots-meta.md)",
-        "a directive whose value cannot be read",
+        "the value of a directive cannot be read",
         severity=ERROR,
     ),
     # Found for authors alone
@@ -42,26 +43,26 @@ RULES = {
     "robots-meta.contradiction": Rule(
         FINDING,
         "robots meta (docs/robots-meta.md)",
-        "two directives say the opposite: the one that refuses counts",
+        "two directives contradict each other: the refusal counts",
     ),
     "robots-meta.duplicate": Rule(
-        FINDING, "robots meta (docs/robots-meta.md)", "a directive stands twice", severity=INFO
+        FINDING, "robots meta (docs/robots-meta.md)", "a directive is repeated", severity=INFO
     ),
     "robots-meta.informal": Rule(
         FINDING,
         "robots meta (docs/robots-meta.md)",
-        "a directive that few readers know",
+        "few readers know the directive",
         severity=INFO,
     ),
     "robots-meta.misspelled": Rule(
         FINDING,
         "robots meta (docs/robots-meta.md)",
-        "a directive, or the name of a crawler, that is nearly another one",
+        "a directive or the name of a crawler is misspelled",
     ),
     "robots-meta.obsolete": Rule(
         FINDING,
         "robots meta (docs/robots-meta.md)",
-        "a directive that no search engine reads any more",
+        "no search engine reads the directive any more",
         severity=INFO,
     ),
 }

@@ -1,20 +1,20 @@
-"""The directives of robots meta elements as they are documented, each with what it says."""
+"""The documented directives of robots meta elements, each with its meaning."""
 
 SUMMARIES = {
     "all": "Nothing is refused",
     "none": "The same as `noindex, nofollow`",
-    "index": "The page may be found in search: it is so without it",
+    "index": "The page may be found in search: this is the default",
     "noindex": "The page must not be found in search",
-    "follow": "Links may be followed: it is so without it",
+    "follow": "Links may be followed: this is the default",
     "nofollow": "Links of the page must not be followed",
-    "archive": "Copies may be shown: it is so without it",
+    "archive": "Copies may be shown: this is the default",
     "noarchive": "No copies of the page may be shown",
-    "nocache": "The same as `noarchive`, to some",
-    "snippet": "Text may be shown: it is so without it",
+    "nocache": "The same as `noarchive` for some search engines",
+    "snippet": "Text may be shown: this is the default",
     "nosnippet": "No text, image or video of the page may be shown in search, or be input of AI",
-    "imageindex": "Images may be found in search: it is so without it",
+    "imageindex": "Images may be found in search: this is the default",
     "noimageindex": "Images of the page must not be found in search",
-    "indexifembedded": "Beside `noindex`: what is embedded in another page may be found in search",
+    "indexifembedded": "With `noindex`: content embedded in another page may be found in search",
     "notranslate": "The page must not be translated",
     "noai": "AI must not be trained on the page",
     "noimageai": "AI must not be trained on the images of the page",
@@ -39,7 +39,7 @@ VALUED = (
     ),
 )
 
-# As it is compared -> as it is documented.
+# Name as `directives` compares it -> documented spelling.
 SPELLINGS = {
     name.replace("-", "").replace("_", ""): name
     for name in (*SUMMARIES, *(name for name, _, _ in VALUED))

@@ -1,6 +1,8 @@
-"""RSL 1.0, Really Simple Licensing: documents that robots.txt, header fields and pages refer to, or that stand in pages.
+"""RSL 1.0, Really Simple Licensing: documents that license the uses of resources.
 
-What is supported, and every reading of an open point, stands in docs/rsl.md."""
+robots.txt, header fields and pages refer to them, and pages may contain them. The supported
+features and every reading of an open point are in docs/rsl.md.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -22,7 +24,7 @@ from comity.policies.formats.robots.grammar import IN_ACAP
 from comity.policies.formats.robots.line_site import LineReading, line_site_reader
 from comity.policies.formats.rsl import references
 from comity.policies.formats.rsl.authoring import AUTHORING
-from comity.policies.formats.rsl.licensing import Rsl, inline, read, unlicensed
+from comity.policies.formats.rsl.licensing import Rsl, inline, read, refuse_all
 from comity.policies.formats.rsl.rules import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.statement import Location, Statement
@@ -32,10 +34,12 @@ MAX_PROLOGUE = 2000  # octets in which a document has its root element
 
 
 class Licenses(LineReading):
-    """The documents that one robots.txt refers to for an agent; "*": for anybody.
+    """The documents that one robots.txt refers to for an agent; "*" means any agent.
 
-    Where its groups can be read in two ways, or a line stands in a record of ACAP, which may be another's, what is prohibited by
-    either reading is, and a license counts where both refer to it."""
+    There can be two readings: if its groups can be read in two ways, or if a line is in an ACAP
+    record, which may be for another agent. Then a prohibition by either reading counts, and a
+    license counts if both refer to it.
+    """
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         self._origin = site.origin
@@ -44,16 +48,16 @@ class Licenses(LineReading):
         licensing = frozenset(self.documents).intersection(
             *(referred.urls for referred in readings)
         )
-        self._rsl: list[tuple[Rsl, bool]] = []  # and whether it licenses anything
+        self._rsl: list[tuple[Rsl, bool]] = []  # document, and whether its licenses count
         missing = []
         for url in self.documents:
             fetched = site.fetched.get(url)
             if fetched is not None and _is_present(fetched):
                 self._rsl.append((document_of(url, fetched), url in licensing))
             else:
-                missing.append(Location(url=url, text="it cannot be had"))
+                missing.append(Location(url=url, text="it cannot be fetched"))
         unread = dict.fromkeys(reference for referred in readings for reference in referred.unread)
-        self._unlicensed = _unlicensed((*unread, *missing))
+        self._unlicensed = _refuse_all((*unread, *missing))
         self.is_silent = not (self.documents or unread)
 
     @property
@@ -101,12 +105,12 @@ def _readings(site: SiteFiles, token: str) -> Iterator[references.References]:
 
 
 def document_of(url: str, fetched: Fetched) -> Rsl:
-    """The document that was had."""
+    """Return the RSL document in a response."""
     return read(fetched.body, url, cut=fetched.oversized)
 
 
 def lifetime(url: str, fetched: Fetched) -> float:
-    """Seconds, by the document's max-age (RSL-3); infinity for any other file."""
+    """Return the seconds of the document's max-age (RSL-3), or infinity for any other file."""
     if (
         b"rsl" not in fetched.body[:MAX_PROLOGUE]
         or url.endswith(".txt")
@@ -120,19 +124,19 @@ def _is_present(fetched: Fetched) -> bool:
     return availability(fetched) is Availability.PRESENT
 
 
-def _unlicensed(unread: Iterable[Location]) -> tuple[Statement, ...]:
-    return tuple(statement for reference in unread for statement in unlicensed(reference))
+def _refuse_all(unread: Iterable[Location]) -> tuple[Statement, ...]:
+    return tuple(statement for reference in unread for statement in refuse_all(reference))
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
-    """The Link fields of one response (section-4.5)."""
+    """Read the Link fields of one response (section-4.5)."""
     fields = ((name, value) for name, values in headers.items() for value in values)
     referred = references.in_fields(fields, response.url)
-    return Statements(_unlicensed(referred.unread), documents=referred.urls)
+    return Statements(_refuse_all(referred.unread), documents=referred.urls)
 
 
 def read_document(content: Content, response: Response) -> Statements:
-    """The links of a page, and the documents that stand in it (section-4.6)."""
+    """Read the links of a page, and the documents in it (section-4.6)."""
     if not content.mentions(*references.WORDS):
         return NO_STATEMENTS
     referred = references.in_markup(content, response.url)
@@ -141,11 +145,11 @@ def read_document(content: Content, response: Response) -> Statements:
         statement for document in documents for statement in document.statements(response.url)
     )
     findings = tuple(finding for document in documents for finding in document.findings)
-    return Statements((*statements, *_unlicensed(referred.unread)), findings, referred.urls)
+    return Statements((*statements, *_refuse_all(referred.unread)), findings, referred.urls)
 
 
 def read_documents(urls: Iterable[str], fetched: Mapping[str, Fetched], url: str) -> Statements:
-    """The statements of documents about a resource that refers to them."""
+    """Return the statements of documents about a resource that refers to them."""
     statements: list[Statement] = []
     findings: list[Finding] = []
     for address in urls:
@@ -155,14 +159,14 @@ def read_documents(urls: Iterable[str], fetched: Mapping[str, Fetched], url: str
             statements += document.statements(url)
             findings += document.findings
         else:
-            statements += unlicensed(
-                Location(url=address, text=f"{printable(address)} cannot be had")
+            statements += refuse_all(
+                Location(url=address, text=f"{printable(address)} cannot be fetched")
             )
     return Statements(tuple(statements), tuple(findings))
 
 
 def replay(name: str, text: str) -> list[tuple[str, str]]:
-    """A reason quotes one link of a field, or the address in an element: neither is the whole."""
+    """Return nothing: a reason quotes one link of a field, or an address, not the whole value."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""The help for those who write RSL documents, and refer to them."""
+"""Help for authors of RSL documents, and of references to them."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _ELEMENTS = (
         "",
         (),
     ),
-    ("content", "section-3.3", "Which resources its licenses are about", "", ("rsl",)),
+    ("content", "section-3.3", "The resources that its licenses are about", "", ("rsl",)),
     ("license", "section-3.4", "One set of terms", "", ("content",)),
     (
         "permits",
         "section-3.4",
-        "Which usages the license permits, or to which users or places it is given",
+        "The usages that the license permits, or the users or places that it is for",
         "",
         ("license",),
     ),
     (
         "prohibits",
         "section-3.4",
-        "Which usages are prohibited, or to which users or places the license is not given",
+        "The prohibited usages, or the users or places that the license is not for",
         "",
         ("license",),
     ),
-    ("payment", "section-3.4", "What is asked in return", "", ("license",)),
-    ("reporting", "section-3.4", "How the use has to be reported", "", ("license",)),
-    ("legal", "section-3.13", "What the publisher warrants or disclaims", "", ("license",)),
+    ("payment", "section-3.4", "The payment or contribution in return", "", ("license",)),
+    ("reporting", "section-3.4", "The required report of the use", "", ("license",)),
+    ("legal", "section-3.13", "The warranties and disclaimers of the publisher", "", ("license",)),
     ("alternate", "section-3.14", "Another URL of the same content", "url", ("content",)),
     (
         "schema",
@@ -42,30 +42,36 @@ _ELEMENTS = (
         "url",
         ("content",),
     ),
-    ("copyright", "section-3.3", "Who has the rights", "", ("content",)),
-    ("terms", "section-3.3", "Where terms stand for people to read", "url", ("content",)),
+    ("copyright", "section-3.3", "The owner of the rights", "", ("content",)),
+    ("terms", "section-3.3", "The address of terms for people to read", "url", ("content",)),
 )
 _ATTRIBUTES = (
     (
         "max-age",
         "section-3.2.1",
-        "For how many days the document may be kept; 30 without it",
+        "The number of days that the document may be kept; 30 by default",
         "number",
         ("rsl",),
     ),
     (
         "url",
         "section-3.3",
-        "Which resources are meant: a URL, or a pattern of paths",
+        "The resources: a URL, or a pattern of paths",
         "path",
         ("content",),
     ),
-    ("server", "section-3.3", "A server that has to be asked for the license", "url", ("content",)),
+    (
+        "server",
+        "section-3.3",
+        "A server from which the license must be requested",
+        "url",
+        ("content",),
+    ),
     ("encrypted", "section-3.3", "Whether the content is encrypted", "boolean", ("content",)),
-    ("lastmod", "section-3.3", "When the content was changed last", "date", ("content",)),
-    ("type", "section-3.4", "What the list is of", "list-type", ("permits", "prohibits")),
-    ("type", "section-3.4", "What is asked in return", "payment", ("payment",)),
-    ("type", "section-3.13", "What it is", "legal", ("legal",)),
+    ("lastmod", "section-3.3", "The time of the last change of the content", "date", ("content",)),
+    ("type", "section-3.4", "The kind of the list", "list-type", ("permits", "prohibits")),
+    ("type", "section-3.4", "The payment or contribution in return", "payment", ("payment",)),
+    ("type", "section-3.13", "Its kind", "legal", ("legal",)),
 )
 _USAGES = {
     "all": "any use",
@@ -77,17 +83,17 @@ _USAGES = {
 }
 _WORDS_OF_USERS = {
     "commercial": "companies",
-    "non-commercial": "those who earn nothing by it",
+    "non-commercial": "users who earn nothing by it",
     "education": "schools and universities",
     "government": "authorities",
-    "personal": "people for themselves",
+    "personal": "people for their own use",
 }
 _WORDS_OF_LEGAL = {
-    "warranty": "what the publisher warrants",
-    "disclaimer": "what the publisher does not warrant",
-    "attestation": "what the publisher attests",
-    "contact": "who can be asked",
-    "proof": "a proof of what is attested",
+    "warranty": "a warranty of the publisher",
+    "disclaimer": "a disclaimer of the publisher",
+    "attestation": "an attestation of the publisher",
+    "contact": "a contact for questions",
+    "proof": "a proof of an attestation",
 }
 
 AUTHORING = Authoring(
@@ -103,13 +109,13 @@ AUTHORING = Authoring(
         Directive(
             "License",
             "RSL 1.0 section-4.4",
-            "Where the RSL document stands that licenses the site",
+            "The address of the RSL document that licenses the site",
             "url",
         ),
         Directive(
             "Link",
             "RSL 1.0 section-4.5",
-            "Where the RSL document stands that licenses the response",
+            "The address of the RSL document that licenses the response",
             "link",
             form="field",
         ),
@@ -124,7 +130,7 @@ AUTHORING = Authoring(
         },
         "payment": {
             "free": "nothing",
-            "attribution": "that the source is named",
+            "attribution": "the source must be named",
             "purchase": "a price, once",
             "subscription": "a price for each period",
             "crawl": "a price for each page that is fetched",
@@ -136,7 +142,8 @@ AUTHORING = Authoring(
         "legal": {kind: _WORDS_OF_LEGAL[kind] for kind in LEGAL_TYPES},
         "boolean": {"true": "yes", "false": "no"},
         "link": {
-            '<https://example.com/license.xml>; rel="license"; type="application/rsl+xml"': "a license"
+            '<https://example.com/license.xml>; rel="license"; '
+            'type="application/rsl+xml"': "a license"
         },
     },
     kinds=(FileKind("rsl.xml", lambda name, body: root_name(body) == "rsl", check_rsl),),

@@ -1,9 +1,11 @@
-"""Checks of RSL besides its syntax: what licenses nothing though it seems to, and what contradicts itself.
+"""Checks of RSL beyond its syntax: licenses without effect, and contradictions.
 
-    check_rsl(body, url)            a document: what reading it finds, and what else is wrong
-    check_site(files)               the documents of a site, and the lines of robots.txt that refer to them
+    check_rsl(body, url)            a document: the findings of reading it, and other mistakes
+    check_site(files)               the documents of a site, and the lines that name them
     check_document(content, url)    the links of a page
-Everything is linear in the octets."""
+
+The time is linear in the octets.
+"""
 
 from __future__ import annotations
 
@@ -34,22 +36,31 @@ _NAMES = frozenset(VOCABULARY) | VOCABULARY["content"][0] | VOCABULARY["license"
 
 
 def check_rsl(body: bytes, url: str) -> tuple[Finding, ...]:
-    """Return the findings of a document, those of reading it among them."""
+    """Return the findings of a document, including those of reading it."""
     document = read(body, url)
-    return (*document.findings, *_checked(body, url)) if document.is_valid else document.findings
+    return (*document.findings, *_check(body, url)) if document.is_valid else document.findings
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """Check the documents that were had of a site, and the lines that refer to them."""
+    """Return findings about the site's RSL documents, and the lines of robots.txt that name them.
+
+    Only documents that were fetched are checked.
+    """
     remarks = Remarks(robots_of(files).url)
     for line in () if robots_of(files).is_marked_up else lines_of(files):
         if line.name == "license":
             address = line.value.decode("utf-8", "replace")
             if is_address(address) and len(address.split()) > 1:
-                message = "more than the address of a document: nothing is licensed by it"
+                message = (
+                    "There is text after the address, so the line licenses nothing. Write "
+                    "the address only."
+                )
                 remarks.report("rsl.reference", message, line=line.line)
             elif is_address(address) and "://" not in address:
-                message = "the address is not absolute: other readers may pass over it"
+                message = (
+                    "The address is not absolute, so other readers may ignore it. Write it "
+                    "with https:// and the host."
+                )
                 remarks.report("rsl.reference", message, line=line.line)
     findings = [*remarks.findings]
     for url, fetched in files.fetched.items():
@@ -58,12 +69,12 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
             and files.file(url)
             and read(fetched.body, url).is_valid
         ):
-            findings += _checked(fetched.body, url)
+            findings += _check(fetched.body, url)
     return tuple(findings)
 
 
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
-    """Check the links of a page."""
+    """Return findings about the links of a page."""
     remarks = Remarks(url)
     if content.is_markup and content.mentions(b"application/rsl"):
         for tag in content.markup.tags("link"):
@@ -72,12 +83,15 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
                 tag.attributes.get("type", "").partition(";")[0].strip().lower() == MEDIA_TYPE
                 and "license" not in relations
             ):
-                message = 'a link to an RSL document without its relation: nobody reads it. Write `rel="license"`'
+                message = (
+                    "This link to an RSL document has no relation, so no reader follows it. "
+                    'Write `rel="license"`.'
+                )
                 remarks.report("rsl.reference", message, line=tag.line)
     return remarks.findings
 
 
-def _checked(body: bytes, url: str) -> tuple[Finding, ...]:
+def _check(body: bytes, url: str) -> tuple[Finding, ...]:
     text = body.lstrip(b" \t\r\n")  # as licensing reads it
     try:
         tree = xml_tree.read(text)
@@ -89,8 +103,10 @@ def _checked(body: bytes, url: str) -> tuple[Finding, ...]:
 
 
 class _Checker:
+    """Checks one document."""
+
     def __init__(self, remarks: Remarks, tree: XmlTree, before: int) -> None:
-        """`before`: lines before the document."""
+        """Prepare the check. `before` is the number of lines before the document."""
         self._remarks = remarks
         self._root, self._lines = tree
         self._before = before
@@ -109,7 +125,10 @@ class _Checker:
                     and local_name(element) in _NAMES
                     and self._is_within(element)
                 ):
-                    message = f"`{{}}` is in another namespace and is left out: it belongs to `{NAMESPACE}`"
+                    message = (
+                        f"`{{}}` is in another namespace, so it is ignored. Put it into "
+                        f"`{NAMESPACE}`."
+                    )
                     self._report("rsl.namespace", message, element, local_name(element))
         contents = list(self._children(self._root, "content"))
         by_url: dict[str, Any] = {}
@@ -119,12 +138,15 @@ class _Checker:
             first = by_url.setdefault(address, content)
             if first is not content:
                 line = self._lines[first] + self._before
-                message = f"the content of line {line} has the same url: both hold, and what either refuses is refused"
+                message = (
+                    f"The content in line {line} has the same url. Both apply, and a "
+                    "refusal by either refuses."
+                )
                 self._report("rsl.repeated", message, content)
         self._check_hosts(contents)
 
     def _is_within(self, element: Any) -> bool:
-        """Return whether it stands directly in an element of RSL."""
+        """Return True if the element is a child of an element of RSL."""
         parent = element.getparent()
         return parent is not None and namespace(parent) == NAMESPACE
 
@@ -140,7 +162,10 @@ class _Checker:
         first = next(filter(None, hosts), "")
         for content, host in zip(contents, hosts, strict=True):
             if host and host != first:
-                message = "the url is at another host than {}: the document says nothing of this one's own content"
+                message = (
+                    "The url is at another host than {}, so this content does not apply to "
+                    "that host."
+                )
                 self._report("rsl.other-host", message, content, first)
 
     def _check_content(self, content: Any) -> None:
@@ -148,12 +173,15 @@ class _Checker:
         if odd := oddity(address.encode("utf-8", "replace")):
             self._report(
                 "rsl.pattern",
-                f"the url `{{}}` probably matches nothing: {literal(odd)}",
+                f"The url `{{}}` probably matches nothing: {literal(odd)}",
                 content,
                 address,
             )
         if content.get("server", "").strip():
-            message = "the license has to be asked for at the server: to who does not ask, nothing is licensed"
+            message = (
+                "The license must be requested from the server. Crawlers that do not "
+                "request it have no license."
+            )
             self._report("rsl.server", message, content)
         for license_ in self._children(content, "license"):
             self._check_license(license_)
@@ -165,7 +193,10 @@ class _Checker:
                 permitted.update(words := own_text(permits).replace(",", " ").split())
                 self._check_words(permits, words)
         if not permitted:
-            message = 'the license permits no usage: write which, such as `<permits type="usage">search</permits>`'
+            message = (
+                "The license permits no usage. Name usages, such as `<permits "
+                'type="usage">search</permits>`.'
+            )
             prohibits = next(self._children(license_, "prohibits", "prohibit"), None)
             if prohibits is None:
                 self._report("rsl.no-permits", message, license_)
@@ -174,7 +205,8 @@ class _Checker:
             for word in words if prohibits.get("type", "usage").strip().lower() == "usage" else ():
                 if word in permitted and word in GENERAL:
                     message = (
-                        "`{}` is permitted and prohibited by the same license: it is not licensed"
+                        "The license both permits and prohibits `{}`, so it is not "
+                        "licensed. Delete one of the two."
                     )
                     self._report("rsl.contradiction", message, prohibits, word)
 
@@ -183,4 +215,4 @@ class _Checker:
             if word not in GENERAL and (
                 near := PROHIBITED.get(word.lower()) or nearest(word, GENERAL)
             ):
-                self._report("rsl.usage", f"`{{}}` permits nothing: write `{near}`", permits, word)
+                self._report("rsl.usage", f"`{{}}` permits nothing. Write `{near}`.", permits, word)

@@ -1,6 +1,8 @@
-"""An RSL document as it is written (RSL 1.0 section-3): its scopes, licenses and words.
+"""The syntax of an RSL document (RSL 1.0 section-3): its scopes, licenses and words.
 
-Lenient in what prohibits; what else is not as the specification has it is a condition of a license, which has to be arranged."""
+Prohibitions are read leniently. Any other departure from the specification is a condition of the
+license, which has to be arranged.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ DEFAULT_AGE = timedelta(days=30)  # section-3.2
 MAX_AGE = timedelta(days=365)
 
 MAX_SCOPES = 1000  # of a document
-MAX_LICENSES = 1000  # of a document, with what else its contents have
+MAX_LICENSES = 1000  # of a document, including other elements of its contents
 
 # section-3.4.1.1: the words for usages, each with the more general ones.
 GENERAL: dict[str, tuple[str, ...]] = {
@@ -40,7 +42,8 @@ GENERAL: dict[str, tuple[str, ...]] = {
     "ai-index": ("ai-all", "all"),
     "search": ("all",),
 }
-# LENIENT: what prohibitions say instead. Any other word that begins with "ai" is ai-all, and any other at all is all.
+# LENIENT: other words of prohibitions. An unknown word counts as ai-all if it begins with "ai",
+# else as all.
 PROHIBITED = {word: word for word in GENERAL} | {
     "train-ai": "ai-train",
     "ai-training": "ai-train",
@@ -51,13 +54,13 @@ PROHIBITED = {word: word for word in GENERAL} | {
     "ai-inference": "ai-input",
     "inference": "ai-input",
 }
-USERS = frozenset(
-    ("commercial", "non-commercial", "education", "government", "personal")
-)  # section-3.4.1.2
+# section-3.4.1.2
+USERS = frozenset(("commercial", "non-commercial", "education", "government", "personal"))
 
-# What an element of RSL may have: children and attributes. What else it has may be a condition that is not understood.
+# Element of RSL -> its children and attributes. Any other child or attribute may be a condition, so
+# it counts as one that is not understood.
 VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    # LENIENT: version, which no version of RSL has and many documents have.
+    # LENIENT: version. No version of RSL has this attribute, but many documents do.
     "rsl": (frozenset(("content",)), frozenset(("max-age", "version"))),
     "content": (
         frozenset(("license", "alternate", "schema", "copyright", "terms")),
@@ -71,24 +74,23 @@ VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "prohibits": (frozenset(), frozenset(("type",))),
     "prohibit": (frozenset(), frozenset(("type",))),
 }
-LEGAL_TYPES = (
-    "warranty",
-    "disclaimer",
-    "attestation",
-    "contact",
-    "proof",
-)  # section-3.13: what the publisher says of itself
+# section-3.13: statements of the publisher about itself.
+LEGAL_TYPES = ("warranty", "disclaimer", "attestation", "contact", "proof")
 
 
 class Party(NamedTuple):
-    """A class of users, or places, that a license is for or is not for (section-3.5, section-3.6)."""
+    """A class of users or places that a license is for or is not for (section-3.5, section-3.6).
 
-    kind: str  # "user" or "geo"
+    Attributes:
+        kind: "user" or "geo".
+    """
+
+    kind: str
     words: frozenset[str]
     line: int
 
     def has(self, users: Collection[str]) -> bool | None:
-        """True where one of the users is meant; None: that is not known."""
+        """Return True if the class includes one of the users, and None if that is unknown."""
         if "all" in self.words:
             return True
         ours = [word.lower() for word in users if (word.lower() in USERS) == (self.kind == "user")]
@@ -96,46 +98,69 @@ class Party(NamedTuple):
 
 
 class License(NamedTuple):
-    """One set of terms (section-3.4)."""
+    """One set of terms (section-3.4).
+
+    Attributes:
+        permits: Usages, each with its line. None means that it has no list of usages.
+        condition: The line of a condition that must be arranged, such as payment, reporting, or an
+            element that is not understood. 0 means that there is none.
+        limits: The license is only for these parties.
+        bars: The license is not for these parties.
+    """
 
     line: int
-    permits: tuple[tuple[str, int], ...] | None  # usage and line; None: it has no list of usages
+    permits: tuple[tuple[str, int], ...] | None
     prohibits: tuple[tuple[str, int], ...]
-    condition: int  # line of what must be arranged, e.g. payment, reporting, what is not understood; 0: there is none
-    limits: tuple[Party, ...]  # it is for these only
-    bars: tuple[Party, ...]  # it is not for these
+    condition: int
+    limits: tuple[Party, ...]
+    bars: tuple[Party, ...]
 
     def unmet(self, users: Collection[str]) -> int:
-        """The line of a condition that nobody knows to be met; 0: there is none."""
+        """Return the line of a condition that is not known to be met, or 0."""
         return self.condition or next(
             (limit.line for limit in self.limits if not limit.has(users)), 0
         )
 
 
 class Scope(NamedTuple):
-    """One `content` (section-3.3), or an `alternate` of one (section-3.14)."""
+    """One `content` (section-3.3), or an `alternate` of one (section-3.14).
 
-    pattern: str  # in normal form; with the host before it where one is named
-    octets: int  # of its path: the more, the narrower
+    Attributes:
+        pattern: In normal form, after its host if one is named.
+        octets: The number of octets of its path. More octets are narrower.
+    """
+
+    pattern: str
+    octets: int
     licenses: tuple[License, ...]
 
 
 class Document(NamedTuple):
-    """One document."""
+    """One document.
 
-    scopes: tuple[Scope, ...]  # none where it is no valid document
-    max_age: timedelta  # until it, and what refers to it, are asked for again (section-3.2.1)
-    problem: int  # line where it is found to be none
+    Attributes:
+        scopes: Empty if the document is invalid.
+        max_age: The time until the document, and the carrier of its reference, are fetched again
+            (section-3.2.1).
+        problem: The line that makes the document invalid. 0 if it is valid.
+    """
+
+    scopes: tuple[Scope, ...]
+    max_age: timedelta
+    problem: int
     findings: tuple[Finding, ...]
 
 
 def host_of(url: str) -> str:
-    """Host and port, without "www."; "" where the URL has none. LENIENT: the schemes of one host are one site."""
+    """Return host and port without "www.", or "" if the URL has none.
+
+    LENIENT: all schemes of one host are one site.
+    """
     return full_host_of(url).removeprefix("www.")
 
 
 def full_host_of(url: str) -> str:
-    """Host and port, without the dot that may end the name of a host; "" where the URL has none."""
+    """Return host and port without a final dot of the host, or "" if the URL has none."""
     try:
         host, colon, port = origin_of(url).partition("://")[2].partition(":")
     except ValueError:
@@ -149,23 +174,36 @@ _SEPARATOR = re.compile(r"[\s,;]+")
 def parse(
     body: bytes, url: str = "", *, first: int = 1, cut: bool = False, everywhere: bool = False
 ) -> Document:
-    """`first`: number of the line that the findings have for its first one; 0: none. `cut`: there is more.
+    """Read an RSL document. Never raises. The time is linear in the octets.
 
-    `everywhere`: its contents are about whatever they stand in. Never raises; linear in the octets."""
+    `first` is the line number of its first line in findings; 0 means that it is unknown. `cut`
+    means that the document has more than the body. `everywhere` means that its contents are about
+    the page that contains them.
+    """
     return _Reader(url, first, everywhere).read(body, cut)
 
 
 @dataclass(slots=True)
 class _Terms:
-    """The terms of one license, while it is read."""
+    """The terms of one license, while it is read.
+
+    Attributes:
+        condition: As in `License`.
+        permits: Usage -> line. None until a list of usages is read.
+        prohibits: Usage -> line.
+        limits: Kind of party -> party.
+        bars: Kind of party -> words.
+        bars_at: Kind of party -> the line of the first bar.
+        kinds: The types of the `permits` elements so far.
+    """
 
     condition: int
     permits: dict[str, int] | None = None
     prohibits: dict[str, int] = field(default_factory=dict)
-    limits: dict[str, Party] = field(default_factory=dict)  # by kind
+    limits: dict[str, Party] = field(default_factory=dict)
     bars: dict[str, set[str]] = field(default_factory=dict)
-    bars_at: dict[str, int] = field(default_factory=dict)  # the line of the first one
-    kinds: set[str] = field(default_factory=set)  # of permissions
+    bars_at: dict[str, int] = field(default_factory=dict)
+    kinds: set[str] = field(default_factory=set)
 
 
 class _Reader:
@@ -190,10 +228,10 @@ class _Reader:
                 raise XmlError("the document has no content", self._lines[root])
         except XmlError as error:
             scopes, problem = (), error.line or 1
-            self._findings.clear()  # none of them matters now
+            self._findings.clear()  # other findings no longer matter
             self._report(
                 "rsl.limit" if error.is_limit else "rsl.syntax",
-                "{}: nothing is licensed",
+                "{}: the document licenses nothing",
                 str(error),
                 line=problem,
             )
@@ -213,16 +251,19 @@ class _Reader:
             return min(timedelta(days=int(max_age)), MAX_AGE)
         self._report(
             "rsl.value",
-            "max-age `{}` is no number of days: it is one day",
+            "max-age `{}` is not a number of days. It counts as one day.",
             max_age,
             line=self._lines[root],
         )
         return timedelta(days=1)
 
     def _scopes(self, root: Any) -> Iterator[Scope]:
-        odd = self._not_understood(root, root)  # line, or 0
+        odd = self._find_unknown(root, root)  # line, or 0
         if namespace(root) != NAMESPACE:
-            message = "the namespace is `{}`: nothing is permitted without arrangement"
+            message = (
+                "The namespace is `{}`, so nothing is permitted without an arrangement. "
+                "Write `https://rslstandard.org/rsl`."
+            )
             self._report("rsl.value", message, namespace(root), line=self._lines[root])
             odd = odd or self._lines[root]
         scopes_left, licenses_left = MAX_SCOPES, MAX_LICENSES
@@ -245,7 +286,7 @@ class _Reader:
                 yield scope
 
     def _scopes_of(self, content: Any, root: Any, odd: int) -> Iterator[Scope]:
-        own = self._not_understood(content, root)  # reported whatever stands above it
+        own = self._find_unknown(content, root)  # reported even if `odd` is set already
         odd = odd or own
         for name, harmless in (("server", ""), ("encrypted", "false")):
             if content.get(name, harmless).strip() != harmless:
@@ -256,7 +297,7 @@ class _Reader:
         if not licenses:
             self._report(
                 "rsl.value",
-                "the content has no license: nothing is licensed",
+                "The content has no license, so it licenses nothing. Add a `<license>`.",
                 line=self._lines[content],
             )
             licenses = [License(self._lines[content], (), (), odd, (), ())]
@@ -266,7 +307,10 @@ class _Reader:
         url = content.get("url")
         pattern = _pattern(url)
         if pattern is None:
-            message = "url `{}` is no URL and no path: what is prohibited holds everywhere, what is permitted nowhere"
+            message = (
+                "url `{}` is neither a URL nor a path. Its prohibitions apply everywhere, "
+                "its permissions nowhere."
+            )
             self._report("rsl.value", message, url or "", line=self._lines[content])
             pattern, licenses = (
                 ("", 0),
@@ -282,25 +326,34 @@ class _Reader:
             Scope(*pattern, tuple(licenses)) for pattern in dict.fromkeys(alternates) if pattern
         )
 
-    def _not_understood(self, element: Any, root: Any) -> int:
-        """The line of what stands in an element of RSL and is not of RSL; 0: nothing. That of others is left out (section-3)."""
+    def _find_unknown(self, element: Any, root: Any) -> int:
+        """Return the line of an unknown child or attribute in RSL's namespace, or 0.
+
+        Elements of other namespaces are ignored (section-3).
+        """
         children, attributes = VOCABULARY[local_name(element)]
         odd = 0
         for child in _children(element, root):
             if (name := local_name(child)) not in children:
                 self._report(
-                    "rsl.value", "`{}` is no element of RSL here", name, line=self._lines[child]
+                    "rsl.value",
+                    "RSL has no element `{}` here. It counts as an unknown condition.",
+                    name,
+                    line=self._lines[child],
                 )
                 odd = odd or self._lines[child]
         for name in sorted(plain_attributes(element).keys() - attributes):
             self._report(
-                "rsl.value", "`{}` is no attribute of RSL here", name, line=self._lines[element]
+                "rsl.value",
+                "RSL has no attribute `{}` here. It counts as an unknown condition.",
+                name,
+                line=self._lines[element],
             )
             odd = odd or self._lines[element]
         return odd
 
     def _license(self, license_: Any, root: Any, odd: int) -> License:
-        own = self._not_understood(license_, root)
+        own = self._find_unknown(license_, root)
         terms = _Terms(odd or own)
         for child in _children(license_, root):
             name, kind = local_name(child), child.get("type", "").strip().lower()
@@ -333,12 +386,12 @@ class _Reader:
         )
 
     def _permits(self, terms: _Terms, kind: str, permits: Any, root: Any) -> None:
-        odd = self._not_understood(permits, root)
+        odd = self._find_unknown(permits, root)
         words = _words(permits)
         if kind in terms.kinds:
             self._report(
                 "rsl.value",
-                "permits of type `{}` stands twice in its license",
+                "The license has two `permits` of type `{}`. Write one.",
                 kind,
                 line=self._lines[permits],
             )
@@ -347,7 +400,7 @@ class _Reader:
             text = own_text(permits).strip()
             self._report(
                 "rsl.value",
-                "`{}` is no list of words, which spaces separate",
+                "`{}` is not a list of words. Separate the words by spaces.",
                 text,
                 line=self._lines[permits],
             )
@@ -365,7 +418,7 @@ class _Reader:
         elif words != ["all"]:
             self._report(
                 "rsl.value",
-                "permits of type `{}` is not understood",
+                "The type `{}` of `permits` is unknown. Write usage, user or geo.",
                 kind,
                 line=self._lines[permits],
             )
@@ -373,28 +426,27 @@ class _Reader:
         terms.condition = terms.condition or odd
 
     def _prohibits(self, terms: _Terms, kind: str, prohibits: Any, root: Any) -> None:
-        terms.condition = terms.condition or self._not_understood(prohibits, root)
-        words = [
-            word.lower() for word in _words(prohibits) if ":" not in word
-        ]  # section-3.4.1: those of others
+        terms.condition = terms.condition or self._find_unknown(prohibits, root)
+        # section-3.4.1: words with a colon belong to other vocabularies.
+        words = [word.lower() for word in _words(prohibits) if ":" not in word]
         if not kind and words:
             kind = "user" if USERS.issuperset(words) else "usage"
         if kind in ("user", "geo"):
             parties = frozenset(words)
             if kind == "user" and not parties <= USERS:
-                parties = frozenset(("all",))  # whom an unknown word means nobody knows
+                parties = frozenset(("all",))  # an unknown word may mean any user
             if parties:
                 terms.bars.setdefault(kind, set()).update(parties)
                 terms.bars_at.setdefault(kind, self._lines[prohibits])
         elif kind == "usage":
             for word in words:
                 terms.prohibits.setdefault(
-                    self._prohibited(word, prohibits), self._lines[prohibits]
+                    self._prohibited_usage(word, prohibits), self._lines[prohibits]
                 )
         elif words:
             self._report(
                 "rsl.value",
-                "prohibits of type `{}` is not understood",
+                "The type `{}` of `prohibits` is unknown. Write usage, user or geo.",
                 kind,
                 line=self._lines[prohibits],
             )
@@ -404,18 +456,18 @@ class _Reader:
         if word not in GENERAL:
             self._report(
                 "rsl.value",
-                "`{}` is no usage of RSL: it permits nothing",
+                "`{}` is not a usage of RSL. It permits nothing.",
                 word,
                 line=self._lines[permits],
             )
         return word in GENERAL
 
-    def _prohibited(self, word: str, prohibits: Any) -> str:
+    def _prohibited_usage(self, word: str, prohibits: Any) -> str:
         usage = PROHIBITED.get(word, "ai-all" if word.startswith("ai") else "all")
         if usage != word:
             self._report(
                 "rsl.value",
-                f"`{{}}` is no usage of RSL: it prohibits {usage}",
+                f"`{{}}` is not a usage of RSL. It is read as a prohibition of {usage}.",
                 word,
                 line=self._lines[prohibits],
             )
@@ -423,12 +475,12 @@ class _Reader:
 
 
 def _words(element: Any) -> list[str]:
-    """LENIENT: with commas between them, as RSL 0.9 has it."""
+    """Return the words of an element. LENIENT: commas between words, as in RSL 0.9."""
     return [word for word in _SEPARATOR.split(own_text(element)) if word]
 
 
 def _children(element: Any, root: Any, name: str = "") -> Iterator[Any]:
-    """Its children that are RSL's, as their namespace says; of that name."""
+    """Return the children of an element in RSL's namespace. `name` restricts them to one name."""
     return (
         child
         for child in element
@@ -437,9 +489,12 @@ def _children(element: Any, root: Any, name: str = "") -> Iterator[Any]:
 
 
 def _pattern(url: str | None, *, exact: bool = False) -> tuple[str, int] | None:
-    """The pattern with the host before it, and the octets of its path; None for what is neither URL nor path.
+    """Return the pattern, after its host, and the octets of its path.
 
-    section-4.6.1: "" is whatever refers to the document."""
+    None if it is no URL and no path.
+
+    "" matches every resource that refers to the document (section-4.6.1).
+    """
     if url is None:
         return None
     url = trimmed(url.strip().encode("utf-8", "replace")).decode()

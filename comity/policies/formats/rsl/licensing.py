@@ -1,11 +1,13 @@
-"""Really Simple Licensing (RSL) 1.0: which uses of which resources a site licenses.
+"""Really Simple Licensing (RSL) 1.0: the uses of resources that a site licenses.
 
     read(body)                   an RSL document -> Rsl
-    inline(content)              those that stand in a page
-    Rsl.statements(url)          what a document says of one resource
-    unlicensed(reference)        what a reference says whose document cannot be had
+    inline(content)              the documents in a page
+    Rsl.statements(url)          the statements of a document about one resource
+    refuse_all(reference)        the statements for a document that cannot be fetched
     in_robots, in_fields, in_markup     the references to documents
-Every reading of an open point stands in docs/rsl.md."""
+
+Every reading of an open point is in docs/rsl.md.
+"""
 
 from __future__ import annotations
 
@@ -46,34 +48,37 @@ __all__ = [
     "in_robots",
     "inline",
     "read",
-    "unlicensed",
+    "refuse_all",
 ]
 
 SPEC = "https://rslstandard.org/rsl"
 TERMS = tuple(GENERAL)
 MAX_INLINE = 5  # documents in a page
-MAX_KNOWN = 100  # answers of a document that are kept
-MAX_INLINE_KNOWN = 256  # documents in pages that are kept
+MAX_KNOWN = 100  # cached answers of a document
+MAX_INLINE_KNOWN = 256  # cached documents of pages
 
 _MOST = 3  # narrower than any word
 
 
-def unlicensed(reference: Location) -> tuple[Statement, ...]:
-    """section-4.3: where there is no valid document, nothing is licensed. `reference`: where it stands."""
+def refuse_all(reference: Location) -> tuple[Statement, ...]:
+    """Return refusals of all usages: without a valid document nothing is licensed (section-4.3).
+
+    `reference` is the place of the reference.
+    """
     return tuple(
         Statement(f"rsl:{term}", Verdict.DENY, "rsl.unlicensed", reference) for term in TERMS
     )
 
 
 class Rsl:
-    """One document."""
+    """One RSL document."""
 
     def __init__(self, document: Document, text: bytes, start: Location) -> None:
-        """`start`: of the first line of the text."""
+        """Index the document. `start` is the place of the first line of the text."""
         self.findings: tuple[Finding, ...] = document.findings
-        self.max_age = (
-            document.max_age
-        )  # until it, and what refers to it, are asked for again (section-3.2.1)
+        # The time until the document, and the carrier of its reference, are fetched again
+        # (section-3.2.1).
+        self.max_age = document.max_age
         self.is_valid = bool(document.scopes)
         self._scopes = document.scopes
         self._problem = document.problem
@@ -87,22 +92,24 @@ class Rsl:
     def statements(
         self, url: str, *, arranged: bool = False, users: Collection[str] = ()
     ) -> tuple[Statement, ...]:
-        """The statements about the resource; () where the document does not speak of it.
+        """Return the statements about the resource; () if the document does not mention it.
 
-        `arranged`: whether the operator has met its conditions; `users` use the content: section-3.4.1.2 and section-3.5 have
-        the words, e.g. "commercial", "DE", "EU"."""
+        `arranged` means that the operator has met its conditions. `users` are the users of the
+        content in the words of section-3.4.1.2 and section-3.5, such as "commercial", "DE", "EU".
+        """
         if not self.is_valid:
-            return unlicensed(self._source(self._problem))
+            return refuse_all(self._source(self._problem))
         matching = self._matching(url)
         key = (tuple(matching), arranged, frozenset(users))
         if key not in self._cache:  # most pages of a site have the same answer
-            self._cache[key] = tuple(self._decided(self._licenses(matching), arranged, users))
+            self._cache[key] = tuple(self._decide_terms(self._licenses(matching), arranged, users))
         return self._cache[key]
 
     def everywhere(self, url: str = "") -> frozenset[str]:
-        """The terms that are refused for every resource of a site, unless something is arranged.
+        """Return the terms that are refused for every resource of a site without an arrangement.
 
-        `url`: any of the site; "": of the site where the document is."""
+        `url` is any URL of the site. "" means the site of the document.
+        """
         if not self.is_valid:
             return frozenset(TERMS)
         try:
@@ -116,7 +123,7 @@ class Rsl:
         ]
         refused = {
             statement.term.partition(":")[2]
-            for statement in self._decided(broad, False, ())
+            for statement in self._decide_terms(broad, False, ())
             if statement.verdict is Verdict.DENY
         }
         narrow = [
@@ -133,18 +140,18 @@ class Rsl:
         )
 
     def _matching(self, url: str) -> list[int]:
-        """Numbers of the scopes that the resource is in."""
+        """Return the numbers of the scopes that contain the resource."""
         path = normal_target(target_of(url))
         hosts = {host_of(url), full_host_of(url)}  # `*.example.com` means www.example.com too
         targets = {path, *(name + path for host in hosts for name in host_names(host))}
         return sorted({number for target in targets for number in self._index.all(target)})
 
     def _licenses(self, matching: list[int]) -> list[tuple[int, License]]:
-        """Each with the octets of its scope."""
+        """Return the licenses of these scopes, each with the octets of its scope."""
         scopes = [self._scopes[number] for number in matching]
         return [(scope.octets, license_) for scope in scopes for license_ in scope.licenses]
 
-    def _decided(
+    def _decide_terms(
         self, licenses: list[tuple[int, License]], arranged: bool, users: Collection[str]
     ) -> Iterator[Statement]:
         for term in TERMS:
@@ -165,10 +172,15 @@ class Rsl:
 
 
 class _Claim(NamedTuple):
-    """A refusal or a permission of one usage by one license."""
+    """A refusal or a permission of one usage by one license.
+
+    Attributes:
+        octets: The octets of the path of its scope. More octets are narrower.
+        level: The number of more general words. A higher level is narrower.
+    """
 
     octets: int
-    level: int  # how narrow the word is
+    level: int
     rule: str
     line: int
 
@@ -180,13 +192,16 @@ def _covers(word: str, term: str) -> bool:
 def _decide(
     term: str, licenses: list[tuple[int, License]], arranged: bool, users: Collection[str]
 ) -> tuple[Verdict | None, _Claim | None]:
-    """section-3.1.1: narrower scopes and words come before broader ones; what is both permitted and prohibited is not licensed.
+    """Return the verdict on a term and the deciding claim (section-3.1.1), or None and None.
 
-    A permission counts where no refusal is narrower in any way, and no prohibition is as narrow."""
+    Narrower scopes and words come before broader ones. A permission counts if no refusal is
+    narrower in any way, and no prohibition is equally narrow: a usage that is both permitted and
+    prohibited is not licensed.
+    """
     permissions: list[_Claim] = []
     refusals: list[_Claim] = []
-    lists: dict[int, int] = {}  # octets -> line of a license that has a list
-    with_term: set[int] = set()  # octets of those that list the term
+    lists: dict[int, int] = {}  # octets -> line of a license with a list of usages
+    with_term: set[int] = set()  # octets of the licenses that list the term
     for octets, license_ in licenses:
         unmet = 0 if arranged else license_.unmet(users)
         words = [(word, line) for word, line in license_.permits or () if _covers(word, term)]
@@ -194,7 +209,7 @@ def _decide(
             lists.setdefault(octets, license_.line)
             with_term.update([octets] if words else [])
         elif unmet:
-            words = [("all", unmet)]  # whatever it does not prohibit has its conditions
+            words = [("all", unmet)]  # all usages that it does not prohibit have its conditions
         for word, line in words:
             if unmet:
                 refusals.append(_Claim(octets, len(GENERAL[word]), "rsl.unlicensed", unmet))
@@ -231,18 +246,23 @@ def _decide(
 
 
 def read(body: bytes, url: str = "", *, cut: bool = False) -> Rsl:
-    """`url`: of the document. `cut`: the body ends where its reader stopped. Never raises; linear in the octets."""
+    """Read an RSL document. Never raises. The time is linear in the octets.
+
+    `url` is the URL of the document. `cut` means that the body ends where its reader stopped.
+    """
     return _read(body, url, Location(line=1, url=url), cut=cut)
 
 
 def inline(content: Content) -> tuple[Rsl, ...]:
-    """The documents that stand in a page (section-4.6.2), which is parsed only where it has their type.
+    """Return the documents in a page (section-4.6.2).
 
-    Their findings have no URL, as pages have the same documents: `Site.page` names the page in them."""
+    The page is parsed only if it contains the media type. Their findings have no URL, because many
+    pages share equal documents. `Site.page` adds the URL of the page.
+    """
     if not content.mentions(b"application/rsl"):
         return ()
     scripts = list(content.scripts(MEDIA_TYPE))
-    # What is too much is no valid document.
+    # Too many documents count as one invalid document.
     texts = [("", 0)] if len(scripts) > MAX_INLINE else scripts
     return tuple(map(_inline, texts))
 

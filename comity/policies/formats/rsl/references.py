@@ -1,9 +1,11 @@
-"""The references of a site to its RSL documents (RSL 1.0 section-4.2), and the documents in a page.
+"""The references of a site to its RSL documents (RSL 1.0 section-4.2).
 
     in_robots(lines, groups, text)     the License lines of robots.txt
     in_fields(headers)                 the Link fields of a response
     in_markup(content)                 the `link` elements of a page
-Every reading of an open point stands in docs/rsl.md."""
+
+Every reading of an open point is in docs/rsl.md.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +20,26 @@ from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.statement import Location
 
 MEDIA_TYPE = "application/rsl+xml"
-WORDS = (
-    b"application/rsl",
-    b"rsl.xml",
-)  # one of which stands in a page that has a document or refers to one
+# A page that contains or refers to a document has one of these words.
+WORDS = (b"application/rsl", b"rsl.xml")
 MAX_REFERENCES = 5  # documents of one carrier
-MAX_BETWEEN = 4096  # octets between an empty line and the License line that it sets apart, or between two such lines
+# Octets between an empty line and the License line that it sets apart, or between two such lines.
+MAX_BETWEEN = 4096
 
-_XML = ("", "application/xml", "text/xml")  # media types that say less than the name of the file
+# General media types: then the name of the file decides.
+_XML = ("", "application/xml", "text/xml")
 
 
 class References(NamedTuple):
-    """The documents that one carrier refers to."""
+    """The documents that one carrier refers to.
 
-    urls: tuple[str, ...] = ()  # absolute, in the order given
-    unread: tuple[
-        Location, ...
-    ] = ()  # references to what cannot be had: nothing is licensed by them
+    Attributes:
+        urls: Absolute, in the order given.
+        unread: References to documents that cannot be fetched. They license nothing.
+    """
+
+    urls: tuple[str, ...] = ()
+    unread: tuple[Location, ...] = ()
 
 
 class _Line(Protocol):
@@ -47,15 +52,17 @@ class _Line(Protocol):
     @property
     def line(self) -> int: ...
     @property
-    def offset(self) -> int: ...  # where it starts in the text
+    def offset(self) -> int: ...  # the start of the line in the text
     @property
-    def group(self) -> int: ...  # in which it stands; below 0: in none
+    def group(self) -> int: ...  # the number of its group; below 0 if it is in none
 
 
 def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url: str) -> References:
-    """`groups`: those that bind the agent; `text`, `url`: of the robots.txt.
+    """Return the documents of the License lines in a robots.txt.
 
-    section-4.4.2: the lines in a group of the agent replace those that stand in none."""
+    `groups` are the groups that bind the agent. `text` and `url` are those of the robots.txt. The
+    lines in a group of the agent replace those outside of all groups (section-4.4.2).
+    """
     addresses = [
         (line, line.value.decode("utf-8", "replace")) for line in lines if line.name == "license"
     ]
@@ -64,7 +71,7 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
     deciding = in_groups or _of_no_group(addresses, text)
     return _references(
         (
-            _alone(address),
+            _single_address(address),
             Location(line=line.line, text=f"License: {printable(line.value)}", url=url),
             url,
         )
@@ -73,13 +80,16 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
 
 
 def is_address(text: str) -> bool:
-    """Tell an address, whatever stands behind it, from prose: `License: MIT` and its like have nothing to do with RSL."""
+    """Return True if a text begins with an address.
+
+    Prose such as `License: MIT` has nothing to do with RSL.
+    """
     word = next(iter(text.split(maxsplit=1)), "")
     return "://" in word or word.startswith("/") or word.lower().endswith(".xml")
 
 
-def _alone(address: str) -> str | None:
-    """The address; None where more stands behind it, of which nobody knows what it says."""
+def _single_address(address: str) -> str | None:
+    """Return the address, or None if more text follows it: its meaning is unknown."""
     return None if re.search(r"\s", address) else address
 
 
@@ -89,8 +99,12 @@ _OF_NO_GROUP = (b"#", b"sitemap", b"license")
 def _of_no_group(
     addresses: Iterable[tuple[_Line, str]], text: bytes
 ) -> Iterator[tuple[_Line, str]]:
-    """LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart."""
-    offset_before, is_apart = 0, False  # of the line of another address that stands last before
+    """Yield the lines outside of all groups.
+
+    LENIENT: by the grammar, a line at the end of a file is in the group above it. It counts as
+    outside if an empty line sets it apart.
+    """
+    offset_before, is_apart = 0, False  # of the last line with another address
     for line, address in addresses:
         start = max(offset_before, line.offset - MAX_BETWEEN)
         is_apart = _is_set_apart(
@@ -102,7 +116,10 @@ def _of_no_group(
 
 
 def _is_set_apart(before: bytes, *, otherwise: bool) -> bool:
-    """True where an empty line ends the octets, but for lines of no group behind it. `otherwise`: where all are such lines."""
+    """Return True if the octets end with an empty line, lines of no group behind it aside.
+
+    `otherwise` is the result if all lines are lines of no group.
+    """
     for line in reversed(before.splitlines()):
         word = line.strip().lower()
         if not word.startswith(_OF_NO_GROUP):
@@ -118,7 +135,10 @@ _PARAMETER = re.compile(r";\s*+([^;,\"=\s]++)\s*+=\s*+(?:\"((?:[^\"\\]|\\.)*+)\"
 
 
 def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
-    """section-4.5. `url`: of the response."""
+    """Return the documents of the Link fields of a response (section-4.5).
+
+    `url` is that of the response.
+    """
     links: list[tuple[str, Location, str]] = []
     for name, value in headers:
         if name.lower() == b"link" and b"license" in value.lower():
@@ -141,7 +161,10 @@ def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
 
 
 def in_markup(content: Content, url: str) -> References:
-    """section-4.6.1. `url`: of the page, which is parsed only where it has a word of RSL."""
+    """Return the documents of the `link` elements of a page (section-4.6.1).
+
+    `url` is the URL of the page. The page is parsed only if it contains a word of RSL.
+    """
     if not content.mentions(*WORDS):
         return References()
     links = [
@@ -157,7 +180,10 @@ def _rsl_links(content: Content) -> Iterator[tuple[str, str]]:
 
 
 def _is_rsl(media_type: str, address: str) -> bool:
-    """LENIENT: a type that says less, where the name of the file says it."""
+    """Return True if a link leads to an RSL document.
+
+    LENIENT: a general media type, if the name of the file ends with `rsl.xml`.
+    """
     try:
         return media_type == MEDIA_TYPE or (
             media_type in _XML and urlsplit(address.strip()).path.lower().endswith("rsl.xml")
@@ -167,14 +193,18 @@ def _is_rsl(media_type: str, address: str) -> bool:
 
 
 def _references(links: Iterable[tuple[str | None, Location, str]]) -> References:
-    """`links`: addresses (None: one that cannot be read), where they stand and to what they are relative, which is LENIENT."""
+    """Return the documents of links.
+
+    Each link is an address (None if it cannot be read), its place, and its base URL. LENIENT:
+    relative addresses.
+    """
     urls: dict[str, None] = {}
     unread: list[Location] = []
     seen: set[tuple[str | None, str]] = set()
     for address, source, base in links:
         if (address, base) in seen:
             continue
-        if len(urls) == len(unread) == MAX_REFERENCES:  # more of them change nothing
+        if len(urls) == len(unread) == MAX_REFERENCES:  # further links change nothing
             break
         try:
             url = "" if address is None else resolved(base, address)

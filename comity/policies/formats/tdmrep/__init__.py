@@ -1,6 +1,7 @@
 """TDMRep, the TDM Reservation Protocol: tdmrep.json, header fields, meta elements, EPUB and PDF.
 
-What is supported, and every reading of an open point, stands in docs/tdmrep.md."""
+The supported features and every reading of an open point are in docs/tdmrep.md.
+"""
 
 import re
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ from comity.policies.vocabulary.statement import Statement
 
 
 class Reservations(AgentReading):
-    """One tdmrep.json: it says the same to all."""
+    """The reading of one tdmrep.json, which is the same for all agents."""
 
     def __init__(self, file: TdmRep) -> None:
         self._file = file
@@ -48,7 +49,7 @@ class Reservations(AgentReading):
 
 
 class TdmRepSite(SiteReading):
-    """One tdmrep.json."""
+    """One tdmrep.json, for any agent."""
 
     def __init__(self, file: TdmRep) -> None:
         self.findings = file.findings
@@ -59,13 +60,13 @@ class TdmRepSite(SiteReading):
 
 
 def read_site(site: SiteFiles) -> TdmRepSite | None:
-    """The rules of a site; None where there is no tdmrep.json."""
+    """Return the reading of a site's tdmrep.json, or None if there is none."""
     file = tdmrep_of(site)
     return TdmRepSite(file) if file else None
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
-    """The fields of one response."""
+    """Read the fields of one response."""
     return _statements(
         fields(
             ((name, value) for name, values in headers.items() for value in values), response.url
@@ -74,7 +75,7 @@ def read_headers(headers: Headers, response: Response) -> Statements:
 
 
 def read_document(content: Content, response: Response) -> Statements:
-    """The meta elements of a page, or what an EPUB or a PDF says of itself."""
+    """Read the meta elements of a page, or the metadata of an EPUB or PDF file."""
     return _statements(markup(content, response.url) or document(content, response.url))
 
 
@@ -83,7 +84,7 @@ def _statements(reservation: Reservation | None) -> Statements:
 
 
 def conclude(states: Sequence[Reservation | None]) -> Statements:
-    """Combine reservations: a later one takes the place of those before it (sec-processing-priority)."""
+    """Combine reservations: a later one replaces those before it (sec-processing-priority)."""
     return Statements(statements(states))
 
 
@@ -91,7 +92,7 @@ _PROPERTY = re.compile(r"(tdm-reservation|tdm-policy): (.*?)(?=; tdm-(?:reservat
 
 
 def replay(name: str, text: str) -> list[tuple[str, str]]:
-    """A reason quotes both properties, each with its name."""
+    """Return both properties that a reason quotes, each with its name."""
     return _PROPERTY.findall(text)
 
 

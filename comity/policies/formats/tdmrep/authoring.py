@@ -1,4 +1,4 @@
-"""The help for those who write a tdmrep.json, or say the same in fields and pages."""
+"""Help for authors of tdmrep.json files, and of the same properties in fields and pages."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from comity.policies.formats.authoring import Authoring, Directive
 from comity.policies.formats.tdmrep.checks import check_document, check_site
 from comity.policies.formats.tdmrep.fixes import FIXES
 
-_RESERVATION = "Whether the right to mine text and data is reserved: 1, or 0 where it is not"
-_POLICY = "Where the policy stands by which a permission can be had"
+_RESERVATION = "Whether the right to mine text and data is reserved: 1 if it is, 0 if it is not"
+_POLICY = "The address of the policy by which a permission can be obtained"
 
 AUTHORING = Authoring(
     directives=(
         Directive(
             "location",
             "W3C TDMRep sec-tdm-file",
-            "Which resources are meant: a pattern of paths",
+            "The resources: a pattern of paths",
             "path",
             form="member",
         ),

@@ -1,9 +1,12 @@
-"""Checks of a tdmrep.json besides its syntax: rules that never decide, and what other readers pass over.
+"""Checks of a tdmrep.json beyond its syntax.
 
-    check_site(files)     the file of a site
+    check_site(files)             the file of a site
     check_document(content, url)  the elements of a page, and its header fields
-    members(text)         the members of the objects in it, with their places
-Everything is linear in the octets, but for the sorting of patterns."""
+    members(text)                 the members of the objects in a file, with their places
+
+They find rules without effect, and forms that other readers ignore. The time is linear in the
+octets, except for sorting the patterns.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,10 @@ from comity.policies.syntax.path_patterns import PatternIndex, sample
 from comity.policies.syntax.suspicions import nearest, oddity
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?+|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
-_REMARKS = (
-    "comment",
-    "description",
-    "note",
-)  # members for people: JSON has no comments. With `@` those of JSON-LD
-_SYNONYMS = {  # names that others have for the same
+# Members for people, because JSON has no comments. Members of JSON-LD begin with `@`.
+_REMARKS = ("comment", "description", "note")
+# Other name -> the member that it means.
+_SYNONYMS = {
     "policy": POLICY,
     "licence": POLICY,
     "license": POLICY,
@@ -48,25 +49,28 @@ MEMBERS = (LOCATION, RESERVATION, POLICY)
 
 
 class Member(NamedTuple):
-    """A member of an object that is a rule."""
+    """A member of an object that is a rule.
+
+    Attributes:
+        value: As written; "" for an array or object.
+        line: From 1.
+        column: Of the name, from 1, in octets.
+        value_column: 0 for an array or object, or if the value is on another line.
+        number: The number of the object.
+    """
 
     name: str
-    value: str  # as written; "" for an array or object
-    line: int  # 1-based
-    column: int  # of the name, 1-based, in octets
-    value_column: int  # 0: an array or object, or on another line
-    number: int  # of the object
+    value: str
+    line: int
+    column: int
+    value_column: int
+    number: int
 
 
 def members(text: str) -> Iterator[Member]:
-    """Yield the members of the objects in the array, or of the one that stands in its place."""
-    depth, rules, line, line_start, number = (
-        0,
-        0,
-        1,
-        0,
-        -1,
-    )  # rules: depth of their objects; 0: not known
+    """Yield the members of the objects in the array, or of a single object in its place."""
+    depth, line, line_start, number = 0, 1, 0, -1
+    rules = 0  # the depth of the rule objects; 0 until it is known
     last, name, name_line, name_column = "", "", 0, 0
     for token in _TOKEN.finditer(text):
         kind = token[0]
@@ -94,16 +98,19 @@ def members(text: str) -> Iterator[Member]:
         last = kind if len(kind) == 1 else "value"
 
 
-_MAX_LINE = 10_000  # characters of a line in which columns are told
+_MAX_LINE = 10_000  # characters of a line up to which columns are computed
 
 
 def _octets(text: str, start: int, end: int) -> int:
-    """The column, 1-based. 0 in lines of a length that makes it the square of it to tell."""
+    """Return the column, from 1.
+
+    In long lines return 0, because the work would grow quadratically.
+    """
     return 1 + len(text[start:end].encode("utf-8", "replace")) if end - start <= _MAX_LINE else 0
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """Check the file of a site for what reading it does not find."""
+    """Return findings about the file of a site, beyond those of reading it."""
     file, tdmrep = files.file(files.origin + WELL_KNOWN), tdmrep_of(files)
     if file is None or tdmrep is None:
         return ()
@@ -119,7 +126,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
 
 
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
-    """Check the elements of a page, and the fields with which it came."""
+    """Return findings about the elements of a page and its header fields."""
     remarks = Remarks(url)
     fields = [(name.decode("latin-1").lower(), 0) for name, _ in content.headers]
     has_elements = content.mentions(b"tdm-")
@@ -127,14 +134,12 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     for attribute in ("property", "http-equiv") if has_elements else ():
         for name, _, line in content.metas_by_line(attribute):
             if name in (RESERVATION, POLICY):
-                message = f'few crawlers read `{attribute}` here: write `name="{name}"`'
+                message = f'Few crawlers read `{attribute}` here. Write `name="{name}"`.'
                 remarks.report("tdmrep.attribute", message, line=line)
     for carrier in (fields, metas):
         names = dict(reversed(carrier))
         if POLICY in names and RESERVATION not in names:
-            message = (
-                "a policy by itself reserves nothing: write `tdm-reservation` with 1 beside it"
-            )
+            message = "A policy alone reserves nothing. Add `tdm-reservation` with the value 1."
             remarks.report("tdmrep.policy-alone", message, line=names[POLICY])
     return remarks.findings
 
@@ -149,7 +154,7 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
             or nearest(name, MEMBERS)
         )
         if near and near not in rule:
-            message = f"`{{}}` is no member of a rule: write `{near}`"
+            message = f"Rules have no member `{{}}`. Write `{near}`."
             octets = name.encode("utf-8", "replace")
             remarks.report(
                 "tdmrep.member",
@@ -178,13 +183,13 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
             )
     reservation, policy = rule.get(RESERVATION), rule.get(POLICY)
     if reservation and re.fullmatch(r'"[ ]*[01][ ]*"', reservation.value):
-        message = "the reservation is a text: other readers may pass over it. Write the number"
+        message = "The reservation is a text, so other readers may ignore it. Write a number."
         _report(remarks, "tdmrep.text", message, reservation)
     if policy and reservation and reservation.value.strip('" ') == "0":
         _report(
             remarks,
             "tdmrep.unused-policy",
-            "the right is not reserved: nobody reads its policy",
+            "The right is not reserved, so the policy has no effect. Delete it.",
             policy,
         )
     elif (
@@ -195,7 +200,8 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
         _report(
             remarks,
             "tdmrep.policy",
-            "the address of the policy is not absolute: other readers may pass over it",
+            "The address of the policy is not absolute, so other readers may ignore it. "
+            "Write it with https:// and the host.",
             policy,
         )
     location = rule.get(LOCATION)
@@ -207,7 +213,7 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
         _report(
             remarks,
             "tdmrep.pattern",
-            f"the location probably matches nothing: {literal(odd)}",
+            f"The location probably matches nothing: {literal(odd)}",
             location,
         )
 
@@ -218,7 +224,7 @@ def _report(remarks: Remarks, rule: str, message: str, member: Member) -> None:
 
 
 def _check_rules(remarks: Remarks, rules: tuple[TdmRule, ...]) -> None:
-    """Rules that never decide, as an earlier one matches all that they do."""
+    """Report rules that never decide, because an earlier rule matches all of their resources."""
     first: dict[str, int] = {}  # location -> number of the rule that decides by it
     for number, rule in enumerate(rules):
         if rule.reserved is not None:
@@ -235,9 +241,13 @@ def _check_rules(remarks: Remarks, rules: tuple[TdmRule, ...]) -> None:
         if (earlier.reserved, earlier.policy) == (rule.reserved, rule.policy):
             remarks.report(
                 "tdmrep.duplicate",
-                f"the rule of line {earlier.line} says the same of all that this one matches",
+                f"This rule has no effect: the rule in line {earlier.line} matches the "
+                "same resources with the same values.",
                 line=rule.line,
             )
         else:
-            message = f"the rule never decides: that of line {earlier.line} stands before it and matches all that it does. Put it first"
+            message = (
+                f"This rule never decides: the earlier rule in line {earlier.line} matches "
+                "all of its resources. Put this rule first."
+            )
             remarks.report("tdmrep.overruled", message, line=rule.line)

@@ -1,4 +1,4 @@
-"""Fixes for a tdmrep.json, which change no rule of it."""
+"""Fixes for a tdmrep.json that change none of its rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from comity.policies.formats.tdmrep.reservation import TdmRule, read
 
 
 def write_number(draft: Draft, finding: Finding) -> Fix | None:
-    """Write the reservation as a number. A truth value is none: comity reads it as nothing."""
+    """Return the fix that writes a reservation as a number.
+
+    None means that the value is neither 0 nor 1. A truth value is not: comity ignores it.
+    """
     if not (finding.line and finding.column and finding.length):
         return None
     start = finding.column - 1
@@ -20,12 +23,12 @@ def write_number(draft: Draft, finding: Finding) -> Fix | None:
         return None
     return Fix(
         f"Write {digit.decode()}",
-        (draft.replaced(finding.line, finding.column, finding.length, digit),),
+        (draft.replace_octets(finding.line, finding.column, finding.length, digit),),
     )
 
 
 def write_strict(draft: Draft, finding: Finding) -> Fix | None:
-    """Write strict JSON with the same rules. None if no such JSON can be written."""
+    """Return the fix that writes strict JSON with the same rules, or None if there is none."""
     start = len(codecs.BOM_UTF8) if draft.body.startswith(codecs.BOM_UTF8) else 0
     try:
         text = draft.body[start:].decode()
@@ -42,7 +45,7 @@ def write_strict(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def _rules(body: bytes) -> list[TdmRule]:
-    """Return the rules without the lines in which they stand."""
+    """Return the rules without their lines."""
     return [rule._replace(line=0, text="") for rule in read(body).rules]
 
 

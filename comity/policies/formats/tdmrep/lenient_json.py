@@ -1,9 +1,11 @@
 """JSON as people write it: with comments, and with commas before `]` and `}`.
 
-    without_extras(text)      the text with blanks in their place: what is read
-    strict_problem(text)      why a strict reader refuses the text, and where
-    strict_replacement(text)  what makes strict JSON of it
-All is linear in the characters."""
+    without_extras(text)      the text with blanks in their place: the text that is read
+    strict_problem(text)      the reason and place where a strict reader refuses the text
+    strict_replacement(text)  the edit that makes the text strict JSON
+
+The time is linear in the characters.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
 _STRING = r"\"(?:[^\"\\\n]++|\\.)*+\"?+"
-# A comment that is not closed goes on to the end, and is none.
+# A comment that is not closed extends to the end of the text, and does not count as a comment.
 _COMMENT = r"//[^\r\n]*+|#[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+"
 _STRING_OR_COMMENT = re.compile(rf"{_STRING}|{_COMMENT}")
 _STRING_OR_COMMAS = re.compile(rf"{_STRING}|,[\s,]*+")
@@ -25,7 +27,7 @@ _LINE_END = re.compile(r"\r\n?|\n|\Z")
 
 
 class Replacement(NamedTuple):
-    """A piece of a text, in characters, and the text for it."""
+    """A piece of a text, from `start` to `end` in characters, and the text that replaces it."""
 
     start: int
     end: int
@@ -54,7 +56,10 @@ def _is_comment(token: str) -> bool:
 
 
 def strict_problem(text: str) -> tuple[str, int] | None:
-    """Return what a strict reader refuses, and where. None: the text is JSON, or too deep to tell."""
+    """Return the reason why a strict reader refuses the text, and its place in characters.
+
+    None means that the text is strict JSON, or too deep to be checked.
+    """
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -74,7 +79,7 @@ def strict_problem(text: str) -> tuple[str, int] | None:
 
 
 class _ConstantError(Exception):
-    """A constant that Python reads and JSON does not have."""
+    """The text has a constant that Python reads and JSON does not allow."""
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -82,8 +87,11 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def strict_replacement(text: str) -> Replacement:
-    """Return the edit that takes comments and needless commas out, and puts missing commas between the
-    values of the outer array."""
+    """Return the edit that makes the text strict JSON.
+
+    It removes comments and superfluous commas, and inserts missing commas between the values of the
+    outer array.
+    """
     comments = (match for match in _STRING_OR_COMMENT.finditer(text) if _is_comment(match[0]))
     edits = [_without_comment(text, match.start(), match.end()) for match in comments]
     edits += _comma_edits(_STRING_OR_COMMENT.sub(_blank_comment, text))
@@ -97,12 +105,12 @@ def strict_replacement(text: str) -> Replacement:
 
 
 def _without_comment(text: str, start: int, end: int) -> Replacement:
-    """Return the edit that takes out a comment, and the line or the spaces that it leaves."""
+    """Return the edit that removes a comment, and the line or the spaces that it would leave."""
     before = start
     while before and text[before - 1] in " \t":
         before -= 1
     behind = _SPACES.match(text, end)
-    assert behind  # it may be empty
+    assert behind  # the match may be empty
     if not (line_end := _LINE_END.match(text, behind.end())):
         return Replacement(start, behind.end(), "")
     is_alone = before == 0 or text[before - 1] in "\r\n"
@@ -110,7 +118,7 @@ def _without_comment(text: str, start: int, end: int) -> Replacement:
 
 
 def _comma_edits(text: str) -> Iterator[Replacement]:
-    """Yield the edits of commas. `text`: without comments."""
+    """Yield the edits of commas in a text without comments."""
     depth, last, last_end, comma = 0, "", 0, (0, 0)
     outer = text.lstrip("\ufeff \t\r\n,")[:1]
     for token in _TOKEN.finditer(text):

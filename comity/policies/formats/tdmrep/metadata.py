@@ -15,29 +15,31 @@ from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import MAX_BYTES, Findings
 from comity.policies.syntax.xml_tree import own_text
 
-MAX_PACKAGE = (
-    4 * 1024 * 1024
-)  # octets of an EPUB file that are looked at; its pages and images need not be
+# Octets of an EPUB file that are read. Its pages and images are not read.
+MAX_PACKAGE = 4 * 1024 * 1024
 MAX_PACKAGES = 5  # package documents of an EPUB file
-MAX_PACKETS = 20  # places of a PDF file that are looked at
-MAX_STREAMS = (
-    500  # metadata streams of a PDF file that are looked at: each of its images may have one
-)
+MAX_PACKETS = 20  # places of a PDF file that are read
+# Metadata streams of a PDF file that are read. Each of its images may have one.
+MAX_STREAMS = 500
 MAX_STREAMED = 20 * 256 * 1024  # octets of all of these, decompressed
 MAX_PACKET = 256 * 1024  # octets of each, decompressed
-MAX_POLICIES = 100  # addresses that are tried
+MAX_POLICIES = 100  # addresses of policies that are read
 
 
 class Metadata(NamedTuple):
-    """The values as written."""
+    """The values as written.
 
-    part: str  # as `Place.part`
+    Attributes:
+        part: The carrier, such as "XMP": the part of the source in a reason.
+    """
+
+    part: str
     reservations: list[Any]
     policies: list[Any]
 
 
 def read(content: Content, report: Findings) -> Metadata | None:
-    """Read the metadata of an EPUB or a PDF file; None of any other content."""
+    """Return the metadata of an EPUB or PDF file, or None for any other content."""
     body = content.body
     is_epub = content.media_type == "application/epub+zip" or b"application/epub+zip" in body[:128]
     if is_epub and body.startswith(b"PK"):
@@ -49,11 +51,14 @@ def read(content: Content, report: Findings) -> Metadata | None:
 
 
 class _LimitError(ValueError):
-    """There is more than is read."""
+    """The file exceeds a limit."""
 
 
 class _LimitedFile(BytesIO):
-    """A file of which only so much can be read: an index of an archive can be as long as the archive."""
+    """A file of which a limited number of octets can be read.
+
+    The index of an archive can be as long as the archive, so zipfile alone has no such limit.
+    """
 
     remaining = MAX_PACKAGE
 
@@ -77,7 +82,7 @@ def _epub(body: bytes, report: Findings) -> Metadata:
     except _LimitError:
         report.report(
             "tdmrep.limit",
-            f"the EPUB file is not read: its metadata takes more than {MAX_PACKAGE} octets",
+            f"The EPUB file is not read: its metadata is longer than {MAX_PACKAGE} octets.",
         )
     except xml_tree.XmlError as error:
         report.report(
@@ -85,7 +90,8 @@ def _epub(body: bytes, report: Findings) -> Metadata:
             "the EPUB file is not read: {}",
             str(error).encode(),
         )
-    # What zipfile raises for what is no archive, is encrypted, or is packed in ways that EPUB does not have.
+    # The errors of zipfile for a file that is no archive, is encrypted, or is packed in a way that
+    # EPUB does not allow.
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -102,14 +108,18 @@ def _epub(body: bytes, report: Findings) -> Metadata:
 
 
 def _packages(archive: zipfile.ZipFile) -> Iterator[Any]:
-    """The package documents that META-INF/container.xml names (EPUB 3.3 section 4.2.6.3.1)."""
+    """Yield the package documents that META-INF/container.xml names.
+
+    See EPUB 3.3 section 4.2.6.3.1.
+    """
     container = _tree(_member(archive, "META-INF/container.xml"))
     paths = [file.get("full-path", "") for file in container.iterdescendants("{*}rootfile")]
     for path in list(dict.fromkeys(paths))[:MAX_PACKAGES]:
         yield _tree(_member(archive, path))
 
 
-# XML 1.0 section-2.8: one that declares nothing itself, as package documents of EPUB 2 may have. Nobody asks for what it names.
+# XML 1.0 section-2.8: a declaration without markup declarations of its own, which package documents
+# of EPUB 2 may have. The file that it names is not fetched.
 _DOCTYPE = re.compile(rb"<!DOCTYPE(?:[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+>")
 
 
@@ -119,18 +129,18 @@ def _tree(octets: bytes) -> Any:
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     member = archive.getinfo(name)
-    # What other methods pack zipfile unpacks without a limit.
+    # zipfile unpacks other methods without a limit.
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"{name} is compressed by method {member.compress_type}")
     with archive.open(member) as opened:
-        return opened.read(MAX_BYTES + 1)  # that is one too many, which its parser says
+        return opened.read(MAX_BYTES + 1)  # one octet too many: the parser reports the limit
 
 
 _PREFIX = re.compile(r"(\S{1,50}+)(?<=:)\s++https?://www\.w3\.org/ns/tdmrep[#/]?+(?=\s|$)")
 
 
 def _properties(package: Any) -> Iterator[tuple[str, str]]:
-    """ "reservation" or "policy", and its value."""
+    """Yield "reservation" or "policy", and its value."""
     prefixes = {"tdm:", *_PREFIX.findall(package.get("prefix", "")[:1000])}
     for meta in package.iterdescendants("{*}meta"):
         qualified_name = (meta.get("property") or meta.get("name") or "").strip()
@@ -139,7 +149,8 @@ def _properties(package: Any) -> Iterator[tuple[str, str]]:
             yield name, meta.get("content", "").strip() or own_text(meta).strip()
 
 
-# PDF: XMP packets, not read as XML. The example of the specification has an attribute without quotes, and others follow it.
+# PDF: XMP packets. They are not read as XML, because the example of the specification has an
+# attribute without quotes, and publishers copy it.
 
 _PROTOCOL = b"www.w3.org/ns/tdmrep"
 _XMLNS = re.compile(
@@ -148,7 +159,7 @@ _XMLNS = re.compile(
 _STREAM = re.compile(rb"/Type\s{0,9}+/Metadata\b")
 
 
-# An element, or the attribute that RDF has for the same.
+# An element, or the attribute that has the same meaning in RDF.
 _NAME = rb"([A-Za-z_][\w.-]{0,50}+):(reservation|policy)"
 _PROPERTY = re.compile(
     rb"(?:<%s(?:\s[^<>]*+)?+>|\s%s\s{0,9}+=\s{0,9}+[\"'])([^<>\"']*+)" % (_NAME, _NAME)
@@ -160,7 +171,7 @@ def _pdf(body: bytes, report: Findings) -> Metadata:
     for packet in _packets(body, report):
         prefixes = frozenset(_XMLNS.findall(packet))
         for of_element, element, of_attribute, attribute, value in (
-            _PROPERTY.findall(_uncommented(packet)) if prefixes else ()
+            _PROPERTY.findall(_strip_comments(packet)) if prefixes else ()
         ):
             is_reservation = (element or attribute) == b"reservation"
             if (of_element or of_attribute) in prefixes and (
@@ -171,16 +182,16 @@ def _pdf(body: bytes, report: Findings) -> Metadata:
     return metadata
 
 
-def _uncommented(packet: bytes) -> bytes:
+def _strip_comments(packet: bytes) -> bytes:
     first, *others = packet.split(b"<!--")
-    # One that does not end is none: what stands behind it may reserve.
+    # A comment that does not end is not a comment: text behind it may reserve the right.
     return first + b"".join(
         part.partition(b"-->")[2] if b"-->" in part else part for part in others
     )
 
 
 def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
-    """The octets that name the protocol: where it stands as it is, and in metadata streams that are compressed."""
+    """Yield the octets around each name of the protocol, in plain text and compressed metadata."""
     count = 0
     position = body.find(_PROTOCOL)
     while position >= 0:
@@ -189,7 +200,7 @@ def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
         end = end if end >= 0 else position + MAX_PACKET
         count += 1
         if count > MAX_PACKETS:
-            report.report("tdmrep.limit", f"only {MAX_PACKETS} packets of the PDF file are read")
+            report.report("tdmrep.limit", f"Only {MAX_PACKETS} packets of the PDF file are read.")
             break
         yield body[start:end]
         position = body.find(_PROTOCOL, end)

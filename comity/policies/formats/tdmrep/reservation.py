@@ -1,12 +1,14 @@
 """TDM Reservation Protocol (W3C TDMRep): whether the right to mine text and data is reserved.
 
     read(body)            /.well-known/tdmrep.json -> TdmRep
-    tdmrep_of(site)       that of a site
+    tdmrep_of(site)       the file of a site
     fields(headers)       the response fields
     markup(content)       the `meta` elements of a page
     document(content)     the metadata of an EPUB or PDF file
-    statements(these)     what they say together, the later ones before the earlier
-Every reading of an open point stands in docs/tdmrep.md."""
+    statements(these)     the resulting statements; later sources override earlier ones
+
+Every reading of an open point is in docs/tdmrep.md.
+"""
 
 from __future__ import annotations
 
@@ -37,48 +39,67 @@ SPEC = "https://w3c.github.io/tdm-reservation-protocol/spec/"
 WELL_KNOWN = "/.well-known/tdmrep.json"
 TERM = "tdmrep:reservation"
 
-MAX_RULES = 5000  # of a file, with what stands there and is none
+MAX_RULES = 5000  # values of the array of a file, including those that are no rules
 MAX_POLICY = 2000  # characters of the address of a policy
 
 RESERVATION, POLICY, LOCATION = "tdm-reservation", "tdm-policy", "location"
 
 
 class Reservation(NamedTuple):
-    """The properties that one source sets for a resource (sec-properties)."""
+    """The properties that one source sets for a resource (sec-properties).
 
-    reserved: bool | None  # None: it is not set
-    policy: str  # URL, absolute; "": it is not set
+    Attributes:
+        reserved: None means that it is not set.
+        policy: Absolute URL. "" means that it is not set.
+    """
+
+    reserved: bool | None
+    policy: str
     source: Location
     findings: tuple[Finding, ...] = ()
 
     @property
     def licensing(self) -> str:
-        """The policy that counts: of a right that is not reserved none is processed (sec-tdm-policy)."""
+        """The policy that applies.
+
+        If the right is not reserved, no policy applies (sec-tdm-policy).
+        """
         return self.policy if self.reserved else ""
 
 
 class TdmRule(NamedTuple):
-    """One object of the file (sec-tdm-file)."""
+    """One object of the file (sec-tdm-file).
 
-    location: str  # pattern in normal form
+    Attributes:
+        location: Pattern in normal form.
+        reserved: None means that it is not set.
+        policy: Absolute URL. "" means that it is not set.
+        line: From 1.
+        text: As written, printable.
+    """
+
+    location: str
     reserved: bool | None
     policy: str
-    line: int  # 1-based
-    text: str  # as written, printable
+    line: int
+    text: str
 
 
 # The values of the two properties (sec-tdm-reservation, sec-tdm-policy)
 
 
-def _reserved(values: Iterable[Any], report: Findings, line: int = 0) -> bool | None:
-    """The reservation by the values of one source; where they contradict each other, the right is reserved.
+def _read_reservation(values: Iterable[Any], report: Findings, line: int = 0) -> bool | None:
+    """Return the reservation by the values of one source, or None if it is not set.
 
-    LENIENT: the digit as a text in JSON, which is the same value; any list of them in a field, as caches join fields."""
+    If the values contradict each other, the right is reserved. LENIENT: in JSON the digit as a
+    text; in a field a list of digits, because caches join fields.
+    """
     digits = [digit.strip() for value in values for digit in _digits(value)]
     for odd in dict.fromkeys(digit for digit in digits if digit not in ("0", "1")):
-        message = "`{}` is neither 0 nor 1: the reservation is not set"
+        message = "`{}` is neither 0 nor 1, so the reservation is not set."
         report.report("tdmrep.value", message, odd[:1000].encode(errors="replace"), line=line)
-    # LENIENT: quotes and what cannot be seen, which give nothing up.
+    # LENIENT: quotes and invisible characters around a 1. Around a 0 they are an error, so that the
+    # right is not given up by mistake.
     if any(trimmed(digit.strip("\"'").encode(errors="replace")) == b"1" for digit in digits):
         return True
     return False if digits and set(digits) == {"0"} else None
@@ -87,7 +108,7 @@ def _reserved(values: Iterable[Any], report: Findings, line: int = 0) -> bool | 
 def _digits(value: Any) -> list[str]:
     if isinstance(value, str):
         return value.split(",")
-    # sec-tdm-reservation: other values are protocol errors. In Python true equals 1, which it does not here.
+    # sec-tdm-reservation: other values are protocol errors. So is true, which equals 1 in Python.
     if isinstance(value, bool) or value is None:
         return [json.dumps(value)]
     if isinstance(value, int | float):
@@ -96,7 +117,7 @@ def _digits(value: Any) -> list[str]:
 
 
 def _policy(values: Iterable[Any], url: str, report: Findings, line: int = 0) -> str:
-    """The first that is the address of anything."""
+    """Return the first value that is the address of a policy, as an absolute URL, or ""."""
     for value in values:
         address, mark, fragment = (
             value.strip().partition("#") if isinstance(value, str) else ("", "", "")
@@ -112,9 +133,14 @@ def _policy(values: Iterable[Any], url: str, report: Findings, line: int = 0) ->
             quoted = (
                 value[:1000].encode(errors="replace")
                 if isinstance(value, str)
-                else b"what is no text"
+                else b"a value that is not text"
             )
-            report.report("tdmrep.value", "`{}` is no address of a policy", quoted, line=line)
+            report.report(
+                "tdmrep.value",
+                "`{}` is not the address of a policy. Write a URL.",
+                quoted,
+                line=line,
+            )
     return ""
 
 
@@ -124,7 +150,7 @@ def _reservation(
     if not reservations and not policies:
         return None
     report = Findings(url)
-    reserved, policy = _reserved(reservations, report), _policy(policies, url, report)
+    reserved, policy = _read_reservation(reservations, report), _policy(policies, url, report)
     properties = [f"{RESERVATION}: {value}" for value in reservations] + [
         f"{POLICY}: {value}" for value in policies
     ]
@@ -136,7 +162,10 @@ def _reservation(
 
 
 def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
-    """The reservations (file, fields, meta or document, in order) as one: of each property the last value that is set."""
+    """Combine reservations into one: of each property, the last value that is set.
+
+    The order is: file, fields, meta or document.
+    """
     holds: Reservation | None = None
     for reservation in reservations:
         if holds is None or reservation is None:
@@ -158,7 +187,10 @@ def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
 
 
 def statements(reservations: Iterable[Reservation | None]) -> tuple[Statement, ...]:
-    """`reservations`: in the order file, fields, meta or document. The policy stands in the text of the source."""
+    """Return the statements by these reservations, in the order file, fields, meta or document.
+
+    The text of the source contains the policy.
+    """
     holds = effective(reservations)
     if holds is None or holds.reserved is None:
         return ()
@@ -186,7 +218,7 @@ class TdmRep:
         *,
         complete: bool = True,
     ) -> None:
-        """`complete`: False where there is more than is read."""
+        """Index the rules. `complete` is False if the file has more than is read."""
         self.rules = rules
         self.findings = findings
         self._url = url
@@ -194,9 +226,11 @@ class TdmRep:
         self._index = PatternIndex([rule.location for rule in rules])
 
     def reservation(self, target: str) -> Reservation | None:
-        """The reservation by the first rule that matches path and query; None where none does.
+        """Return the reservation by the first rule that matches path and query, or None.
 
-        One whose reservation is not set leaves it to the next, which can reserve the right and cannot give it up."""
+        If the reservation of a rule is not set, the next matching rule decides. It can then reserve
+        the right, but not give it up.
+        """
         unset = False
         for number in sorted(self._index.all(normal_target(target))):
             rule = self.rules[number]
@@ -209,12 +243,12 @@ class TdmRep:
             unset = True
         if not self._complete and not unset:
             return Reservation(
-                True, "", Location(text="the file is longer than what is read of it", url=self._url)
+                True, "", Location(text="the file is longer than the limit", url=self._url)
             )
         return None
 
     def everywhere(self) -> bool:
-        """True where the right is reserved for every resource."""
+        """Return True if the right is reserved for every resource."""
         for rule in self.rules:
             if rule.reserved is False:
                 return False
@@ -224,13 +258,16 @@ class TdmRep:
 
 
 def read(body: bytes, url: str = "", *, cut: bool = False) -> TdmRep:
-    """`cut`: the body ends where its reader stopped. Never raises; linear in the octets."""
+    """Read a tdmrep.json. Never raises. The time is linear in the octets.
+
+    `cut` means that the body ends where its reader stopped.
+    """
     octets, cut = text_of(body, cut=cut)
     return _Reader(octets, url).read(cut)
 
 
 _SPACE = re.compile(r"[\s,]*+")
-# A reservation of 1 where JSON cannot be read: whatever quotes it has.
+# A reservation of 1 in text that is not JSON, with any quotes.
 _ONE = re.compile(
     r"[\"']?\btdm-reservation\b[\"']?\s*+[:=]\s*+[\"']?\s*+1(?:\.0*+)?(?![\w.])[\"']?",
     re.IGNORECASE,
@@ -239,7 +276,7 @@ _RELATIVE = re.compile(r"\.{1,2}(?:/|$)")  # RFC 3986 section-4.2
 
 
 def tdmrep_of(site: SiteFiles) -> TdmRep | None:
-    """The site's tdmrep.json; None where it is not there."""
+    """Return the site's tdmrep.json, or None if it does not exist."""
     file = site.file(site.origin + WELL_KNOWN)
     return (
         site.once(TdmRep, lambda: read(file.fetched.body, file.url, cut=file.fetched.oversized))
@@ -249,7 +286,10 @@ def tdmrep_of(site: SiteFiles) -> TdmRep | None:
 
 
 class _Reader:
-    """The state of reading one file, object by object: a malformed one takes none before it along."""
+    """The state of reading one file, object by object.
+
+    Objects before a malformed one are read.
+    """
 
     def __init__(self, octets: bytes, url: str) -> None:
         self._written = escaped_text(octets)
@@ -259,18 +299,21 @@ class _Reader:
         self._rules: list[TdmRule] = []
         self._decode = json.JSONDecoder(object_pairs_hook=_object).raw_decode
         self._line, self._line_position = 1, 0
-        self._complete = True  # False where there is more than is read
-        self._is_json = True  # but for comments and commas, as far as it was read
-        self._reserving_line = 0  # of the reservation that reserves the rest of a malformed file
+        self._complete = True  # False if the file has more than is read
+        self._is_json = True  # comments and extra commas aside, as far as the file was read
+        # The line of the reservation that reserves the rest of a malformed file; 0 if there is
+        # none.
+        self._reserving_line = 0
 
     def read(self, cut: bool) -> TdmRep:
         if cut:
             self._complete = False
             self._report(
                 "tdmrep.limit",
-                f"only the whole lines in the first {len(self._text)} characters are read",
+                f"Only the whole lines in the first {len(self._text)} characters are "
+                "read. Shorten the file.",
             )
-        position = self._skipped(0)
+        position = self._skip_space(0)
         if self._text.startswith("[", position):
             self._read_rules(position + 1, cut)
         else:
@@ -281,9 +324,9 @@ class _Reader:
             self._report("tdmrep.strict", message, problem[0], line=line)
         return TdmRep(tuple(self._rules), tuple(self._findings), self._url, complete=self._complete)
 
-    def _skipped(self, position: int) -> int:
+    def _skip_space(self, position: int) -> int:
         match = _SPACE.match(self._text, position)
-        assert match  # it may be empty
+        assert match  # the match may be empty
         return match.end()
 
     def _line_of(self, position: int) -> int:
@@ -304,23 +347,31 @@ class _Reader:
             self._break_off(f"This is not JSON: {error.msg}", place, behind=position)
         except (ValueError, RecursionError):  # limits of the decoder
             self._complete = False
-            message = "a number is too long, or values are too deep within each other: the rest is not read"
+            message = (
+                "A number is too long, or values are nested too deeply. The rest of the "
+                "file is not read."
+            )
             self._report("tdmrep.limit", message, line=self._line_of(position))
         return None
 
     def _break_off(self, problem: str, position: int, *, behind: int) -> None:
-        """Report an error. If a reservation of 1 stands behind it, reserve everything else (TDM-3)."""
+        """Report an error.
+
+        A reservation of 1 in the unread rest reserves everything else (TDM-3).
+        """
         self._is_json = False
         line = self._line_of(position)
-        message = f"{problem}. What stands behind it is not read."
+        message = f"{problem}. The rest of the file is not read."
         if one := self._reserve_by(behind, len(self._text)):
             message += f" As `tdm-reservation` is 1 in line {one}, everything is reserved that no"
             message += " rule before it matches."
         self._report("tdmrep.syntax", message, line=line)
 
     def _reserve_by(self, start: int, end: int) -> int:
-        """Reserve everything that no rule before matches, if there is a reservation of 1 in this part
-        of the text. Return the line that reserves the rest; 0: none does."""
+        """Reserve everything that no rule before matches, if this text has a reservation of 1.
+
+        Return the number of the line that reserves the rest of the file, or 0.
+        """
         one = _ONE.search(self._text, start, end) or _ONE.search(self._written, start, end)
         if one and not self._reserving_line:
             self._reserving_line = 1 + line_ends(self._text, 0, one.start())
@@ -328,7 +379,7 @@ class _Reader:
         return self._reserving_line
 
     def _read_rules(self, position: int, cut: bool) -> None:
-        position, count = self._skipped(position), 0
+        position, count = self._skip_space(position), 0
         while not self._text.startswith("]", position):
             if cut and position == len(self._text):
                 return
@@ -347,20 +398,27 @@ class _Reader:
             value, end = decoded
             if not self._read_rule(value, line, self._text[position:end]):
                 self._reserve_by(position, end)
-            position, count = self._skipped(end), count + 1
+            position, count = self._skip_space(end), count + 1
         if self._text[position + 1 :].strip():
             self._break_off("The array ends here", position + 1, behind=position + 1)
 
     def _read_rule(self, rule: Any, line: int, source: str) -> bool:
         """Read a value of the array. Return False if it is no rule."""
         if not isinstance(rule, dict) or (RESERVATION not in rule and LOCATION not in rule):
-            self._report("tdmrep.syntax", "`{}` is no rule", source, line=line)
+            self._report(
+                "tdmrep.syntax",
+                "`{}` is not a rule. Write an object with `location` and `tdm-reservation`.",
+                source,
+                line=line,
+            )
             return False
         if RESERVATION not in rule:
             self._report(
-                "tdmrep.syntax", "the rule has no tdm-reservation: it is not set", line=line
+                "tdmrep.syntax",
+                "The rule has no `tdm-reservation`, so the reservation is not set. Write 0 or 1.",
+                line=line,
             )
-        reserved = _reserved(
+        reserved = _read_reservation(
             [rule[RESERVATION]] if RESERVATION in rule else [], self._findings, line
         )
         policy = _policy([rule.get(POLICY)], self._url, self._findings, line)
@@ -368,26 +426,32 @@ class _Reader:
         if means:
             written_location = rule.get(LOCATION)
             quoted = written_location if isinstance(written_location, str) else ""
-            self._report("tdmrep.syntax", f"location `{{}}` {means}", quoted, line=line)
-            reserved = (
-                reserved or None
-            )  # what is not written as the specification has it gives nothing up
+            self._report("tdmrep.syntax", f"The location `{{}}` {means}", quoted, line=line)
+            # A rule that departs from the specification cannot give the right up.
+            reserved = reserved or None
         self._rules.append(TdmRule(location, reserved, policy, line, _excerpt(source)))
         return True
 
     def _read_other(self, position: int) -> None:
-        """Read a file that is no array. An object that reserves does so for the whole site (TDM-3)."""
+        """Read a file that is no array.
+
+        An object that reserves does so for the whole site (TDM-3).
+        """
         decoded = self._value(position)
         if decoded is None:
             return
         value, end = decoded
         line = self._line_of(position)
-        self._report("tdmrep.syntax", "the file is no array of rules", line=line)
+        self._report(
+            "tdmrep.syntax",
+            "The file is not an array of rules. Put the rules into `[` and `]`.",
+            line=line,
+        )
         self._is_json = not self._text[end:].strip()
         if (
             isinstance(value, dict)
             and RESERVATION in value
-            and _reserved([value[RESERVATION]], self._findings, line)
+            and _read_reservation([value[RESERVATION]], self._findings, line)
         ):
             policy = _policy([value.get(POLICY)], self._url, self._findings, line)
             self._rules.append(TdmRule("/", True, policy, line, _excerpt(self._text[position:end])))
@@ -396,11 +460,15 @@ class _Reader:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A property that stands twice: of two reservations the one that is reserved counts, of two locations none, else the last."""
+    """Return the properties of an object.
+
+    If a property is repeated: of two reservations, a reserved one counts; two different locations
+    count as none; else the last value counts.
+    """
     properties = dict(pairs)
     if len(properties) < len(pairs):
         reservations = [value for key, value in pairs if key == RESERVATION]
-        if len(reservations) > 1 and _reserved(reservations, Findings("")):
+        if len(reservations) > 1 and _read_reservation(reservations, Findings("")):
             properties[RESERVATION] = 1
         if len({str(value) for key, value in pairs if key == LOCATION}) > 1:
             properties[LOCATION] = None
@@ -408,9 +476,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _location(value: Any, url: str) -> tuple[str, str]:
-    """The pattern, and what else than the specification has it is read as."""
+    """Return the pattern of a location, and the message about its departure from the specification.
+
+    The message is "" if there is none.
+    """
     if not isinstance(value, str) or not value.strip():
-        return "/", "is no pattern: the rule can only reserve, and everything"
+        return "/", "is not a pattern. The rule can only reserve, and it does so for everything."
     location = trimmed(value.strip().encode("utf-8", "replace")).decode()
     means = ""
     if absolute := without_scheme(location):
@@ -421,16 +492,16 @@ def _location(value: Any, url: str) -> tuple[str, str]:
             is_own_host = False
         location, means = (
             target_of(f"https://{rest}"),
-            "" if is_own_host else "is on another host: the rule can only reserve",
+            "" if is_own_host else "is on another host. The rule can only reserve.",
         )
     elif not location.startswith(("/", "*")):
         location, means = (
             "/" + _RELATIVE.sub("", location),
-            "is read with a / before it: the rule can only reserve",
+            "is read with a leading `/`. The rule can only reserve.",
         )
     path, mark, _ = location.partition("#")
     if mark:
-        location, means = path, means or "is read without its fragment: the rule can only reserve"
+        location, means = path, means or "is read without its fragment. The rule can only reserve."
     return normal_pattern(location.encode()), means
 
 
@@ -442,7 +513,7 @@ def _excerpt(source: str) -> str:
 
 
 def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation | None:
-    """`url`: of the response."""
+    """Read the fields of a response. `url` is the URL of the response."""
     properties: dict[str, list[Any]] = {RESERVATION: [], POLICY: []}
     for name, value in headers:
         if (
@@ -457,9 +528,11 @@ def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation
 
 
 def markup(content: Content, url: str = "") -> Reservation | None:
-    """Read the `meta` elements of a page. `url`: of the page.
+    """Read the `meta` elements of a page. `url` is the URL of the page.
 
-    An element with a property and no name can only reserve. The page is parsed only if it has a word of the protocol."""
+    An element with a `property` and no `name` can only reserve. The page is parsed only if it
+    contains a word of the protocol.
+    """
     if not content.mentions(b"tdm-"):
         return None
     properties: dict[str, list[Any]] = {RESERVATION: [], POLICY: []}
@@ -467,17 +540,16 @@ def markup(content: Content, url: str = "") -> Reservation | None:
         if name in properties:
             properties[name].append(value.strip())
     for name, value in content.metas("property"):
-        if name == RESERVATION and _reserved([value], Findings("")):
+        if name == RESERVATION and _read_reservation([value], Findings("")):
             properties[name].append(value.strip())
     policies = properties[POLICY]
-    if (
-        policies and (base := content.base(url)) != url
-    ):  # the reason has them as `url` alone tells what they mean
-        policies = [_joined(base, address) for address in policies]
+    # A reason quotes absolute addresses: relative ones would depend on the base of the page.
+    if policies and (base := content.base(url)) != url:
+        policies = [_join(base, address) for address in policies]
     return _reservation(properties[RESERVATION], policies, f"meta {RESERVATION}", url)
 
 
-def _joined(base: str, address: str) -> str:
+def _join(base: str, address: str) -> str:
     try:
         return urljoin(base, address)
     except ValueError:
@@ -488,7 +560,7 @@ def _joined(base: str, address: str) -> str:
 
 
 def document(content: Content, url: str = "") -> Reservation | None:
-    """The reservation in an EPUB or a PDF file; None of any other content."""
+    """Return the reservation in an EPUB or PDF file, or None for any other content."""
     report = Findings(url)
     metadata = tdmrep_metadata.read(content, report)
     if metadata is None:

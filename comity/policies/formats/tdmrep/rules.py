@@ -16,22 +16,25 @@ RULES = {
         is_unreachable=True,
     ),
     "tdmrep.syntax": Rule(
-        FINDING, "W3C TDMRep section-4", "tdmrep.json is not what it should be", severity=ERROR
+        FINDING,
+        "W3C TDMRep section-4",
+        "tdmrep.json does not follow the specification",
+        severity=ERROR,
     ),
     "tdmrep.strict": Rule(
         FINDING,
         "RFC 8259 section-2",
-        "JSON that strict readers refuse: comments, or commas too many or too few",
+        "strict readers refuse the JSON: it has comments, or too many or too few commas",
         severity=ERROR,
     ),
     "tdmrep.value": Rule(
         FINDING,
         "W3C TDMRep section-4",
-        "a value that means nothing: it counts as not set",
+        "a value is invalid: it counts as not set",
         severity=ERROR,
     ),
     "tdmrep.limit": Rule(
-        FINDING, "W3C TDMRep section-4", "there is more than is read", severity=ERROR
+        FINDING, "W3C TDMRep section-4", "the file exceeds a limit", severity=ERROR
     ),
     # Found for authors alone
     "tdmrep.attribute": Rule(
@@ -42,16 +45,16 @@ RULES = {
     "tdmrep.duplicate": Rule(
         FINDING,
         "W3C TDMRep section-4",
-        "a rule says what an earlier one has said of the same",
+        "a rule repeats an earlier one for the same resources",
         severity=INFO,
     ),
     "tdmrep.member": Rule(
-        FINDING, "W3C TDMRep section-4", "a member that no rule has, and that is written for one"
+        FINDING, "W3C TDMRep section-4", "an unknown member probably stands for a known one"
     ),
     "tdmrep.overruled": Rule(
         FINDING,
         "W3C TDMRep section-4",
-        "a rule never decides, as an earlier one matches all that it does",
+        "a rule never decides: an earlier one matches all of its resources",
     ),
     "tdmrep.pattern": Rule(FINDING, "W3C TDMRep section-4", "a location probably matches nothing"),
     "tdmrep.policy": Rule(
@@ -61,12 +64,15 @@ RULES = {
         FINDING, "W3C TDMRep section-4", "a page has a policy and no reservation"
     ),
     "tdmrep.text": Rule(
-        FINDING, "W3C TDMRep section-4", "the reservation is a text in place of a number"
+        FINDING, "W3C TDMRep section-4", "the reservation is a text instead of a number"
     ),
     "tdmrep.unread": Rule(
-        FINDING, "W3C TDMRep section-4", "a member that no known reader reads", severity=INFO
+        FINDING, "W3C TDMRep section-4", "no known reader reads a member", severity=INFO
     ),
     "tdmrep.unused-policy": Rule(
-        FINDING, "W3C TDMRep section-4", "the policy of a right that is not reserved", severity=INFO
+        FINDING,
+        "W3C TDMRep section-4",
+        "a policy has no effect: the right is not reserved",
+        severity=INFO,
     ),
 }

@@ -1,4 +1,4 @@
-"""What helps those who write ACAP: its words, what is said of a file besides its syntax, and what mends that."""
+"""Help for authors of ACAP records: words, checks beyond the syntax, and fixes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from comity.policies.formats.robots.authoring import AUTHORING as ROBOTS
 from tests.selection import one_in
 
 URL = "https://example.com/robots.txt"
-CHECK = ROBOTS.check_site  # robots.txt is looked at as a whole
+CHECK = ROBOTS.check_site  # robots.txt is checked as a whole
 NAMES = {directive.name for directive in DIRECTIVES}
 DEFINITION = "ACAP-qualified-usage: teaser index time-limit=1-days\n"
 
@@ -52,7 +52,7 @@ def test_qualifiers_that_are_offered_are_read(usage: str) -> None:
         assert read_qualifiers(word, usage).restrictions()
 
 
-def found(text: str) -> list[Finding]:
+def findings_of(text: str) -> list[Finding]:
     files = SiteFiles(
         "https://example.com",
         {URL: Fetched(status=200, body=text.encode())},
@@ -64,7 +64,7 @@ def found(text: str) -> list[Finding]:
 
 ANY = "ACAP-crawler: *\n"
 
-# File -> what is said of it
+# File -> its findings.
 SAID: dict[str, list[tuple[int, str]]] = {
     "ACAP-crawler: foo, bar\nACAP-allow-index: /": [(1, "acap.several-crawlers")],
     "ACAP-crawler: Mozilla/5.0 (compatible; foo)\nACAP-allow-index: /": [],
@@ -98,7 +98,9 @@ SAID: dict[str, list[tuple[int, str]]] = {
 @pytest.mark.parametrize("text", one_in(3, SAID))
 def test_what_is_said(text: str) -> None:
     assert [
-        (finding.line, finding.rule) for finding in found(text) if finding.rule.startswith("acap.")
+        (finding.line, finding.rule)
+        for finding in findings_of(text)
+        if finding.rule.startswith("acap.")
     ] == SAID[text]
 
 
@@ -107,13 +109,13 @@ def test_a_permission_before_a_second_path_grants_nothing_and_a_prohibition_hold
 ):
     [permission] = [
         finding
-        for finding in found(f"{ANY}ACAP-allow-index: /a /b")
+        for finding in findings_of(f"{ANY}ACAP-allow-index: /a /b")
         if finding.rule == "acap.second-path"
     ]
     assert permission.message.startswith("`/b` is a second path: the permission grants nothing")
     [prohibition] = [
         finding
-        for finding in found(f"{ANY}ACAP-disallow-index: /a /b")
+        for finding in findings_of(f"{ANY}ACAP-disallow-index: /a /b")
         if finding.rule == "acap.second-path"
     ]
     assert prohibition.message.startswith("`/b` is a second path: it is not prohibited")
@@ -130,7 +132,7 @@ def test_a_permission_before_a_second_path_grants_nothing_and_a_prohibition_hold
 )
 def test_what_is_mended(before: str, after: str) -> None:
     draft = Draft(URL, before.encode())
-    findings = [*parse(draft.body).findings, *found(before)]
+    findings = [*parse(draft.body).findings, *findings_of(before)]
     fixes = [
         AUTHORING.fixes[finding.rule](draft, finding)
         for finding in findings
@@ -146,7 +148,7 @@ def test_what_is_mended(before: str, after: str) -> None:
     )
 )
 def test_anything_can_be_checked(lines: list[str]) -> None:
-    assert all(0 < finding.line <= 200 for finding in found("\n".join(lines)))
+    assert all(0 < finding.line <= 200 for finding in findings_of("\n".join(lines)))
 
 
 IGNORING = "ACAP-ignore-conventional-records\n"
@@ -167,8 +169,8 @@ CLOSED = "User-agent: *\nDisallow: /private/\n"
         (
             f'{IGNORING}{NAMED}ACAP-crawler: "x"\nACAP-disallow-crawl: /\n{CLOSED}',
             [],
-        ),  # one that cannot be read refuses all
-        (f"{IGNORING}{NAMED}{ANY}\n{CLOSED}", [1]),  # one without a field is none
+        ),  # an unreadable record refuses for all
+        (f"{IGNORING}{NAMED}{ANY}\n{CLOSED}", [1]),  # a record without a field does not count
         (f"{IGNORING}{NAMED}User-agent: *\nAllow: /\nDisallow:\n", []),  # nothing was refused
         (f"{IGNORING}{NAMED}", []),
         (f"{NAMED}{CLOSED}", []),
@@ -178,7 +180,7 @@ CLOSED = "User-agent: *\nDisallow: /private/\n"
 def test_conventional_records_that_count_for_crawlers_that_are_not_named_no_more_are_told(
     text: str, lines: list[int]
 ) -> None:
-    findings = [finding for finding in found(text) if finding.rule == "acap.frees-others"]
+    findings = [finding for finding in findings_of(text) if finding.rule == "acap.frees-others"]
     assert [finding.line for finding in findings] == lines
     for finding in findings:
         assert finding.message.endswith(

@@ -1,4 +1,4 @@
-"""What holds for the grammar of ACAP whatever octets a file has."""
+"""Properties of the grammar of ACAP for any octets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from comity.policies.syntax.lines import MAX_FINDINGS
 EOLS = [b"\n", b"\r", b"\r\n"]
 LINE_END = re.compile(rb"\r\n?|\n")
 
-# Lines as they are written, and badly.
+# Lines, well-formed and malformed.
 LINES = b"""##ACAP version=1.0
 ACAP-ignore-conventional-records
 ACAP-resource-set: s /x *.gif$
@@ -67,7 +67,7 @@ prose""".split(b"\n")
 lines = st.sampled_from(LINES)
 files = st.lists(lines, max_size=15).map(b"\n".join)
 
-# Octets in which a reader may lose its way, between and within lines.
+# Octets that may confuse a reader, between and within lines.
 TOKENS = [
     *(
         b"ACAP-",
@@ -140,8 +140,8 @@ hostile = (
 )
 
 
-def stated(acap: Acap) -> tuple[object, ...]:
-    """All that a file says, but for where."""
+def statements_of(acap: Acap) -> tuple[object, ...]:
+    """Return the statements of a file, without their places."""
     return (
         acap.version,
         acap.ignores_conventional > 0,
@@ -217,12 +217,12 @@ def test_qualifiers_are_read_or_cannot_be_honoured(text: str, usage: str) -> Non
 def test_comments_blank_lines_and_line_ends_change_nothing(
     body: bytes, eol: bytes, indented: bool
 ) -> None:
-    """But for the finding that crawler lines stand apart."""
+    """They change only the finding about crawler lines that stand apart."""
     body = body.replace(b"##ACAP version=1.0", b"")
     plain = parse(body)
     gap = b" # x" + eol + eol + b"  # ACAP-allow-crawl: /" + eol + (b" \t" if indented else b"")
     dressed = parse(body.replace(b"\n", gap) + gap)
-    assert stated(dressed) == stated(plain)
+    assert statements_of(dressed) == statements_of(plain)
     assert [one.rule for one in dressed.findings if one.rule != "acap.fused"] == [
         one.rule for one in plain.findings if one.rule != "acap.fused"
     ]
@@ -240,10 +240,10 @@ def test_line_ends_move_no_line(body: bytes, eol: bytes) -> None:
 @pytest.mark.requirement("ACAP-2")
 @given(files)
 def test_the_case_of_names_changes_nothing(body: bytes) -> None:
-    """All that the lines name is in lower case."""
+    """All names in the lines are in lower case."""
     lower = body.lower()
     upper = re.sub(rb"(?m)(?<=^ACAP-)[^:\n]+", lambda name: name[0].upper(), body)
-    assert stated(parse(upper)) == stated(parse(body)) == stated(parse(lower))
+    assert statements_of(parse(upper)) == statements_of(parse(body)) == statements_of(parse(lower))
 
 
 @pytest.mark.requirement("ACAP-8")
@@ -265,13 +265,16 @@ def test_conventional_records_before_do_not_notice(acap: bytes) -> None:
 @given(files)
 def test_conventional_rules_say_nothing_in_acap(body: bytes) -> None:
     without = re.sub(rb"(?m)^(Disallow|Allow|Sitemap|prose).*$", b"", body)
-    assert stated(parse(without)) == stated(parse(body))
+    assert statements_of(parse(without)) == statements_of(parse(body))
 
 
 @pytest.mark.requirement("ACAP-9")
 @given(files)
 def test_both_parsers_see_the_same_records(body: bytes) -> None:
-    """A conventional rule counts where no ACAP field would: after an agent line, until the next crawler line."""
+    """A conventional rule counts where no ACAP field would.
+
+    That is after an agent line, until the next crawler line.
+    """
     probe = body + b"\nDisallow: /probe\nACAP-disallow-crawl: /probe"
     conventional = robots.parse(probe)
     in_acap = any(
@@ -279,7 +282,7 @@ def test_both_parsers_see_the_same_records(body: bytes) -> None:
     )
     last = probe.count(b"\n")
     ignored = ("acap.conventional", last) in [(one.rule, one.line) for one in conventional.findings]
-    # A crawler line that cannot be read begins a record of ACAP only: refusals on both sides stay.
+    # An unreadable crawler line begins a record of ACAP only: refusals on both sides stay.
     if not re.search(rb"(?m)^ACAP-crawler( a b)?$", body):
         assert in_acap == ignored
 
@@ -287,7 +290,7 @@ def test_both_parsers_see_the_same_records(body: bytes) -> None:
 @pytest.mark.requirement("ACAP-3")
 @given(files, files)
 def test_a_record_that_has_ended_does_not_change(before: bytes, after: bytes) -> None:
-    """But for definitions, which hold for the whole file, and limits."""
+    """Definitions and limits are excepted: they apply to the whole file."""
     before = (
         re.sub(rb"(?m)^ACAP-(resource-set|qualified-usage|composite-usage).*$", b"", before)
         + b"\nUser-agent: a"

@@ -1,4 +1,7 @@
-"""Which field decides where several speak of one usage of one resource (section-2.4.5, section-2.5.5, section-2.5.6)."""
+"""The field that decides if several are about one usage of one resource.
+
+See section-2.4.5, section-2.5.5 and section-2.5.6.
+"""
 
 from __future__ import annotations
 
@@ -86,14 +89,14 @@ PAIRS = [
     Pair("allow-index: *.gif", "disallow-index: /", DENY, 2, "ACAP-24"),
     Pair("allow-index: /", "disallow-index: *.gif", ALLOW, 1, "ACAP-24"),
     Pair("allow-index: /a/b*", "disallow-index: /*/b.gif", ALLOW, 1, "ACAP-24"),
-    # it cannot be determined: equal patterns, and two ordinary characters after equal starts
+    # undetermined: equal patterns, and two ordinary characters after equal starts
     Pair("allow-index: /a/", "disallow-index: /a/", DENY, 2, "ACAP-25"),
     Pair("allow-index: /*.gif", "disallow-index: /*b", DENY, 2, "ACAP-25"),
     Pair("allow-index: /*b", "disallow-index: /*.gif", DENY, 2, "ACAP-25"),
     Pair("allow-index: *.gif", "disallow-index: *gif", DENY, 2, "ACAP-25"),
     Pair("allow-index: /*/b.gif$", "disallow-index: /*a", DENY, 2, "ACAP-25"),
     Pair("allow-index: /*$b", "disallow-index: /*a", DENY, 2, "ACAP-25", target="/a$b"),
-    # section-2.8: what is equal, and what matches
+    # section-2.8: equal patterns, and matches
     Pair("allow-index: /A/", "disallow-index: /a/", DENY, 2, "ACAP-23"),
     Pair("allow-index: /", "disallow-index: /A/B.GIF", DENY, 2, "ACAP-23"),
     Pair("allow-index: /", "disallow-index: /a/", DENY, 2, "ACAP-23", target="/A/"),
@@ -134,7 +137,7 @@ PAIRS = [
     Pair("disallow-other: /", "allow-index: the-acap:resource-set:empty", DENY, 1, "ACAP-22"),
     Pair("allow-index: /", "disallow-index:", ALLOW, 1, "ACAP-22"),
     Pair("disallow-other: /", "allow-index:", DENY, 1, "ACAP-22"),
-    # section-2.4.5: qualifiers are nothing to it
+    # section-2.4.5: qualifiers do not matter
     Pair("allow-index: /a/ time-limit=1-days", "disallow-index: /a/", DENY, 2, "ACAP-26"),
     Pair("allow-index: /a/ time-limit=1-days", "disallow-index: /", ALLOW, 1, "ACAP-26"),
     Pair("allow-index: / time-limit=1-days", "disallow-index: /a/", DENY, 2, "ACAP-26"),
@@ -153,7 +156,7 @@ PAIRS = [
     Pair("allow-crawl: /", "allow-crawl: /a/ time-limit=1-days", DENY, 2, "ACAP-38", usage="crawl"),
     snippet("allow-present-snippet: /", "allow-(brief): /a/ time-limit=1-days", DENY, 2, "ACAP-38"),
     snippet("allow-present-snippet: /", "allow-(nowhere): /a/", ALLOW, 1, "ACAP-38"),
-    # section-2.4.2: a prohibition with what it cannot have prohibits all the same
+    # section-2.4.2: a prohibition with qualifiers prohibits too
     Pair("allow-index: /", "disallow-index: /a/ time-limit=1-days", DENY, 2, "ACAP-20"),
     Pair("allow-index: /", "disallow-(basics): /a/", DENY, 2, "ACAP-20"),
     snippet("allow-present-snippet: /", "disallow-(brief): /a/", DENY, 2, "ACAP-20"),
@@ -259,7 +262,7 @@ def test_pair(pair: Pair) -> None:
 
 
 CASES = [
-    # section-2.8: letters of any script are the same in both cases, escaped or not
+    # section-2.8: letters of any script are equal in both cases, escaped or not
     ("disallow-index: /É/", "/é/a", DENY),
     ("disallow-index: /é/", "/%C3%89/a", DENY),
     ("disallow-index: /%c3%a9/", "/É/a", DENY),
@@ -272,7 +275,8 @@ CASES = [
     ("allow-index: /É/|disallow-index: /é/", "/é/a", DENY),
     ("allow-index: /é/|disallow-index: /É", "/É/a", ALLOW),
     ("allow-index: /É*|disallow-index: /é/", "/é/a", DENY),
-    # where one letter may be two, a prohibition means both, and a permission what it is written like
+    # if one letter may stand for two, a prohibition means both, a permission only the spelling as
+    # written
     ("disallow-index: /strasse/", "/straße/a", DENY),
     ("disallow-index: /straße/", "/STRASSE/a", DENY),
     ("disallow-index: /ß", "/ẞa", DENY),
@@ -322,7 +326,10 @@ def test_answers_do_not_depend_on_what_was_asked_before() -> None:
     "spec", [b"/caf\xe9/", b"caf\xe9", b"/*\xe9/$", b"/caf%E9/", b"the-acap:resource-set:cafes"]
 )
 def test_octets_that_are_no_utf_8_are_those_of_the_url(spec: bytes, crawler: str) -> None:
-    text = b"ACAP-resource-set: cafes /tea /caf\xe9/\nACAP-crawler: %s\nACAP-allow-index: /\nACAP-disallow-index: %s\n"
+    text = (
+        b"ACAP-resource-set: cafes /tea /caf\xe9/\nACAP-crawler: %s\nACAP-allow-index: /\n"
+        b"ACAP-disallow-index: %s\n"
+    )
     rules = Rules(Agent("me"), [parse(text % (crawler.encode(), spec))]).for_purposes()
     answers = [
         rules.matching(target).decide("index")
@@ -353,7 +360,7 @@ TRIPLES = [
 @pytest.mark.requirement(*sorted({row for *_, row in TRIPLES}))
 @pytest.mark.parametrize(("fields", "want", "row"), TRIPLES)
 def test_three_fields(fields: tuple[str, str, str], want: Verdict, row: str) -> None:
-    """In any order."""
+    """The order of the fields does not matter."""
     for mixed in permutations(fields):
         text = "".join(f"ACAP-crawler: *\nACAP-{field}\n" for field in mixed)
         answer = decide(text, "index", "/a/b.gif", Agent("me", purposes=("news",)))
@@ -361,12 +368,13 @@ def test_three_fields(fields: tuple[str, str, str], want: Verdict, row: str) -> 
         assert answer.verdict is want
 
 
+# All match /a/b.gif, and no two can be compared.
 UNDETERMINED = (
     "/*a/*b",
     "/*a/*g",
     "/*b.*g",
     "/*b.*f",
-)  # they match /a/b.gif, and no two tell which is narrower
+)
 
 
 @pytest.mark.requirement("ACAP-25")
@@ -395,7 +403,10 @@ def test_a_field_that_stands_twice_is_named_once(field: str) -> None:
 def test_of_what_any_crawler_is_told_beside_a_more_general_permission_the_narrowest_decides() -> (
     None
 ):
-    text = "ACAP-crawler: me\nACAP-allow-other: /\nACAP-crawler: *\nACAP-{}-index: /\nACAP-{}-index: /a/\n"
+    text = (
+        "ACAP-crawler: me\nACAP-allow-other: /\nACAP-crawler: *\nACAP-{}-index: /\n"
+        "ACAP-{}-index: /a/\n"
+    )
     for one, other, want in (("disallow", "allow", ALLOW), ("allow", "disallow", DENY)):
         answer = decide(text.format(one, other), "index", "/a/b", Agent("me"))
         assert answer
@@ -433,20 +444,23 @@ def test_qualifiers_of_the_narrowest_hold_and_no_others(
     one: str, other: str, want: FieldQualifiers
 ) -> None:
     for first, second in ((one, other), (other, one)):
-        text = f"ACAP-crawler: *\nACAP-allow-present-{first}\nACAP-allow-present-{second}\nACAP-allow-present: / time-limit=1-days"
+        text = (
+            f"ACAP-crawler: *\nACAP-allow-present-{first}\nACAP-allow-present-{second}\n"
+            "ACAP-allow-present: / time-limit=1-days"
+        )
         answer = decide(text, "present-snippet", "/a/b.gif", Agent("me"))
         assert answer
         assert (answer.verdict, answer.qualifiers) == (ALLOW, want)
 
 
-# Any fields, against the rows read aloud
+# Any fields, against a plain implementation of the rows
 
 USAGES = ("crawl", "index", "present", "present-snippet", "present-link", "other")
 PURPOSES = ("news", "pictures")
 
 
 class Said(NamedTuple):
-    """One field."""
+    """One field of a file."""
 
     crawler: str
     purposes: tuple[str, ...]
@@ -457,15 +471,15 @@ class Said(NamedTuple):
 
     @property
     def grants(self) -> bool:
-        """ACAP-31, ACAP-38."""
+        """Return True if the permission can be honoured (ACAP-31, ACAP-38)."""
         return self.allows and (
             not self.qualifier
             or (self.qualifier != "unknown=1" and self.usage not in ("crawl", "other"))
         )
 
 
-def written(site: Sequence[Said]) -> bytes:
-    """In one record and sub-record as long as that says the same."""
+def write_file(site: Sequence[Said]) -> bytes:
+    """Write the fields. Fields with equal crawlers and purposes share a record and sub-record."""
     lines: list[str] = []
     crawler, purposes = "", tuple[str, ...]()
     for said in site:
@@ -477,7 +491,8 @@ def written(site: Sequence[Said]) -> bytes:
             purposes = said.purposes
         qualifier = said.qualifier if said.allows else ""
         lines.append(
-            f"ACAP-{'allow' if said.allows else 'disallow'}-{said.usage}: {said.pattern} {qualifier}"
+            f"ACAP-{'allow' if said.allows else 'disallow'}-{said.usage}: {said.pattern} "
+            f"{qualifier}"
         )
     return "\n".join(lines).encode()
 
@@ -523,7 +538,7 @@ def matches(pattern: str, target: str) -> bool:
 
 
 def is_narrower(one: list[str], other: list[str]) -> bool | None:
-    """None: it cannot be determined."""
+    """Return whether a pattern is narrower, or None if that cannot be determined."""
     for place in count():
         mine = one[place] if place < len(one) else END
         its = other[place] if place < len(other) else END
@@ -538,7 +553,7 @@ def is_narrower(one: list[str], other: list[str]) -> bool | None:
 
 
 def together(fields: list[Heard]) -> Outcome:
-    """ACAP-16, ACAP-24, ACAP-25, ACAP-38, ACAP-47: of fields on one usage."""
+    """Combine fields on one usage: ACAP-16, ACAP-24, ACAP-25, ACAP-38, ACAP-47."""
     left = [
         field
         for field in fields
@@ -560,7 +575,7 @@ def together(fields: list[Heard]) -> Outcome:
 
 
 def general(usage: str) -> list[str]:
-    """The usage and those that can speak for it, ACAP-28 and ACAP-29."""
+    """Return the usage and the more general ones that apply to it (ACAP-28, ACAP-29)."""
     return list(
         dict.fromkeys([usage, *(["present"] if usage.startswith("present-") else []), "other"])
     )
@@ -584,7 +599,7 @@ def of_pool(fields: list[Heard], usage: str) -> Outcome | None:
     return outcome
 
 
-def expected(
+def expect(
     site: Sequence[Said], usage: str, target: str, purposes: frozenset[str]
 ) -> tuple[Verdict, int | None] | None:
     heard = [
@@ -614,6 +629,7 @@ def expected(
     return ALLOW, min(days, default=None)
 
 
+# of /ab
 PATTERNS = [
     "/",
     "*",
@@ -630,7 +646,7 @@ PATTERNS = [
     "/**",
     "/*b$",
     "*b",
-]  # of /ab
+]
 RELATED = [("index",), ("index", "other"), ("present-snippet", "present"), USAGES]
 patterns = (
     st.sampled_from(PATTERNS)
@@ -647,7 +663,10 @@ purposes = st.just(frozenset(PURPOSES)) | st.frozensets(st.sampled_from(PURPOSES
 
 @st.composite
 def sites(draw: st.DrawFn, *, prohibitions: int = 0) -> list[Said]:
-    """The first `prohibitions` fields are some. Few patterns and usages, so that fields meet."""
+    """Draw fields, of which the first `prohibitions` are prohibitions.
+
+    Patterns and usages are few, so that fields meet.
+    """
     said = st.builds(
         Said,
         st.sampled_from(["me", "*", "me", "*", "else"] if draw(st.booleans()) else ["*"]),
@@ -666,7 +685,9 @@ def sites(draw: st.DrawFn, *, prohibitions: int = 0) -> list[Said]:
 def answers(
     site: Sequence[Said], target: str, purposes: frozenset[str]
 ) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
-    return answers_of(Rules(Agent("me", purposes=tuple(purposes)), [parse(written(site))]), target)
+    return answers_of(
+        Rules(Agent("me", purposes=tuple(purposes)), [parse(write_file(site))]), target
+    )
 
 
 def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
@@ -685,10 +706,10 @@ def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, FieldQuali
 @settings(max_examples=examples(1000))
 @given(sites(), st.lists(targets, min_size=1, max_size=3), purposes)
 def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: frozenset[str]) -> None:
-    """Whatever else was asked before."""
-    rules = Rules(Agent("me", purposes=tuple(purposes)), [parse(written(site))])
+    """Earlier questions do not change an answer."""
+    rules = Rules(Agent("me", purposes=tuple(purposes)), [parse(write_file(site))])
     for target in targets:
-        want = {usage: expected(site, usage, target, purposes) for usage in USAGES}
+        want = {usage: expect(site, usage, target, purposes) for usage in USAGES}
         assert answers_of(rules, target) == {
             usage: outcome and (outcome[0], FieldQualifiers(days=outcome[1]))
             for usage, outcome in want.items()
@@ -711,7 +732,7 @@ def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: froz
 def test_a_prohibition_more_refuses_or_changes_nothing(
     site: list[Said], target: str, purposes: frozenset[str], place: int
 ) -> None:
-    """In any record, of any purpose: never does a refusal turn into a permission."""
+    """In any record and for any purpose: a refusal never turns into a permission."""
     prohibition, *before = site
     was = answers(before, target, purposes)
     for usage, answer in answers(
@@ -727,7 +748,10 @@ def test_a_prohibition_more_refuses_or_changes_nothing(
 def test_order_is_nothing(
     orders: tuple[list[Said], list[Said]], target: str, purposes: frozenset[str]
 ) -> None:
-    """Of records, of sub-records and of the fields in each; nor which fields share a record."""
+    """The order of records, sub-records and fields does not matter.
+
+    It does not matter either which fields share a record.
+    """
     site, mixed = orders
     assert answers(mixed, target, purposes) == answers(site, target, purposes)
 
@@ -735,7 +759,7 @@ def test_order_is_nothing(
 @pytest.mark.requirement("ACAP-12", "ACAP-27")
 @pytest.mark.parametrize("reference", ["/r.txt", "http://other.example/r.txt"])
 def test_a_field_replaces_no_line_of_another_file(reference: str) -> None:
-    """No line of one file takes away what another refuses."""
+    """No line of one file lifts a refusal of another."""
     record = f"ACAP-crawler: *\nACAP-permissions-reference: {reference}\n"
     url = urljoin("https://example.com/", reference)
     conventional, allow, disallow = (
@@ -763,7 +787,7 @@ def test_a_field_replaces_no_line_of_another_file(reference: str) -> None:
 
 
 class Sliced(str):
-    """A pattern that counts how often it is looked into."""
+    """A pattern that counts how often it is sliced."""
 
     __slots__ = ()
     times = 0
@@ -796,15 +820,15 @@ def test_what_patterns_begin_with_in_common_costs_little(
 
 @pytest.mark.requirement("ACAP-23", "ACAP-29", "SEC-1")
 def test_a_pattern_is_folded_once_for_all_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of 32 KB may be that of thousands of fields."""
+    """Thousands of fields may share a pattern of 32 KB."""
     folded: list[str] = []
 
-    def counted(normal: str) -> tuple[str, str]:
+    def count_folding(normal: str) -> tuple[str, str]:
         folded.append(normal)
         return foldings(normal)
 
     for module in (resolution, checks):
-        monkeypatch.setattr(module, "foldings", counted)
+        monkeypatch.setattr(module, "foldings", count_folding)
     limits = "".join(
         f"ACAP-qualified-usage: q{days} present-snippet time-limit={days}-days\n"
         for days in range(20)
@@ -824,7 +848,8 @@ def test_a_pattern_is_folded_once_for_all_of_its_fields(monkeypatch: pytest.Monk
     )
     assert answer is not None
     assert answer.verdict is ALLOW
-    # Once as it is compiled, and where a refusal of `present` is compared with permissions by the same pattern, for each of both.
+    # Once when it is compiled. When a refusal of `present` is compared with permissions by the same
+    # pattern, once for each of the two.
     assert Counter(folded) == {"/%C3%89": 3, "/a": 1, "/%C3%A9/x": 1}
     folded.clear()
     checks.check(acap, text, Remarks("https://example.com/robots.txt"))

@@ -1,6 +1,8 @@
-"""Real robots.txt files with ACAP: what a careful reader gets from them by hand.
+"""Real robots.txt files with ACAP, against readings by hand.
 
-The files stand beside a checkout of the developers. What they teach is shown everywhere, on small files of our own."""
+The files are beside a checkout of the developers. Small files of our own show the same cases
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,14 @@ from comity.policies.formats.acap import parse
 CORPUS = Path(__file__).parents[5] / "shared/corpus/acap"
 ORIGIN = "https://example.com"
 
-Crawl = dict[tuple[str, str], str]  # (agent, path) -> verdict, and the lines that make it so
+Crawl = dict[tuple[str, str], str]  # (agent, path) -> verdict, and the deciding lines
 
 
 class File(NamedTuple):
-    """What is read in one file. Agents are written as User-Agent strings: their token is what stands before the slash."""
+    """The reading of one file.
+
+    Agents are written as User-Agent strings: their token is the part before the slash.
+    """
 
     name: str
     version: str
@@ -104,7 +109,7 @@ FILES = [
             (
                 "Slurp",
                 "/wp-content/upload/a.png",
-            ): "deny 23",  # what ACAP permits is not of the same pattern
+            ): "deny 23",  # the ACAP permission has another pattern
             ("Slurp", "/wp-admin/"): "deny 19 23",
             ("MJ12bot", "/"): "deny 98",
         },
@@ -194,7 +199,7 @@ def test_real_file(file: File) -> None:
             (page.uses[use].verdict, page.uses[use].stated)
             for use in ("index", "preserve", "present", "present-snippet")
         ]
-        assert told == [(Verdict.DENY, False)] * 4  # they speak of crawling alone
+        assert told == [(Verdict.DENY, False)] * 4  # they are about crawling only
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the real files are not here")
@@ -202,12 +207,13 @@ def test_every_real_file_is_read() -> None:
     assert {path.stem for path in CORPUS.glob("*.txt")} == {file.name for file in FILES}
 
 
-# What the real files teach, each on a file of our own.
+# The cases of the real files, each in a file of our own.
 
 OWN = [
     File(
-        # Two crawler lines with only comments between them begin one record, whatever a converter meant by them: here one for a
-        # crawler that may do anything, which has no field, and one for a crawler that may do nothing.
+        # Two crawler lines with only comments between them begin one record. The converter meant
+        # two: one without fields for a crawler that may do anything, and one for a crawler that may
+        # do nothing.
         "fused",
         "",
         [(["house-search", "nosy"], 1), (["*"], 1)],

@@ -1,7 +1,8 @@
 """Every example of ACAP 1.0, section by section, with the outcome that its text states.
 
-Where an example is a single field, a crawler line stands before it; where a field is broken over two lines to fit the page,
-it is one line here, as the NOTEs of section-2.5.5.2.4 and section-2.7 ask."""
+If an example is a single field, a crawler line is put before it. If a field is broken over two
+lines to fit the page, it is one line here, as the NOTEs of section-2.5.5.2.4 and section-2.7 ask.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ ARRANGED = Agent(
 
 
 class Told(NamedTuple):
-    """What the answer to a question is to be. `line` and `rule` are of the first reason."""
+    """The expected answer to a question. `line` and `rule` are of the first reason."""
 
     verdict: Verdict
     rule: str
@@ -42,11 +43,11 @@ class Told(NamedTuple):
     restrictions: dict[str, Any]
 
 
-def allowed(line: int, **restrictions: Any) -> Told:
+def permission(line: int, **restrictions: Any) -> Told:
     return Told(Verdict.ALLOW, "acap.allow", line, restrictions)
 
 
-def refused(line: int, rule: str = "acap.disallow") -> Told:
+def refusal(line: int, rule: str = "acap.disallow") -> Told:
     return Told(Verdict.DENY, rule, line, {})
 
 
@@ -54,8 +55,8 @@ UNSTATED = Told(Verdict.DENY, "comity.default", 0, {})
 UNSTATED_CRAWL = Told(Verdict.ALLOW, "robots.no-group", 0, {})
 
 
-def told(site: Site, path: str, use: str, agent: Agent = COMITY, **given: Any) -> Told:
-    """What the site says of one use of one page, in December 2007."""
+def answer_of(site: Site, path: str, use: str, agent: Agent = COMITY, **given: Any) -> Told:
+    """Return the answer of the site on one use of one page, in December 2007."""
     url = ORIGIN + path
     page = site.page(agent, url, now=NOW, **given)
     decision = page.uses[use]
@@ -76,13 +77,16 @@ def told(site: Site, path: str, use: str, agent: Agent = COMITY, **given: Any) -
 
 
 def reading(text: str, **files: str) -> Site:
-    """`files`: name of a file beside robots.txt -> its text."""
+    """Return the reading of a site.
+
+    `files` maps the name of a file beside robots.txt to its text.
+    """
     others = {f"/{name}.txt": body.encode() for name, body in files.items()}
     return Site.from_files(ORIGIN, {"/robots.txt": text.encode(), **others})
 
 
-# section-2.1: the introductory file. The two fields that it names as alternatives are left out where the file has them
-# commented out, and put in by the tests below.
+# section-2.1: the introductory file. The two fields that it names as alternatives are commented out
+# in the file. The tests below put them in.
 INTRODUCTION = """\
 ##ACAP version=1.0
 # Legacy robots.txt content...
@@ -138,7 +142,7 @@ CACHE = "ACAP-allow-(cache): the-acap:resource-set:crawlable"
 
 
 def line_of(text: str) -> int:
-    """In the introductory file, commented out or not."""
+    """Return the number of a line in the introductory file, commented out or not."""
     [found] = [
         number
         for number, line in enumerate(INTRODUCTION.splitlines(), 1)
@@ -147,7 +151,7 @@ def line_of(text: str) -> int:
     return found
 
 
-def uncommented(*fields: str) -> str:
+def uncomment(*fields: str) -> str:
     text = INTRODUCTION
     for field in fields:
         text = text.replace(f"# {field}\n", f"{field}\n")
@@ -173,7 +177,7 @@ def test_introduction_has_nothing_to_find_fault_with() -> None:
     ],
 )
 def test_introduction_for_the_named_crawler(path: str, conventional: int) -> None:
-    """`conventional`: the line that permits to crawl it too, of the pattern as it stands in the set."""
+    """`conventional` is the line that permits to crawl it too, with the pattern of the set."""
     site = reading(INTRODUCTION)
     access = site.access(NAMED, ORIGIN + path)
     assert access.verdict is Verdict.ALLOW
@@ -184,14 +188,14 @@ def test_introduction_for_the_named_crawler(path: str, conventional: int) -> Non
         *([("robots.allow", conventional)] if conventional else []),
     }
     assert {
-        use: told(site, path, use, NAMED)
+        use: answer_of(site, path, use, NAMED)
         for use in ("index", "present", "present-snippet", "preserve", "follow")
     } == {
-        "index": allowed(36),
-        "present": allowed(36),
-        "present-snippet": allowed(
+        "index": permission(36),
+        "present": permission(36),
+        "present-snippet": permission(
             36
-        ),  # "to present a particular resource in any way" is what section-2.5.5 says of it
+        ),  # section-2.5.5: "to present a particular resource in any way"
         "preserve": UNSTATED,  # commented out
         "follow": Told(Verdict.ALLOW, "comity.default", 0, {}),
     }
@@ -200,11 +204,16 @@ def test_introduction_for_the_named_crawler(path: str, conventional: int) -> Non
 @pytest.mark.requirement("ACAP-11", "ACAP-27")
 @pytest.mark.parametrize("path", ["/", "/index.html", "/private/a", "/publi"])
 def test_introduction_for_the_named_crawler_outside_of_the_set(path: str) -> None:
-    """The record for any crawler still speaks there, of crawling. The conventional `Allow: /index.html` is of another pattern
-    than `ACAP-disallow-crawl: /`: both apply, and the refusal refuses."""
+    """The record for any crawler still applies there, to crawling.
+
+    The conventional `Allow: /index.html` has another pattern than `ACAP-disallow-crawl: /`. Both
+    apply, and the refusal refuses.
+    """
     site = reading(INTRODUCTION)
-    assert told(site, path, "crawl", NAMED) == refused(30)
-    assert told(site, path, "index", NAMED) == told(site, path, "present", NAMED) == UNSTATED
+    assert answer_of(site, path, "crawl", NAMED) == refusal(30)
+    assert (
+        answer_of(site, path, "index", NAMED) == answer_of(site, path, "present", NAMED) == UNSTATED
+    )
 
 
 @pytest.mark.requirement("ACAP-11")
@@ -213,68 +222,70 @@ def test_introduction_for_crawlers_in_general(path: str) -> None:
     site = reading(INTRODUCTION)
     access = site.access(COMITY, ORIGIN + path)
     assert access.verdict is Verdict.DENY
-    # Its conventional record and its ACAP record refuse alike.
+    # Its conventional record and its ACAP record both refuse.
     assert {reason.source.line for reason in access.reasons} <= {5, 30}
-    assert told(site, path, "index") == told(site, path, "preserve") == UNSTATED
+    assert answer_of(site, path, "index") == answer_of(site, path, "preserve") == UNSTATED
 
 
 @pytest.mark.requirement("ACAP-41")
 def test_introduction_with_the_three_separate_usages() -> None:
-    """They are said to be equivalent to the composite one."""
-    site = reading(uncommented(*SEPARATE).replace(f"{COMPOSITE}\n", f"# {COMPOSITE}\n"))
+    """The text says that they are equivalent to the composite one."""
+    site = reading(uncomment(*SEPARATE).replace(f"{COMPOSITE}\n", f"# {COMPOSITE}\n"))
     for path in ("/public/a", "/promotion/a", "/news/a"):
         assert 39 in [reason.source.line for reason in site.access(NAMED, ORIGIN + path).reasons]
-        assert told(site, path, "crawl", NAMED).verdict is Verdict.ALLOW
-        assert told(site, path, "index", NAMED) == allowed(40)
-        assert told(site, path, "present", NAMED) == allowed(41)
-        assert told(site, path, "preserve", NAMED) == UNSTATED
-    assert told(site, "/private/a", "crawl", NAMED) == refused(30)
-    both = reading(uncommented(*SEPARATE))
-    assert told(both, "/news/a", "index", NAMED) == allowed(36)
+        assert answer_of(site, path, "crawl", NAMED).verdict is Verdict.ALLOW
+        assert answer_of(site, path, "index", NAMED) == permission(40)
+        assert answer_of(site, path, "present", NAMED) == permission(41)
+        assert answer_of(site, path, "preserve", NAMED) == UNSTATED
+    assert answer_of(site, "/private/a", "crawl", NAMED) == refusal(30)
+    both = reading(uncomment(*SEPARATE))
+    assert answer_of(both, "/news/a", "index", NAMED) == permission(36)
 
 
 @pytest.mark.requirement("ACAP-32", "ACAP-40")
 def test_introduction_with_its_permission_to_cache() -> None:
-    site = reading(uncommented(CACHE))
-    assert told(site, "/news/a", "preserve", NAMED) == allowed(44, until_recrawled=True)
-    assert told(site, "/news/a", "index", NAMED) == allowed(36)
+    site = reading(uncomment(CACHE))
+    assert answer_of(site, "/news/a", "preserve", NAMED) == permission(44, until_recrawled=True)
+    assert answer_of(site, "/news/a", "index", NAMED) == permission(36)
     assert (
-        told(site, "/private/a", "preserve", NAMED) == told(site, "/news/a", "preserve") == UNSTATED
+        answer_of(site, "/private/a", "preserve", NAMED)
+        == answer_of(site, "/news/a", "preserve")
+        == UNSTATED
     )
 
 
 @pytest.mark.requirement("ACAP-7")
 def test_introduction_with_conventional_records_ignored() -> None:
-    ignoring = uncommented("ACAP-ignore-conventional-records")
+    ignoring = uncomment("ACAP-ignore-conventional-records")
     site = reading(ignoring)
     assert site.findings == ()
-    assert told(site, "/news/a", "crawl", NAMED) == allowed(36)
-    assert told(site, "/index.html", "crawl", NAMED) == refused(30)
-    assert told(site, "/news/a", "crawl") == refused(30)
-    # Without what ACAP says of any crawler, its conventional `Disallow: /` does not come back.
+    assert answer_of(site, "/news/a", "crawl", NAMED) == permission(36)
+    assert answer_of(site, "/index.html", "crawl", NAMED) == refusal(30)
+    assert answer_of(site, "/news/a", "crawl") == refusal(30)
+    # Without the ACAP record for any crawler, its conventional `Disallow: /` does not come back.
     site = reading(ignoring.replace("ACAP-disallow-crawl: /\n", "ACAP-disallow-crawl: /private/\n"))
-    assert told(site, "/news/a", "crawl").verdict is Verdict.ALLOW
-    assert told(site, "/private/a", "crawl") == refused(30)
+    assert answer_of(site, "/news/a", "crawl").verdict is Verdict.ALLOW
+    assert answer_of(site, "/private/a", "crawl") == refusal(30)
     site = reading(
         INTRODUCTION.replace("ACAP-disallow-crawl: /\n", "ACAP-disallow-crawl: /private/\n")
     )
-    assert told(site, "/news/a", "crawl") == refused(5, "robots.disallow")
+    assert answer_of(site, "/news/a", "crawl") == refusal(5, "robots.disallow")
 
 
 @pytest.mark.requirement("ACAP-2", "ACAP-10")
 def test_2_3_1_a_named_crawler() -> None:
     site = reading("ACAP-crawler: searchbot\nACAP-disallow-index: /\n")
     for agent in (SEARCHBOT, Agent("SEARCHBOT"), Agent("sb", user_agent="SearchBot/2.1")):
-        assert told(site, "/a", "index", agent) == refused(2)
+        assert answer_of(site, "/a", "index", agent) == refusal(2)
     for other in (COMITY, Agent("searchbots"), Agent("mysearchbot"), Agent("search")):
-        assert told(site, "/a", "index", other) == UNSTATED
+        assert answer_of(site, "/a", "index", other) == UNSTATED
 
 
 @pytest.mark.requirement("ACAP-10")
 def test_2_3_1_any_crawler() -> None:
     site = reading("ACAP-crawler: *\nACAP-disallow-index: /\n")
     for agent in (COMITY, SEARCHBOT, NAMED):
-        assert told(site, "/a", "index", agent) == refused(2)
+        assert answer_of(site, "/a", "index", agent) == refusal(2)
 
 
 @pytest.mark.requirement("ACAP-12")
@@ -284,14 +295,14 @@ def test_2_3_2_a_reference_for_one_crawler() -> None:
         text, searchbot="# for the bot\nACAP-crawler: searchbot\nACAP-disallow-crawl: /private/\n"
     )
     assert site.references(SEARCHBOT) == (f"{ORIGIN}/searchbot.txt",)
-    assert told(site, "/private/a", "crawl", SEARCHBOT) == refused(3)
+    assert answer_of(site, "/private/a", "crawl", SEARCHBOT) == refusal(3)
     assert (
         site.access(SEARCHBOT, f"{ORIGIN}/private/a").reasons[0].source.url
         == f"{ORIGIN}/searchbot.txt"
     )
-    assert told(site, "/a", "crawl", SEARCHBOT).verdict is Verdict.ALLOW
+    assert answer_of(site, "/a", "crawl", SEARCHBOT).verdict is Verdict.ALLOW
     assert site.references(COMITY) == ()
-    assert told(site, "/private/a", "crawl").verdict is Verdict.ALLOW
+    assert answer_of(site, "/private/a", "crawl").verdict is Verdict.ALLOW
 
 
 @pytest.mark.requirement("ACAP-15")
@@ -308,7 +319,7 @@ def test_2_3_2_a_reference_for_one_crawler() -> None:
 def test_2_3_3_a_purpose_by_name(purposes: tuple[str, ...], matches: bool) -> None:
     site = reading("ACAP-crawler: *\nACAP-usage-purpose: news\nACAP-allow-index: /\n")
     agent = Agent("comity", purposes=purposes)
-    assert told(site, "/a", "index", agent) == (allowed(3) if matches else UNSTATED)
+    assert answer_of(site, "/a", "index", agent) == (permission(3) if matches else UNSTATED)
 
 
 @pytest.mark.requirement("ACAP-15")
@@ -327,13 +338,13 @@ def test_2_3_3_purposes_by_a_pattern(purpose: str, matches: bool) -> None:
     site = reading(
         "ACAP-crawler: *\nACAP-usage-purpose: http://news.search.*/*\nACAP-allow-index: /\n"
     )
-    assert told(site, "/a", "index", Agent("comity", purposes=(purpose,))) == (
-        allowed(3) if matches else UNSTATED
+    assert answer_of(site, "/a", "index", Agent("comity", purposes=(purpose,))) == (
+        permission(3) if matches else UNSTATED
     )
 
 
 class Example(NamedTuple):
-    """A part of a file, and what it says of uses of paths."""
+    """A part of a file, and its answers on uses of paths."""
 
     section: str
     rows: tuple[str, ...]
@@ -352,7 +363,7 @@ EXAMPLES = [
         ("ACAP-20", "ACAP-48"),
         "ACAP-allow-index: /news/",
         {
-            ("/news/a", "index"): allowed(2),
+            ("/news/a", "index"): permission(2),
             ("/a", "index"): UNSTATED,
             ("/news/a", "present"): UNSTATED,
         },
@@ -360,17 +371,21 @@ EXAMPLES = [
     Example(
         "2.4.1.2",
         ("ACAP-32",),
-        # The text defines the value as `until-recrawled`; this shorter spelling of its own example means the same.
+        # The text defines the value as `until-recrawled`; this shorter spelling of its own example
+        # means the same.
         "ACAP-allow-preserve: /news/ time-limit=until-recrawl",
-        {("/news/a", "preserve"): allowed(2, until_recrawled=True), ("/a", "preserve"): UNSTATED},
+        {
+            ("/news/a", "preserve"): permission(2, until_recrawled=True),
+            ("/a", "preserve"): UNSTATED,
+        },
     ),
     Example(
         "2.4.1.3",
         ("ACAP-21", "ACAP-23"),
         "ACAP-allow-(local-usage): /special/*.htm",
         {
-            ("/special/a.htm", "preserve"): allowed(3, until_recrawled=True),
-            ("/special/deep/a.html?b", "preserve"): allowed(3, until_recrawled=True),
+            ("/special/a.htm", "preserve"): permission(3, until_recrawled=True),
+            ("/special/deep/a.html?b", "preserve"): permission(3, until_recrawled=True),
             ("/special/a.pdf", "preserve"): UNSTATED,
         },
         definitions="ACAP-qualified-usage: local-usage preserve time-limit=until-recrawled",
@@ -380,7 +395,7 @@ EXAMPLES = [
         ("ACAP-20",),
         "ACAP-disallow-crawl: /private/",
         {
-            ("/private/a", "crawl"): refused(2),
+            ("/private/a", "crawl"): refusal(2),
             ("/private", "crawl"): UNSTATED_CRAWL,
             ("/private/a", "index"): UNSTATED,
         },
@@ -390,9 +405,9 @@ EXAMPLES = [
         ("ACAP-22",),
         "ACAP-allow-index: the-acap:resource-set:indexable",
         {
-            ("/public/a", "index"): allowed(3),
-            ("/news/a", "index"): allowed(3),
-            ("/promote/a", "index"): allowed(3),
+            ("/public/a", "index"): permission(3),
+            ("/news/a", "index"): permission(3),
+            ("/promote/a", "index"): permission(3),
             ("/a", "index"): UNSTATED,
         },
         definitions="ACAP-resource-set: indexable /public/ /news/ /promote/",
@@ -401,7 +416,7 @@ EXAMPLES = [
         "2.5.1",
         ("ACAP-30",),
         "ACAP-disallow-crawl: /private/",
-        {("/private/a", "crawl"): refused(2)},
+        {("/private/a", "crawl"): refusal(2)},
     ),
     Example(
         "2.5.3.1",
@@ -413,9 +428,9 @@ ACAP-allow-index: /news/2007/ time-limit=until-2007-12-31
 
 ACAP-allow-index: /current-news/ time-limit=3-days""",
         {
-            ("/public/a", "index"): allowed(2, until_recrawled=True),
-            ("/news/2007/a", "index"): allowed(4, until=END_OF_2007),
-            ("/current-news/a", "index"): allowed(6, until=THREE_DAYS),
+            ("/public/a", "index"): permission(2, until_recrawled=True),
+            ("/news/2007/a", "index"): permission(4, until=END_OF_2007),
+            ("/current-news/a", "index"): permission(6, until=THREE_DAYS),
             ("/news/2006/a", "index"): UNSTATED,
             ("/public/a", "preserve"): UNSTATED,
         },
@@ -430,9 +445,9 @@ ACAP-allow-preserve: /news/2007/ time-limit=until-2007-12-31
 
 ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         {
-            ("/public/a", "preserve"): allowed(2, until_recrawled=True),
-            ("/news/2007/a", "preserve"): allowed(4, until=END_OF_2007),
-            ("/current-news/a", "preserve"): allowed(6, until=THREE_DAYS),
+            ("/public/a", "preserve"): permission(2, until_recrawled=True),
+            ("/news/2007/a", "preserve"): permission(4, until=END_OF_2007),
+            ("/current-news/a", "preserve"): permission(6, until=THREE_DAYS),
             ("/public/a", "index"): UNSTATED,
         },
     ),
@@ -441,7 +456,7 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-29", "ACAP-30"),
         "ACAP-allow-present: /public/",
         {
-            ("/public/a", use): allowed(2)
+            ("/public/a", use): permission(2)
             for use in (
                 "present",
                 "present-original",
@@ -461,7 +476,7 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-29",),
         "ACAP-disallow-present-original: /",
         {
-            ("/a", "present-original"): refused(2),
+            ("/a", "present-original"): refusal(2),
             ("/a", "present"): UNSTATED,
             ("/a", "present-currentcopy"): UNSTATED,
         },
@@ -471,8 +486,8 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-29",),
         "ACAP-allow-present-snippet: /public/\nACAP-disallow-present-thumbnail: /public/",
         {
-            ("/public/a", "present-snippet"): allowed(2),
-            ("/public/a", "present-thumbnail"): refused(3),
+            ("/public/a", "present-snippet"): permission(2),
+            ("/public/a", "present-thumbnail"): refusal(3),
             ("/public/a", "present-oldthumbnail"): UNSTATED,
             ("/public/a", "present"): UNSTATED,
         },
@@ -480,11 +495,12 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
     Example(
         "2.5.5.2.1",
         ("ACAP-32",),
-        "ACAP-allow-present: /public/ time-limit=until-recrawled\n\nACAP-allow-present-snippet: /news/2007/ time-limit=3-days",
+        "ACAP-allow-present: /public/ time-limit=until-recrawled\n\n"
+        "ACAP-allow-present-snippet: /news/2007/ time-limit=3-days",
         {
-            ("/public/a", "present"): allowed(2, until_recrawled=True),
-            ("/public/a", "present-link"): allowed(2, until_recrawled=True),
-            ("/news/2007/a", "present-snippet"): allowed(4, until=THREE_DAYS),
+            ("/public/a", "present"): permission(2, until_recrawled=True),
+            ("/public/a", "present-link"): permission(2, until_recrawled=True),
+            ("/news/2007/a", "present-snippet"): permission(4, until=THREE_DAYS),
             ("/news/2007/a", "present"): UNSTATED,
         },
     ),
@@ -493,7 +509,7 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-34",),
         "ACAP-allow-present-snippet: /news/ max-length=250-chars",
         {
-            ("/news/a", "present-snippet"): allowed(2, max_chars=250),
+            ("/news/a", "present-snippet"): permission(2, max_chars=250),
             ("/news/a", "present-oldsnippet"): UNSTATED,
         },
     ),
@@ -502,8 +518,8 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-35",),
         "ACAP-allow-present: /public/ prohibited-modification=annotation",
         {
-            ("/public/a", "present"): allowed(2, prohibited_modifications=ANNOTATION),
-            ("/public/a", "present-original"): allowed(2, prohibited_modifications=ANNOTATION),
+            ("/public/a", "present"): permission(2, prohibited_modifications=ANNOTATION),
+            ("/public/a", "present-original"): permission(2, prohibited_modifications=ANNOTATION),
         },
     ),
     Example(
@@ -511,7 +527,7 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-35",),
         "ACAP-allow-present-currentcopy: /public/ prohibited-modification=style",
         {
-            ("/public/a", "present-currentcopy"): allowed(
+            ("/public/a", "present-currentcopy"): permission(
                 2, prohibited_modifications=frozenset({"style"})
             ),
             ("/public/a", "present-oldcopy"): UNSTATED,
@@ -520,9 +536,10 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
     Example(
         "2.5.5.2.4-two",
         ("ACAP-35",),
-        "ACAP-allow-present-currentcopy: /public/ prohibited-modification=format prohibited-modification=translation",
+        "ACAP-allow-present-currentcopy: /public/ prohibited-modification=format "
+        "prohibited-modification=translation",
         {
-            ("/public/a", "present-currentcopy"): allowed(
+            ("/public/a", "present-currentcopy"): permission(
                 2, prohibited_modifications=frozenset({"format", "translation"})
             )
         },
@@ -532,7 +549,7 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-37",),
         "ACAP-allow-present-currentcopy: /public/ prohibited-context=within-user-frame",
         {
-            ("/public/a", "present-currentcopy"): allowed(
+            ("/public/a", "present-currentcopy"): permission(
                 2, prohibited_contexts=frozenset({"within-user-frame"})
             )
         },
@@ -542,7 +559,7 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-37",),
         "ACAP-allow-present-original: /public/ required-context=within-original-frame",
         {
-            ("/public/a", "present-original"): allowed(
+            ("/public/a", "present-original"): permission(
                 2, required_contexts=frozenset({"within-original-frame"})
             )
         },
@@ -552,7 +569,7 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-28",),
         "ACAP-disallow-other: /public/",
         {
-            ("/public/a", use): refused(2)
+            ("/public/a", use): refusal(2)
             for use in (
                 "crawl",
                 "follow",
@@ -571,8 +588,8 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-28",),
         "ACAP-disallow-other: /public/\nACAP-allow-index: /",
         {
-            ("/public/a", "index"): allowed(3),
-            ("/public/a", "preserve"): refused(2),
+            ("/public/a", "index"): permission(3),
+            ("/public/a", "preserve"): refusal(2),
             ("/a", "preserve"): UNSTATED,
         },
     ),
@@ -581,20 +598,21 @@ ACAP-allow-preserve: /current-news/ time-limit=3-days""",
         ("ACAP-40",),
         "ACAP-allow-(my-present-snippet): /public/",
         {
-            ("/public/a", "present-snippet"): allowed(
+            ("/public/a", "present-snippet"): permission(
                 3, max_chars=250, until=datetime(2007, 12, 6, 12, tzinfo=UTC)
             ),
             ("/public/a", "present"): UNSTATED,
         },
-        definitions="ACAP-qualified-usage: my-present-snippet present-snippet time-limit=5-days max-length=250-chars",
+        definitions="ACAP-qualified-usage: my-present-snippet present-snippet time-limit=5-days "
+        "max-length=250-chars",
     ),
     Example(
         "2.7.2",
         ("ACAP-41",),
         "ACAP-allow-(my-default-present): /public/",
         {
-            ("/public/a", "present-snippet"): allowed(4, max_words=30),
-            ("/public/a", "present-thumbnail"): allowed(4),
+            ("/public/a", "present-snippet"): permission(4, max_words=30),
+            ("/public/a", "present-thumbnail"): permission(4),
             ("/public/a", "present"): UNSTATED,
         },
         # The text prints the second definition first and says that it stands earlier in the file.
@@ -607,9 +625,9 @@ ACAP-composite-usage: my-default-present (present-30-word-snippet) present-thumb
         ("ACAP-22", "ACAP-23"),
         "ACAP-disallow-index: the-acap:resource-set:images",
         {
-            ("/a.gif", "index"): refused(3),
-            ("/deep/b.JPG", "index"): refused(3),
-            ("/c.png?size=2", "index"): refused(3),
+            ("/a.gif", "index"): refusal(3),
+            ("/deep/b.JPG", "index"): refusal(3),
+            ("/c.png?size=2", "index"): refusal(3),
             ("/a.html", "index"): UNSTATED,
         },
         definitions="ACAP-resource-set: images *.gif *.jpg *.png",
@@ -632,7 +650,7 @@ def test_example(example: Example) -> None:
         "\n".join(filter(None, (example.definitions, "ACAP-crawler: *", example.fields)))
     )
     assert site.findings == ()
-    assert {(path, use): told(site, path, use) for path, use in example.want} == example.want
+    assert {(path, use): answer_of(site, path, use) for path, use in example.want} == example.want
 
 
 ABSTRACT = '<p class="abstract">First</p>'
@@ -642,47 +660,52 @@ ARTICLE = f'<html><body>{ABSTRACT}<p class="abstract">Second</p><p>Rest</p></bod
 @pytest.mark.requirement("ACAP-33")
 def test_2_5_3_2_index_by_another_resource() -> None:
     site = reading(
-        "ACAP-crawler: *\nACAP-allow-index: /page-image.pdf must-use-resource=/page-image-index.txt\n"
+        "ACAP-crawler: *\nACAP-allow-index: /page-image.pdf "
+        "must-use-resource=/page-image-index.txt\n"
     )
     index = f"{ORIGIN}/page-image-index.txt"
-    assert told(site, "/page-image.pdf", "index") == refused(2, "acap.no-arrangement")
+    assert answer_of(site, "/page-image.pdf", "index") == refusal(2, "acap.no-arrangement")
     assert site.page(COMITY, f"{ORIGIN}/page-image.pdf", now=NOW).required_resources == ()
     assert site.page(ARRANGED, f"{ORIGIN}/page-image.pdf", now=NOW).required_resources == (index,)
     terms = Fetched(status=200, headers=((b"content-type", b"text/plain"),), body=b"terms to index")
-    assert told(site, "/page-image.pdf", "index", ARRANGED, resources={index: terms}) == allowed(
-        2, must_use=(Resource(uri=index, content="terms to index"),)
-    )
-    assert told(site, "/page-image.pdf", "index", ARRANGED) == refused(2, "acap.resource")
+    assert answer_of(
+        site, "/page-image.pdf", "index", ARRANGED, resources={index: terms}
+    ) == permission(2, must_use=(Resource(uri=index, content="terms to index"),))
+    assert answer_of(site, "/page-image.pdf", "index", ARRANGED) == refusal(2, "acap.resource")
 
 
 @pytest.mark.requirement("ACAP-33")
 def test_2_5_3_2_index_by_the_first_abstract() -> None:
     site = reading(
-        "ACAP-crawler: *\nACAP-allow-index: /articles/ must-use-resource=the-acap:extract:class:abstract\n"
+        "ACAP-crawler: *\nACAP-allow-index: /articles/ "
+        "must-use-resource=the-acap:extract:class:abstract\n"
     )
-    assert told(site, "/articles/a", "index", body=ARTICLE) == refused(2, "acap.no-arrangement")
-    assert told(site, "/articles/a", "index", ARRANGED, body=ARTICLE) == allowed(
+    assert answer_of(site, "/articles/a", "index", body=ARTICLE) == refusal(
+        2, "acap.no-arrangement"
+    )
+    assert answer_of(site, "/articles/a", "index", ARRANGED, body=ARTICLE) == permission(
         2, must_use=(Resource(extract=Extract(kind="class", name="abstract"), content=ABSTRACT),)
     )
     assert (
         site.page(ARRANGED, f"{ORIGIN}/articles/a", now=NOW, body=ARTICLE).required_resources == ()
     )
-    assert told(site, "/a", "index", ARRANGED, body=ARTICLE) == UNSTATED
+    assert answer_of(site, "/a", "index", ARRANGED, body=ARTICLE) == UNSTATED
 
 
 @pytest.mark.requirement("ACAP-33")
 def test_2_5_5_2_2_the_cover_as_the_thumbnail_of_every_page() -> None:
     site = reading(
-        "ACAP-crawler: *\nACAP-allow-present-thumbnail: /book/pages/ must-use-resource=/book/cover.jpg\n"
+        "ACAP-crawler: *\nACAP-allow-present-thumbnail: /book/pages/ "
+        "must-use-resource=/book/cover.jpg\n"
     )
     cover = f"{ORIGIN}/book/cover.jpg"
     image = Fetched(status=200, headers=((b"content-type", b"image/jpeg"),), body=b"\xff\xd8\xff")
     for path in ("/book/pages/1", "/book/pages/2"):
-        assert told(site, path, "present-thumbnail") == refused(2, "acap.no-arrangement")
-        assert told(site, path, "present-thumbnail", ARRANGED, resources={cover: image}) == allowed(
-            2, must_use=(Resource(uri=cover),)
-        )
-    assert told(site, "/book/pages/1", "present-snippet", ARRANGED) == UNSTATED
+        assert answer_of(site, path, "present-thumbnail") == refusal(2, "acap.no-arrangement")
+        assert answer_of(
+            site, path, "present-thumbnail", ARRANGED, resources={cover: image}
+        ) == permission(2, must_use=(Resource(uri=cover),))
+    assert answer_of(site, "/book/pages/1", "present-snippet", ARRANGED) == UNSTATED
 
 
 @pytest.mark.requirement("ACAP-43")
@@ -697,9 +720,8 @@ def test_2_6_take_down_of_a_story() -> None:
             arranged,
         )
         assert (request.reason.source.url, request.reason.source.line) == (ROBOTS, 2)
-    assert (
-        told(site, "/news/bad-story.htm", "crawl") == UNSTATED_CRAWL
-    )  # it prohibits nothing by itself
+    # it prohibits nothing by itself
+    assert answer_of(site, "/news/bad-story.htm", "crawl") == UNSTATED_CRAWL
 
 
 @pytest.mark.requirement("ACAP-6", "ACAP-7")
@@ -709,8 +731,8 @@ def test_2_9_1_conventional_records_are_ignored(first: str) -> None:
     acap = "ACAP-crawler: *\nACAP-disallow-crawl: /private/\n"
     lines = len(first.splitlines())
     site = reading(f"{first}{conventional}{acap}")
-    assert told(site, "/a", "crawl") == refused(lines + 2, "robots.disallow")
+    assert answer_of(site, "/a", "crawl") == refusal(lines + 2, "robots.disallow")
     site = reading(f"{first}{conventional}ACAP-ignore-conventional-records\n{acap}")
     assert site.findings == ()
-    assert told(site, "/a", "crawl").verdict is Verdict.ALLOW
-    assert told(site, "/private/a", "crawl") == refused(lines + 6)
+    assert answer_of(site, "/a", "crawl").verdict is Verdict.ALLOW
+    assert answer_of(site, "/private/a", "crawl") == refusal(lines + 6)

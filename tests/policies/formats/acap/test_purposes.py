@@ -1,4 +1,7 @@
-"""Purposes of the crawl and of one request (section-2.3.3), in access and in uses; rules are compiled once for all of them."""
+"""Purposes of the crawl and of one request (section-2.3.3), in access and in uses.
+
+Rules are compiled once for all purposes.
+"""
 
 from __future__ import annotations
 
@@ -45,21 +48,21 @@ def why(decision: Decision | UseDecision) -> tuple[str, str, int]:
 @pytest.mark.parametrize(
     ("acap", "verdict"),
     [
-        # the field for the purpose decides for its pattern, and the line of that pattern gives way to it
+        # the field for the purpose decides for its pattern, and overrides the line of that pattern
         ("disallow-crawl: /a/|usage-purpose: news|allow-crawl: /a/", ALLOW),
         ("disallow-crawl: /a/|usage-purpose: news|allow-crawl: /a/ x=1", DENY),
         ("disallow-crawl: /a/|usage-purpose: n*|allow-crawl: /a/", ALLOW),
-        # not that for another purpose, nor with another pattern
+        # a field for another purpose or with another pattern does not
         ("disallow-crawl: /a/|usage-purpose: ads|allow-crawl: /a/", DENY),
         ("disallow-crawl: /a/|usage-purpose: news|allow-crawl: /a/b", DENY),
         ("disallow-crawl: /a/|usage-purpose: news|allow-crawl: /A/", DENY),
-        # of two for the purpose either one refuses
+        # if two fields are for the purpose, either refuses
         ("usage-purpose: news|allow-crawl: /a/|disallow-crawl: /a/", DENY),
         ("usage-purpose: news|allow-crawl: /a/|usage-purpose: n*|disallow-crawl: /a/", DENY),
     ],
 )
 def test_what_a_permission_for_the_purpose_replaces(acap: str, verdict: Verdict) -> None:
-    """Of those without the purpose the request is refused."""
+    """A request without the purpose is refused."""
     text = "User-agent: *\nDisallow: /a/\nACAP-crawler: *\n" + "\n".join(
         f"ACAP-{field}" for field in acap.split("|")
     )
@@ -70,7 +73,10 @@ def test_what_a_permission_for_the_purpose_replaces(acap: str, verdict: Verdict)
 
 @pytest.mark.requirement("ACAP-16", "ACAP-27")
 def test_what_a_prohibition_for_the_purpose_leaves_to_others() -> None:
-    text = "User-agent: *\nDisallow: /a/\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-usage-purpose: news\nACAP-disallow-crawl: /a/"
+    text = (
+        "User-agent: *\nDisallow: /a/\nACAP-crawler: *\nACAP-allow-crawl: /a/\n"
+        "ACAP-usage-purpose: news\nACAP-disallow-crawl: /a/"
+    )
     assert why(site(text).access(NEWS, f"{ORIGIN}/a/b")) == ("deny", "acap.disallow", 6)
     assert why(site(text).access(NOBODY, f"{ORIGIN}/a/b")) == ("allow", "acap.allow", 4)
 
@@ -116,7 +122,10 @@ def test_the_rules_that_lose_are_those_for_the_purposes() -> None:
 
 @pytest.mark.requirement("ACAP-27", "WHY-1")
 def test_a_line_that_a_field_replaces_is_among_those_that_lose() -> None:
-    text = "User-agent: *\nDisallow: /a/\nAllow: /a/b\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-disallow-crawl: /a/b\n"
+    text = (
+        "User-agent: *\nDisallow: /a/\nAllow: /a/b\nACAP-crawler: *\nACAP-allow-crawl: /a/\n"
+        "ACAP-disallow-crawl: /a/b\n"
+    )
     asked = site(text)
     for path, lines in (("/a/", [5, 2]), ("/a/b", [6, 3, 2, 5])):
         decision = asked.access(NOBODY, ORIGIN + path)
@@ -150,11 +159,11 @@ def test_where_purposes_matter_requests_are_asked_for_them(text: str, asks: bool
 def test_purposes_that_others_send_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[int] = []
 
-    def counted(patterns: Sequence[str]) -> PatternIndex:
+    def count(patterns: Sequence[str]) -> PatternIndex:
         built.append(1)
         return PatternIndex(patterns)
 
-    monkeypatch.setattr(resolution, "PatternIndex", counted)
+    monkeypatch.setattr(resolution, "PatternIndex", count)
     asked = site()
     asked.access(NOBODY, ORIGIN)
     before = len(built)
@@ -183,7 +192,7 @@ files = st.tuples(
 )
 
 
-def written(
+def write_file(
     file: tuple[list[tuple[bool, str]], list[tuple[str, list[tuple[str, bool, str, str]]]]],
 ) -> str:
     rules, records = file
@@ -211,8 +220,8 @@ def test_a_request_is_judged_as_a_crawl_with_its_purposes(
     asked: list[frozenset[str]],
     path: str,
 ) -> None:
-    """Whatever was asked before."""
-    text = written(file)
+    """Earlier questions do not change an answer."""
+    text = write_file(file)
     one = site(text)
     for purposes in asked:
         agent = Agent("examplebot", purposes=tuple(sorted(purposes)))

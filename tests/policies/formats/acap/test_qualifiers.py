@@ -1,4 +1,7 @@
-"""Which permission takes which qualifier, what its values mean, and what is no qualifier (ACAP 1.0 section-2.5, section-3)."""
+"""Qualifiers: the permissions that take them, their values, and malformed ones.
+
+See ACAP 1.0 section-2.5 and section-3.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +31,16 @@ PRESENTING = frozenset(
 )
 COPIES = frozenset(("present-original", "present-currentcopy", "present-oldcopy"))
 
+# section-2.5.1, section-2.5.2, section-2.5.6: no options
 NOTHING_ELSE = (
     "crawl",
     "follow",
     "other",
-)  # section-2.5.1, section-2.5.2, section-2.5.6: no options
+)
 
 
 def read(usage: str, qualifiers: str) -> tuple[FieldQualifiers, str, list[tuple[str, int, int]]]:
-    """What a permission of the usage states, by which section it grants nothing, and what is said about it."""
+    """Return a permission's qualifiers, the section by which it is unusable, and findings."""
     text = f"ACAP-crawler: *\nACAP-allow-{usage}: / {qualifiers}"
     acap = parse(text.encode())
     (field,) = acap.records[0].fields
@@ -49,7 +53,7 @@ def read(usage: str, qualifiers: str) -> tuple[FieldQualifiers, str, list[tuple[
 
 
 def refuses(usage: str, qualifiers: str, quoted: str) -> None:
-    """The permission grants nothing and keeps its place, and the finding points to what it quotes."""
+    """The permission grants nothing and keeps its place, and the finding has its quotation."""
     stated, unusable, findings = read(usage, qualifiers)
     assert stated == NONE
     assert unusable.startswith("ACAP 1.0 section-")
@@ -102,7 +106,7 @@ def test_unknown_usage_states_nothing(usage: str) -> None:
         ), start
 
 
-# Which usage takes which: section-2.5.3 to section-2.5.5
+# The qualifiers of each usage: section-2.5.3 to section-2.5.5
 
 QUALIFIERS = [
     ("time-limit=3-days", PRESENTING | {"index", "preserve"}, ("ACAP-32",)),
@@ -159,11 +163,11 @@ def at(uri: str) -> Resource:
     return Resource(uri=uri)
 
 
-def included(role: str, resource: Resource) -> FieldQualifiers:
+def inclusion(role: str, resource: Resource) -> FieldQualifiers:
     return FieldQualifiers(must_include=(replace(resource, role=role),))
 
 
-def unmodified(*modifications: str) -> FieldQualifiers:
+def without_modifications(*modifications: str) -> FieldQualifiers:
     return FieldQualifiers(prohibited_modifications=frozenset(modifications))
 
 
@@ -173,7 +177,8 @@ ORIGINAL_FRAME = FieldQualifiers(required_contexts=frozenset({"within-original-f
 
 VALUES = [
     ("index", "time-limit=until-recrawled", FieldQualifiers(until_recrawled=True), "ACAP-32"),
-    ("preserve", "time-limit=until-recrawl", FieldQualifiers(until_recrawled=True), "ACAP-32"),  # as in section-2.4.1.2
+    # as in section-2.4.1.2
+    ("preserve", "time-limit=until-recrawl", FieldQualifiers(until_recrawled=True), "ACAP-32"),
     ("preserve", "time-limit=until-2007-12-31", until(2007, 12, 31), "ACAP-32"),
     ("index", "time-limit=until-2008-02-29", until(2008, 2, 29), "ACAP-32"),
     ("present", "time-limit=until-9999-12-31", until(9999, 12, 31), "ACAP-32"),
@@ -181,16 +186,20 @@ VALUES = [
     ("index", "time-limit=0-days", FieldQualifiers(days=0), "ACAP-32"),
     ("index", "time-limit=007-days", FieldQualifiers(days=7), "ACAP-32"),
     ("index", "time-limit=999999999-days", FieldQualifiers(days=999_999_999), "ACAP-32"),
-    ("index", "must-use-resource=/index.txt", FieldQualifiers(must_use=(at("/index.txt"),)), "ACAP-33"),
-    ("index", "must-use-resource=index.txt?a=b=c", FieldQualifiers(must_use=(at("index.txt?a=b=c"),)), "ACAP-33"),
-    ("index", "must-use-resource=HTTPS://e.com/I", FieldQualifiers(must_use=(at("HTTPS://e.com/I"),)), "ACAP-33"),
+    ("index", "must-use-resource=/index.txt", FieldQualifiers(must_use=(at("/index.txt"),)),
+     "ACAP-33"),
+    ("index", "must-use-resource=index.txt?a=b=c", FieldQualifiers(must_use=(at("index.txt?a=b=c"),
+     )), "ACAP-33"),
+    ("index", "must-use-resource=HTTPS://e.com/I", FieldQualifiers(must_use=(at("HTTPS://e.com/I"),
+     )), "ACAP-33"),
     (
         "index",
         "must-use-resource=the-acap:extract:id:Abstract",
         FieldQualifiers(must_use=(extract("id", "Abstract"),)),
         "ACAP-33",
     ),
-    ("present", "must-use-resource=the-acap:extract:class:a:b", FieldQualifiers(must_use=(extract("class", "a:b"),)), "ACAP-33"),
+    ("present", "must-use-resource=the-acap:extract:class:a:b",
+     FieldQualifiers(must_use=(extract("class", "a:b"),)), "ACAP-33"),
     (
         "present",
         "must-use-resource=the-acap:extract:meta:dc.title",
@@ -200,40 +209,58 @@ VALUES = [
     ("present-snippet", "max-length=250-chars", FieldQualifiers(max_chars=250), "ACAP-34"),
     ("present-oldsnippet", "max-length=30-words", FieldQualifiers(max_words=30), "ACAP-34"),
     ("present-snippet", "max-length=0-chars", FieldQualifiers(max_chars=0), "ACAP-34"),
-    ("present", "prohibited-modification=any", unmodified("any"), "ACAP-35"),
-    ("present", "prohibited-modification=format", unmodified("format"), "ACAP-35"),
-    ("present-original", "prohibited-modification=style", unmodified("style"), "ACAP-35"),
-    ("present-currentcopy", "prohibited-modification=translation", unmodified("translation"), "ACAP-35"),
-    ("present-oldcopy", "prohibited-modification=annotation", unmodified("annotation"), "ACAP-35"),
-    ("present-oldcopy", "prohibited-modification=style prohibited-modification=format", unmodified("format", "style"), "ACAP-35"),
-    ("present", "prohibited-modification=style prohibited-modification=style", unmodified("style"), "ACAP-35"),
-    ("present", "must-include-resource=/terms.html", included("", at("/terms.html")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:credit:/credit.html", included("credit", at("/credit.html")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:link:http://e.com/a:b", included("link", at("http://e.com/a:b")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:credit:id", included("credit", at("id")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:credit:id:c", included("credit", extract("id", "c")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:link:class:c", included("link", extract("class", "c")), "ACAP-36"),
-    ("present", "must-include-resource=the-acap:credit:meta:c", included("credit", extract("meta", "c")), "ACAP-36"),
+    ("present", "prohibited-modification=any", without_modifications("any"), "ACAP-35"),
+    ("present", "prohibited-modification=format", without_modifications("format"), "ACAP-35"),
+    ("present-original", "prohibited-modification=style", without_modifications("style"),
+     "ACAP-35"),
+    ("present-currentcopy", "prohibited-modification=translation",
+     without_modifications("translation"),
+     "ACAP-35"),
+    ("present-oldcopy", "prohibited-modification=annotation", without_modifications("annotation"),
+     "ACAP-35"),
+    ("present-oldcopy", "prohibited-modification=style prohibited-modification=format",
+     without_modifications("format", "style"), "ACAP-35"),
+    ("present", "prohibited-modification=style prohibited-modification=style",
+     without_modifications("style"),
+     "ACAP-35"),
+    ("present", "must-include-resource=/terms.html", inclusion("", at("/terms.html")), "ACAP-36"),
+    ("present", "must-include-resource=the-acap:credit:/credit.html", inclusion("credit",
+     at("/credit.html")), "ACAP-36"),
+    ("present", "must-include-resource=the-acap:link:http://e.com/a:b", inclusion("link",
+     at("http://e.com/a:b")), "ACAP-36"),
+    ("present", "must-include-resource=the-acap:credit:id", inclusion("credit", at("id")),
+     "ACAP-36"),
+    ("present", "must-include-resource=the-acap:credit:id:c", inclusion("credit", extract("id",
+     "c")), "ACAP-36"),
+    ("present", "must-include-resource=the-acap:link:class:c", inclusion("link", extract("class",
+     "c")), "ACAP-36"),
+    ("present", "must-include-resource=the-acap:credit:meta:c", inclusion("credit", extract("meta",
+     "c")), "ACAP-36"),
     ("present-original", "prohibited-context=within-user-frame", USER_FRAME, "ACAP-37"),
     ("present-oldcopy", "required-context=within-original-frame", ORIGINAL_FRAME, "ACAP-37"),
     # Names are case-insensitive, and so are the values that are words of the specification.
     ("index", "Time-Limit=Until-Recrawled", FieldQualifiers(until_recrawled=True), "ACAP-2"),
     ("index", "TIME-LIMIT=3-DAYS", FieldQualifiers(days=3), "ACAP-2"),
     ("present-snippet", "Max-Length=3-Words", FieldQualifiers(max_words=3), "ACAP-2"),
-    ("present", "PROHIBITED-MODIFICATION=Style", unmodified("style"), "ACAP-2"),
-    ("present", "must-use-resource=The-ACAP:Extract:ID:Case", FieldQualifiers(must_use=(extract("id", "Case"),)), "ACAP-2"),
-    ("present", "must-include-resource=THE-ACAP:Credit:Meta:Case", included("credit", extract("meta", "Case")), "ACAP-2"),
+    ("present", "PROHIBITED-MODIFICATION=Style", without_modifications("style"), "ACAP-2"),
+    ("present", "must-use-resource=The-ACAP:Extract:ID:Case",
+     FieldQualifiers(must_use=(extract("id", "Case"),)), "ACAP-2"),
+    ("present", "must-include-resource=THE-ACAP:Credit:Meta:Case", inclusion("credit",
+     extract("meta", "Case")), "ACAP-2"),
     # Escapes in values, and white space around the equals sign: section-3
     ("index", "time-limit=3%2ddays", FieldQualifiers(days=3), "ACAP-39"),
-    ("present", "must-use-resource=the-acap%3Aextract:id:%61", FieldQualifiers(must_use=(extract("id", "a"),)), "ACAP-39"),
-    ("index", "must-use-resource=/%23%22%27%25", FieldQualifiers(must_use=(at("/#\"'%"),)), "ACAP-39"),
+    ("present", "must-use-resource=the-acap%3Aextract:id:%61",
+     FieldQualifiers(must_use=(extract("id", "a"),)), "ACAP-39"),
+    ("index", "must-use-resource=/%23%22%27%25", FieldQualifiers(must_use=(at("/#\"'%"),)),
+     "ACAP-39"),
     ("index", "must-use-resource=/%C3%A9", FieldQualifiers(must_use=(at("/é"),)), "ACAP-39"),
     ("index", "must-use-resource=/100%", FieldQualifiers(must_use=(at("/100%"),)), "ACAP-39"),
     ("index", "time-limit = 3-days", FieldQualifiers(days=3), "ACAP-39"),
     ("index", "time-limit\t=\t 3-days", FieldQualifiers(days=3), "ACAP-39"),
     ("index", "time-limit=3-days#time-limit=4-days", FieldQualifiers(days=3), "ACAP-39"),
     # Several: section-2.4.1.2
-    ("present-snippet", "max-length=9-chars \t time-limit=2-days", FieldQualifiers(max_chars=9, days=2), "ACAP-20"),
+    ("present-snippet", "max-length=9-chars \t time-limit=2-days", FieldQualifiers(max_chars=9,
+     days=2), "ACAP-20"),
     (
         "index",
         "must-use-resource=/x time-limit =until-recrawled",
@@ -264,7 +291,7 @@ def test_value(usage: str, qualifiers: str, want: FieldQualifiers) -> None:
 
 
 MALFORMED = [
-    # usage, qualifiers, what is quoted of them ("": all), row
+    # usage, qualifiers, the quoted part of them ("" for all), row
     ("index", "time-limit=until-31-12-2007", "until-31-12-2007", "ACAP-32"),
     ("index", "time-limit=until-2007-02-29", "until-2007-02-29", "ACAP-32"),
     ("index", "time-limit=until-0000-01-01", "until-0000-01-01", "ACAP-32"),
@@ -296,7 +323,8 @@ MALFORMED = [
     ("present", "must-include-resource=the-acap:credit", "the-acap:credit", "ACAP-36"),
     ("present", "must-include-resource=the-acap:link:", "the-acap:link:", "ACAP-36"),
     ("present", "must-include-resource=the-acap:link:meta:", "the-acap:link:meta:", "ACAP-36"),
-    ("present-original", "prohibited-context=within-original-frame", "within-original-frame", "ACAP-37"),
+    ("present-original", "prohibited-context=within-original-frame", "within-original-frame",
+     "ACAP-37"),
     ("present-original", "required-context=within-user-frame", "within-user-frame", "ACAP-37"),
     ("index", "expires=3-days", "expires", "ACAP-38"),
     ("index", "time_limit=3-days", "time_limit", "ACAP-38"),
@@ -313,13 +341,19 @@ MALFORMED = [
     ("index", "time-limit=3-days time-limit=3-days", "time-limit", "ACAP-38"),
     ("index", "time-limit=3-days time-limit=until-recrawled", "time-limit", "ACAP-38"),
     ("index", "must-use-resource=/x must-use-resource=/y", "must-use-resource", "ACAP-33"),
-    ("present", "must-include-resource=/x must-include-resource=/y", "must-include-resource", "ACAP-36"),
+    ("present", "must-include-resource=/x must-include-resource=/y", "must-include-resource",
+     "ACAP-36"),
     ("present-snippet", "max-length=3-words MAX-LENGTH=9-chars", "max-length", "ACAP-34"),
-    ("present-oldcopy", 2 * " prohibited-context=within-user-frame", "prohibited-context", "ACAP-37"),
-    ("present-oldcopy", 2 * " required-context=within-original-frame", "required-context", "ACAP-37"),
-    ("present", "prohibited-modification=any prohibited-modification=style", "prohibited-modification", "ACAP-35"),
-    ("present", "prohibited-modification=style prohibited-modification=any", "prohibited-modification", "ACAP-35"),
-    ("present", "prohibited-modification=any prohibited-modification=any", "prohibited-modification", "ACAP-35"),
+    ("present-oldcopy", 2 * " prohibited-context=within-user-frame", "prohibited-context",
+     "ACAP-37"),
+    ("present-oldcopy", 2 * " required-context=within-original-frame", "required-context",
+     "ACAP-37"),
+    ("present", "prohibited-modification=any prohibited-modification=style",
+     "prohibited-modification", "ACAP-35"),
+    ("present", "prohibited-modification=style prohibited-modification=any",
+     "prohibited-modification", "ACAP-35"),
+    ("present", "prohibited-modification=any prohibited-modification=any",
+     "prohibited-modification", "ACAP-35"),
     ("index", "time-limit='3-days'", "", "ACAP-39"),
     ("index", 'time-limit="3-days"', "", "ACAP-39"),
     ("index", "must-use-resource=/it's", "", "ACAP-39"),
@@ -361,7 +395,8 @@ def test_the_finding_names_file_and_place_and_shows_nothing_hidden() -> None:
     text = "ACAP-crawler: *\r\n\r\n  ACAP-allow-index: /max-words max-words=\u202e1".encode()
     (finding,) = parse(text, url="https://example.com/robots.txt").findings
     assert str(finding).startswith(
-        "https://example.com/robots.txt:3:32: acap.qualifier: `max-words=\ufffd1` is no qualifier"
+        "https://example.com/robots.txt:3:32: acap.qualifier: `max-words=\ufffd1` is not "
+        "a qualifier"
     )
 
 
@@ -383,7 +418,8 @@ def test_a_qualified_usage_states_the_same(
     usage: str, qualifiers: str, want: FieldQualifiers
 ) -> None:
     acap = parse(
-        f"ACAP-qualified-usage: mine {usage} {qualifiers}\nACAP-crawler: *\nACAP-allow-(mine): /".encode()
+        f"ACAP-qualified-usage: mine {usage} {qualifiers}\nACAP-crawler: *\n"
+        "ACAP-allow-(mine): /".encode()
     )
     (field,) = acap.records[0].fields
     assert (field.usage, field.qualifiers, field.unusable, acap.findings) == (usage, want, "", ())
@@ -401,9 +437,10 @@ def test_a_qualified_usage_states_the_same(
     ),
 )
 def test_a_malformed_qualifier_of_a_qualified_usage(usage: str, qualifiers: str) -> None:
-    """One finding where it is defined, and the permission keeps its place in conflict resolution."""
+    """There is one finding at the definition, and the permission keeps its place in conflicts."""
     acap = parse(
-        f"ACAP-qualified-usage: mine {usage} {qualifiers}\nACAP-crawler: *\nACAP-allow-(mine): /".encode()
+        f"ACAP-qualified-usage: mine {usage} {qualifiers}\nACAP-crawler: *\n"
+        "ACAP-allow-(mine): /".encode()
     )
     (field,) = acap.records[0].fields
     assert (field.usage, field.verdict, field.pattern, field.qualifiers) == (

@@ -1,4 +1,7 @@
-"""Whom a record addresses, and what a record that names the crawler leaves of those for any (section-2.2, section-2.3)."""
+"""The crawlers that a record addresses, and the precedence of records by name.
+
+See section-2.2 and section-2.3.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.formats.acap import Answer, Rules, addressed, parse
+from comity.policies.formats.acap import Answer, Rules, parse, records_for
 from tests.selection import one_in
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
@@ -26,7 +29,7 @@ ADDRESSED = [
     ("EXAMPLEBOT", "examplebot", "", True),
     ("ExampleBot", "ExampleBot", BROWSER, True),
     ("otherbot", "ExampleBot", BROWSER, False),
-    # some of it, as far as it ends where tokens do
+    # a part of it that ends at the end of a token
     ("Example", "ExampleBot", "", False),
     ("Bot", "ExampleBot", "", False),
     ("Bot", "Example-Bot", "", False),
@@ -48,12 +51,12 @@ ADDRESSED = [
     ("bot", "mybot", BROWSER, True),
     (BROWSER, "mybot", BROWSER, True),
     ("mybot", "mybot", BROWSER, True),
-    # white space, however much of it
+    # white space, any amount
     ("compatible;  ExampleBot", "mybot", BROWSER, True),
     ("Mozilla/5.0\t(compatible; \t ExampleBot*", "mybot", BROWSER, True),
     ("Two Words", "mybot", "Two  Words/1", True),
     ("TwoWords", "mybot", "Two  Words/1", False),
-    # words, wherever they begin
+    # words, at any place
     ("bot", "xbot", "", False),
     ("bot", "other", "bot xbot", True),
     ("bot", "other", "xbot bot xbot", True),
@@ -77,7 +80,7 @@ def test_whom_a_name_addresses(crawler: str, token: str, user_agent: str, want: 
 
 
 def steps(work: Callable[[], object]) -> int:
-    """Calls of functions, those of the interpreter included."""
+    """Return the number of calls of functions, including those of the interpreter."""
     counted = 0
 
     def count(frame: object, event: str, argument: object) -> None:
@@ -107,15 +110,15 @@ HOSTILE_NAMES = {
 @pytest.mark.parametrize("names", HOSTILE_NAMES.values(), ids=HOSTILE_NAMES)
 @pytest.mark.parametrize("between", ["", "ACAP-allow-crawl: /\n"], ids=["one record", "records"])
 def test_names_cost_some_steps_each(names: list[str], between: str) -> None:
-    """Whatever they are, and however many: no pattern is compiled for one."""
+    """The steps depend on neither form nor number of names: no pattern is compiled for one."""
     agent = Agent("mybot", user_agent=BROWSER)
 
-    def taken(number: int) -> int:
+    def steps_for(number: int) -> int:
         lines = (f"ACAP-crawler: {names[place % len(names)]}\n{between}" for place in range(number))
         read = parse("".join(lines).encode() + b"ACAP-allow-crawl: /\n")
-        return steps(lambda: addressed(agent, [read]))
+        return steps(lambda: records_for(agent, [read]))
 
-    one, two = taken(500), taken(1_000)
+    one, two = steps_for(500), steps_for(1_000)
     assert two <= 2.2 * one
     assert two <= 1_000 * 30
 
@@ -124,7 +127,7 @@ def test_names_cost_some_steps_each(names: list[str], between: str) -> None:
 def test_references_cost_some_steps_each() -> None:
     agent = Agent("examplebot")
 
-    def taken(number: int) -> int:
+    def steps_for(number: int) -> int:
         text = "".join(
             f"ACAP-crawler: examplebot\nACAP-permissions-reference: /{place}.txt\n"
             for place in range(number)
@@ -132,7 +135,7 @@ def test_references_cost_some_steps_each() -> None:
         site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
         return steps(lambda: site.references(agent))
 
-    one, two = taken(500), taken(1_000)
+    one, two = steps_for(500), steps_for(1_000)
     assert two <= 2.2 * one
     assert two <= 1_000 * 100
 
@@ -210,7 +213,10 @@ def test_which_purposes_a_pattern_matches(pattern: str, purpose: str, want: bool
 
 @pytest.mark.requirement("ACAP-4", "ACAP-15")
 def test_a_sub_record_is_for_each_of_its_purposes() -> None:
-    text = "ACAP-crawler: *\nACAP-usage-purpose: news\nACAP-usage-purpose: pictures\nACAP-disallow-index: /"
+    text = (
+        "ACAP-crawler: *\nACAP-usage-purpose: news\nACAP-usage-purpose: pictures\n"
+        "ACAP-disallow-index: /"
+    )
     assert [
         decide(text, Agent("me", purposes=(purpose,))) is not None
         for purpose in ("news", "pictures", "x")
@@ -220,8 +226,8 @@ def test_a_sub_record_is_for_each_of_its_purposes() -> None:
 NEWS, PICTURES = "usage-purpose: news\nACAP-", "usage-purpose: pictures\nACAP-"
 BOTH = "usage-purpose: news\nACAP-usage-purpose: pictures\nACAP-"
 NAMED = [
-    # the record that names the crawler | those for any | of a snippet of /a/b: verdict | where it stands
-    # section-2.2: for the same usage and resource, however narrow the patterns are
+    # the record that names the crawler | those for any | of a snippet of /a/b: verdict | where it
+    # stands section-2.2: for the same usage and resource, however narrow the patterns are
     ("allow-present-snippet: /", "disallow-present-snippet: /a/b", ALLOW, "named", "ACAP-11"),
     ("disallow-present-snippet: /", "allow-present-snippet: /a/b", DENY, "named", "ACAP-11"),
     ("disallow-present-snippet: /a/b$", "allow-present-snippet: /", DENY, "named", "ACAP-11"),
@@ -253,7 +259,7 @@ NAMED = [
     ("allow-present: /", "disallow-present: /a/b", ALLOW, "named", "ACAP-45"),
     ("allow-present: /", "disallow-other: /a/b", ALLOW, "named", "ACAP-45"),
     ("allow-other: /", "disallow-other: /a/b", ALLOW, "named", "ACAP-45"),
-    # never of a more precise one
+    # but not prohibitions of a more precise usage
     ("allow-present: /a/b", "disallow-present-snippet: /", DENY, "any", "ACAP-45"),
     ("allow-other: /a/b", "disallow-present-snippet: /", DENY, "any", "ACAP-45"),
     ("allow-other: /a/b", "disallow-present: /", DENY, "any", "ACAP-45"),
@@ -261,7 +267,7 @@ NAMED = [
     ("allow-present: /a/b", "disallow-present-thumbnail: /", ALLOW, "named", "ACAP-45"),
     ("allow-present: /", "allow-present-snippet: /", ALLOW, "both", "ACAP-45"),
     ("allow-other: /", "allow-present: /", ALLOW, "both", "ACAP-45"),
-    # for a purpose: over the same purpose and over none
+    # for a purpose: lifts those for the same purpose and for none
     (
         f"{NEWS}allow-present-snippet: /",
         f"{NEWS}disallow-present-snippet: /a/b",
@@ -306,7 +312,7 @@ NAMED = [
         "ACAP-46",
     ),
     (f"{NEWS}disallow-present-snippet: /", "allow-present-snippet: /", DENY, "named", "ACAP-46"),
-    # two purposes: each over its own
+    # two purposes: each lifts those for its own
     (
         f"{NEWS}allow-present-snippet: /\nACAP-{PICTURES}allow-present-snippet: /",
         f"{NEWS}disallow-present-snippet: /",
@@ -314,14 +320,14 @@ NAMED = [
         "named",
         "ACAP-46",
     ),
-    # for none: over none only
+    # for none: lifts those for none only
     ("allow-present-snippet: /", "disallow-present-snippet: /a/b", ALLOW, "named", "ACAP-46"),
     ("allow-present-snippet: /a/b", f"{NEWS}disallow-present-snippet: /", DENY, "any", "ACAP-46"),
     ("allow-present-snippet: /a/b", f"{NEWS}disallow-present: /", DENY, "any", "ACAP-46"),
     ("allow-present-snippet: /a/b", f"{NEWS}disallow-other: /", DENY, "any", "ACAP-46"),
     ("allow-present-snippet: /", f"{NEWS}allow-present-snippet: /", ALLOW, "both", "ACAP-46"),
     ("disallow-present-snippet: /", f"{NEWS}allow-present-snippet: /", DENY, "named", "ACAP-46"),
-    # general fields do not take from what the record says for the purpose
+    # general fields do not weaken the fields for the purpose
     (
         f"allow-present-snippet: /a/\nACAP-{NEWS}allow-present-snippet: /",
         f"{NEWS}disallow-present-snippet: /",
@@ -336,7 +342,7 @@ NAMED = [
         "named",
         "ACAP-46",
     ),
-    # a prohibition that is lost among the named fields lifts nothing
+    # a prohibition that does not decide among the named fields lifts nothing
     (
         f"allow-present-snippet: /a/\nACAP-{NEWS}disallow-present-snippet: /",
         f"{NEWS}disallow-present-snippet: /",
@@ -410,7 +416,7 @@ def test_qualifiers_of_what_is_overridden_are_so_too(
 def test_records_for_the_same_crawler_are_one(
     crawler: str, one: str, other: str, want: Verdict
 ) -> None:
-    """Also where they stand in two files, and where they name it differently."""
+    """They may be in two files, and name the crawler differently."""
     agent = Agent("me", user_agent="me/1.0", purposes=("news",))
     name = {"me": "ME/1.0", "*": "*"}[crawler]
     first, last = (
@@ -436,7 +442,7 @@ def test_records_for_the_same_crawler_are_one(
 
 @pytest.mark.requirement("ACAP-11")
 def test_the_example_of_section_2_1() -> None:
-    """A record that names the crawler lifts what any crawler is refused, where it says so and nowhere else."""
+    """A record by name lifts refusals for any crawler where it permits, and nowhere else."""
     text = (
         "ACAP-crawler: *\nACAP-disallow-crawl: /\n\nACAP-crawler: me\nACAP-allow-crawl: /public/\n"
     )

@@ -1,4 +1,4 @@
-"""What cannot be read refuses, and nothing else lifts the refusal."""
+"""Unreadable fields refuse, and nothing lifts their refusal."""
 
 from __future__ import annotations
 
@@ -26,11 +26,18 @@ def crawl(
     "crawler", ["ACAP-crawler:", "ACAP-crawler", f"ACAP-crawler: {'x' * 40_000}"]
 )
 def test_a_record_for_nobody_knows_whom(crawler: str) -> None:
-    """It refuses the crawler that another record permits by name; its permission may be meant for others."""
-    text = f"ACAP-crawler: newsbot\nACAP-allow-crawl: /\n{crawler}\nACAP-disallow-crawl: /x\nACAP-allow-crawl: /x/y\n"
+    """It refuses for a crawler that another record permits by name.
+
+    Its permissions may be meant for others.
+    """
+    text = (
+        f"ACAP-crawler: newsbot\nACAP-allow-crawl: /\n{crawler}\nACAP-disallow-crawl: /x\n"
+        "ACAP-allow-crawl: /x/y\n"
+    )
     assert crawl(text, "/x/y") is Verdict.DENY
     assert crawl(text, "/z") is Verdict.ALLOW
-    assert crawl(f"{crawler}\nACAP-allow-crawl: /y\n", "/y") is Verdict.ALLOW  # by nobody's word
+    # no record permits it
+    assert crawl(f"{crawler}\nACAP-allow-crawl: /y\n", "/y") is Verdict.ALLOW
 
 
 EXAMPLEBOT = Agent(
@@ -41,11 +48,13 @@ EXAMPLEBOT = Agent(
 @pytest.mark.requirement("ACAP-3", "ACAP-10")
 @pytest.mark.parametrize(
     "crawler",
-    ["**", "***", "/", "(", ";", "*,", '"*"', "* (all)", "*\u00a0", "\u00a0*", "*\u200b", "*\x0b", '"examplebot"', "<examplebot>",
-     "\u201cexamplebot\u201d", "examplebot\u00a0", "examplebot\u200b", "\ufeffexamplebot", "*\udca0", "examplebot\udca0"],
+    ["**", "***", "/", "(", ";", "*,", '"*"', "* (all)", "*\u00a0", "\u00a0*", "*\u200b", "*\x0b",
+     '"examplebot"', "<examplebot>",
+     "\u201cexamplebot\u201d", "examplebot\u00a0", "examplebot\u200b", "\ufeffexamplebot",
+     "*\udca0", "examplebot\udca0"],
 )  # fmt: skip
 def test_a_name_that_cannot_be_read(crawler: str) -> None:
-    """It may mean the crawler or any: its prohibitions hold, and its permission lifts nothing of what others say."""
+    """It may mean the crawler or any: its prohibitions apply, and its permission lifts nothing."""
     assert (
         crawl(f"ACAP-crawler: {crawler}\nACAP-disallow-crawl: /p/\n", "/p/1", EXAMPLEBOT)
         is Verdict.DENY
@@ -62,12 +71,14 @@ def test_a_name_that_cannot_be_read(crawler: str) -> None:
 @pytest.mark.requirement("ACAP-3", "ACAP-10")
 @pytest.mark.parametrize(
     "crawler",
-    ["+otherbot", "+otherbot/2.0;++https://example.net/", "(compatible; otherbot/3.5; https://example.net/~bot/)", "360bot",
-     "otherbot\u00ae", "Der gro\u00dfe Bot", "\u0431\u043e\u0442", "H\udce4m\udce4bot", "_bot", "other\tbot",
+    ["+otherbot", "+otherbot/2.0;++https://example.net/",
+     "(compatible; otherbot/3.5; https://example.net/~bot/)", "360bot",
+     "otherbot\u00ae", "Der gro\u00dfe Bot", "\u0431\u043e\u0442", "H\udce4m\udce4bot", "_bot",
+     "other\tbot",
      "other, bot", "bot!", "bot*"],
 )  # fmt: skip
 def test_a_name_of_another_that_the_grammar_does_not_have(crawler: str) -> None:
-    """It can be seen that it means another."""
+    """The name clearly means another crawler."""
     assert (
         crawl(f"ACAP-crawler: {crawler}\nACAP-disallow-crawl: /p/\n", "/p/1", EXAMPLEBOT)
         is Verdict.ALLOW
@@ -91,12 +102,15 @@ def test_a_name_of_another_that_the_grammar_does_not_have(crawler: str) -> None:
     ],
 )
 def test_a_purpose_that_the_grammar_does_not_have(purpose: str) -> None:
-    """It may mean that of the request: the prohibition holds, the permission does not."""
+    """It may mean the purpose of the request: the prohibition applies, the permission does not."""
     assert (
         crawl(f"ACAP-crawler: *\nACAP-usage-purpose: {purpose}\nACAP-disallow-crawl: /p/\n", "/p/1")
         is Verdict.DENY
     )
-    text = f"ACAP-crawler: *\nACAP-disallow-crawl: /p/\nACAP-usage-purpose: {purpose}\nACAP-allow-crawl: /p/\n"
+    text = (
+        f"ACAP-crawler: *\nACAP-disallow-crawl: /p/\nACAP-usage-purpose: {purpose}\n"
+        "ACAP-allow-crawl: /p/\n"
+    )
     assert crawl(text, "/p/1") is Verdict.DENY
 
 
@@ -114,8 +128,13 @@ def test_a_purpose_of_another(purpose: str) -> None:
 
 @pytest.mark.requirement("ACAP-4", "ACAP-15", "ACAP-16")
 def test_a_purpose_that_cannot_be_read() -> None:
-    """A permission for a purpose comes before a general prohibition of the same pattern, not before this one."""
-    sub_records = "ACAP-usage-purpose:\nACAP-disallow-crawl: /x\nACAP-usage-purpose: news\nACAP-allow-crawl: /x\n"
+    """A permission for a purpose overrides general prohibitions of its pattern, but not this
+    one.
+    """
+    sub_records = (
+        "ACAP-usage-purpose:\nACAP-disallow-crawl: /x\nACAP-usage-purpose: news\n"
+        "ACAP-allow-crawl: /x\n"
+    )
     assert crawl(f"ACAP-crawler: *\n{sub_records}", "/x") is Verdict.DENY
     assert crawl(f"ACAP-crawler: *\n{sub_records}", "/x", Agent("newsbot")) is Verdict.DENY
     general = "ACAP-disallow-crawl: /x\nACAP-usage-purpose: news\nACAP-allow-crawl: /x\n"
@@ -151,7 +170,7 @@ def test_a_reference_that_leads_nowhere(
      "/a\u200b.txt", "/\udce9.txt", "/a.txt\x0b"],
 )  # fmt: skip
 def test_a_reference_that_is_no_uri(locator: str) -> None:
-    """It would be asked for as something else, and what is not there states nothing."""
+    """comity would fetch another address, and a missing file states nothing."""
     text = f"ACAP-crawler: *\nACAP-permissions-reference: {locator}\n"
     for files in ({"/a.txt": b"ACAP-disallow-crawl: /\n"}, {}):
         assert crawl(text, "/p", NEWSBOT, files) is Verdict.DENY
@@ -164,15 +183,21 @@ def test_a_reference_that_is_no_uri(locator: str) -> None:
 
 @pytest.mark.requirement("ACAP-12")
 def test_a_reference_with_all_that_a_uri_may_have() -> None:
-    text = b"ACAP-crawler: *\nACAP-permissions-reference: http://a@[::1]:8/b;c=d,e/~f!$&'()*+-._%20?g=\xc3\xa9 # \xa0\n"
+    text = (
+        b"ACAP-crawler: *\nACAP-permissions-reference: "
+        b"http://a@[::1]:8/b;c=d,e/~f!$&'()*+-._%20?g=\xc3\xa9 # \xa0\n"
+    )
     site = Site.from_files("https://example.com", {"/robots.txt": text})
     assert len(site.references(NEWSBOT)) == 1
 
 
 @pytest.mark.requirement("ACAP-4", "ACAP-12", "ACAP-14")
 def test_a_reference_in_a_sub_record() -> None:
-    """The grammar has none there: what the file says would hold for any purpose."""
-    text = "ACAP-crawler: *\nACAP-disallow-crawl: /\nACAP-usage-purpose: news\nACAP-permissions-reference: /news.txt\n"
+    """The grammar has none there: the fields of the file would apply to any purpose."""
+    text = (
+        "ACAP-crawler: *\nACAP-disallow-crawl: /\nACAP-usage-purpose: news\n"
+        "ACAP-permissions-reference: /news.txt\n"
+    )
     files = {"/news.txt": b"ACAP-allow-crawl: /news/\n"}
     assert crawl(text, "/news/1", Agent("newsbot"), files) is Verdict.DENY
     assert crawl(text, "/news/1", NEWSBOT, files) is Verdict.DENY
@@ -215,7 +240,7 @@ def test_a_field_that_ignores_conventional_records_has_no_value(value: str) -> N
 def test_conventional_records_are_ignored_beside_a_record_only(
     record: str, verdict: Verdict
 ) -> None:
-    """One with a field of its own, as the grammar asks for."""
+    """The record needs a field of its own, as the grammar demands."""
     assert crawl(f"{CLOSED}ACAP-ignore-conventional-records\n{record}", "/p/1") is verdict
 
 
@@ -241,9 +266,10 @@ SET = "the-acap:resource-set:"
     ],
 )
 def test_a_resource_that_is_no_path(resource: str, prohibited: list[str]) -> None:
-    """A URL means its path, on whichever host; of anything else nobody knows what it means."""
+    """A URL means its path, on any host. Anything else means the whole site."""
     sets = (
-        "ACAP-resource-set: s /a/ https://example.com/private/\nACAP-resource-set: t the-acap:resource-set:s /b/\n"
+        "ACAP-resource-set: s /a/ https://example.com/private/\n"
+        "ACAP-resource-set: t the-acap:resource-set:s /b/\n"
         "ACAP-resource-set: u http://example.com/private/ /b/\n"
     )
     text = f"{sets}ACAP-crawler: *\nACAP-allow-crawl: /\nACAP-disallow-crawl: {resource}\n"
@@ -285,9 +311,12 @@ def test_a_permission_of_a_url(resource: str) -> None:
 
 @pytest.mark.requirement("ACAP-22", "ACAP-23")
 def test_a_permission_of_what_cannot_be_read() -> None:
-    """It grants nothing, and takes nothing from the others."""
+    """It grants nothing, and does not weaken others."""
     for resource in ("private:x", "the-acap:x"):
-        text = f"ACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-disallow-crawl: /\nACAP-allow-crawl: {resource}\n"
+        text = (
+            "ACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-disallow-crawl: /\n"
+            f"ACAP-allow-crawl: {resource}\n"
+        )
         assert crawl(text, "/a/1") is Verdict.ALLOW
         assert crawl(text, "/private:x") is Verdict.DENY
 
@@ -298,7 +327,10 @@ UNSEEN = ["\ufeff", "\u00a0", "\u200b", "\u3000", "\x0b", "\x0c", "\x00", "\udca
 @pytest.mark.requirement("ACAP-1", "ACAP-3", "ACAP-10")
 @pytest.mark.parametrize("unseen", UNSEEN)
 def test_a_line_that_begins_with_what_cannot_be_seen(unseen: str) -> None:
-    """It can prohibit and end a record; it permits nothing, and hands nothing to the record above."""
+    """It can prohibit and end a record.
+
+    It permits nothing, and gives nothing to the record above.
+    """
     text = (
         "ACAP-crawler: *\nACAP-disallow-crawl: /\nACAP-crawler: examplebot\nACAP-allow-crawl: /a/\n"
         f"{unseen}ACAP-crawler: otherbot\nACAP-allow-crawl: /p/\nACAP-disallow-crawl: /a/b/\n"
@@ -315,8 +347,10 @@ def test_a_line_that_begins_with_what_cannot_be_seen(unseen: str) -> None:
 @pytest.mark.requirement("ACAP-1", "ACAP-38")
 @pytest.mark.parametrize(
     "field",
-    [*(f"{unseen}ACAP-{{}}-crawl: /p/" for unseen in UNSEEN), "ACAP-{}-crawl\u00a0: /p/", "ACAP-{}-crawl\x0b: /p/",
-     "ACAP-{}-crawl:: /p/", "ACAP-{}-crawl : : /p/", "ACAP-{}-crawl:\u200b/p/", "ACAP-{}-crawl\ufeff:\u00a0/p/"],
+    [*(f"{unseen}ACAP-{{}}-crawl: /p/" for unseen in UNSEEN), "ACAP-{}-crawl\u00a0: /p/",
+     "ACAP-{}-crawl\x0b: /p/",
+     "ACAP-{}-crawl:: /p/", "ACAP-{}-crawl : : /p/", "ACAP-{}-crawl:\u200b/p/",
+     "ACAP-{}-crawl\ufeff:\u00a0/p/"],
 )  # fmt: skip
 def test_a_field_with_what_cannot_be_seen(field: str) -> None:
     text = f"ACAP-crawler: *\n{field.format('disallow')}\n"
@@ -355,7 +389,10 @@ def test_other_fields_with_what_cannot_be_seen() -> None:
         is Verdict.DENY
     )
     for verb, verdict in (("allow", Verdict.DENY), ("disallow", Verdict.DENY)):
-        defined = f"#\n\ufeffACAP-resource-set: s /p/\nACAP-crawler: *\nACAP-allow-crawl: /\nACAP-{verb}-crawl: {SET}s\n"
+        defined = (
+            "#\n\ufeffACAP-resource-set: s /p/\nACAP-crawler: *\nACAP-allow-crawl: /\n"
+            f"ACAP-{verb}-crawl: {SET}s\n"
+        )
         assert crawl(defined, "/p/1") is verdict
         assert crawl(defined, "/q/1") is Verdict.ALLOW
     text = "ACAP-crawler: newsbot\n\ufeffACAP-request-take-down: /x\n"

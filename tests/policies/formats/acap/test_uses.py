@@ -1,4 +1,4 @@
-"""ACAP as a site and its pages tell it: what is permitted for how long, in which form, and what else has to be had for it."""
+"""ACAP permissions of a site and its pages: their time, their form, and required resources."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ COMITY = Agent("comity")
 DAY = timedelta(days=1)
 
 
-def arranged(*features: str, host: str = "example.com") -> Agent:
+def agent_with(*features: str, host: str = "example.com") -> Agent:
     return Agent("comity", arrangements=(Arrangement(host, frozenset(features)),))
 
 
 def site(text: str, **others: bytes | Fetched) -> Site:
-    """`others`: name of a file beside robots.txt -> what came back for it."""
+    """Return a site. `others` maps the name of a file beside robots.txt to the response for it."""
     return Site.from_files(
         ORIGIN,
         {"/robots.txt": text.encode(), **{f"/{name}.txt": file for name, file in others.items()}},
@@ -59,7 +59,7 @@ def page(text: str, agent: Agent = COMITY, path: str = "/a", **given: Any) -> Pa
 
 
 def why(decision: UseDecision) -> tuple[str, str, int]:
-    """Verdict, rule and line of the first reason."""
+    """Return verdict, rule and line of the first reason."""
     return decision.verdict.value, decision.reasons[0].rule, decision.reasons[0].source.line
 
 
@@ -130,7 +130,7 @@ def test_days_from_the_first_taking(
     decision = found.uses["index"]
     assert decision.until == until
     assert why(decision) == (("allow", "acap.allow", 2) if until else ("deny", "acap.expired", 2))
-    assert found.dated == ("index",)  # however long ago it was: else it would begin anew
+    assert found.dated == ("index",)  # at any time before: else the period would begin again
 
 
 @pytest.mark.requirement("ACAP-29", "ACAP-32")
@@ -163,13 +163,14 @@ def test_the_uses_whose_first_taking_counts() -> None:
     assert not {"crawl", "follow", "preserve", "train", "other"} & set(dated)
 
 
-# What has to be used or included
+# Resources that must be used or included
 
 
-HTML = b"""\
-<html><head><meta name="Abstract" content="In short"><meta name="other" content="No"></head><body>
-<p id="summary">By <b>id</b></p><p class="lead first">By class</p><p class="lead">Second</p><div id="Leads" class="leader">x</div>
-</body></html>"""
+HTML = (
+    b'<html><head><meta name="Abstract" content="In short"><meta name="other" content="No"></head>'
+    b'<body>\n<p id="summary">By <b>id</b></p><p class="lead first">By class</p>'
+    b'<p class="lead">Second</p><div id="Leads" class="leader">x</div>\n</body></html>'
+)
 
 
 @pytest.mark.requirement("ACAP-33")
@@ -190,7 +191,7 @@ def test_an_element_of_the_page_instead_of_the_page(
     use: str, locator: str, extract: Extract | None, content: str
 ) -> None:
     text = record(f"ACAP-allow-{use}: / must-use-resource=the-acap:extract:{locator}")
-    decision = page(text, arranged("must-use-resource"), body=HTML).uses[use]
+    decision = page(text, agent_with("must-use-resource"), body=HTML).uses[use]
     if extract:
         assert why(decision) == ("allow", "acap.allow", 2)
         assert decision.must_use == (Resource(extract=extract, content=content),)
@@ -205,7 +206,7 @@ def test_an_element_of_the_page_instead_of_the_page(
 def test_what_is_no_html_has_no_elements(media_type: bytes) -> None:
     text = record("ACAP-allow-index: / must-use-resource=the-acap:extract:id:summary")
     given: dict[str, Any] = {"body": HTML, "headers": ((b"Content-Type", media_type),)}
-    assert why(page(text, arranged("must-use-resource"), **given).uses["index"]) == (
+    assert why(page(text, agent_with("must-use-resource"), **given).uses["index"]) == (
         "deny",
         "acap.resource",
         2,
@@ -242,15 +243,15 @@ def test_by_arrangement_with_this_host_only(field: str, use: str, feature: str) 
     }
     for agent in (
         COMITY,
-        arranged(other),
-        arranged(feature, host="example.org"),
-        arranged(feature, host="example.com:8080"),
+        agent_with(other),
+        agent_with(feature, host="example.org"),
+        agent_with(feature, host="example.com:8080"),
     ):
         found = page(record(field), agent, **given)
         assert why(found.uses[use]) == ("deny", "acap.no-arrangement", 2)
         assert found.uses[use].stated
         assert found.required_resources == ()
-    assert why(page(record(field), arranged(feature), **given).uses[use]) == (
+    assert why(page(record(field), agent_with(feature), **given).uses[use]) == (
         "allow",
         "acap.allow",
         2,
@@ -281,7 +282,7 @@ CREDIT = f"{ORIGIN}/credit.txt"
 def test_without_the_resource_there_is_no_permission(
     qualifier: str, fetched: Fetched | None
 ) -> None:
-    agent = arranged("must-use-resource", "must-include-resource")
+    agent = agent_with("must-use-resource", "must-include-resource")
     found = page(
         record(f"ACAP-allow-present: / {qualifier}"),
         agent,
@@ -326,7 +327,7 @@ def test_what_has_to_be_included(value: str, resource: Resource) -> None:
         CREDIT: Fetched(status=200, headers=(text,), body=b"By A."),
         "https://terms.example/all": Fetched(status=200, headers=(text,), body=b"All terms"),
     }
-    agent = arranged("must-include-resource")
+    agent = agent_with("must-include-resource")
     found = page(
         record(f"ACAP-allow-present: / must-include-resource={value}"),
         agent,
@@ -346,7 +347,7 @@ def test_only_what_decides_wants_a_resource() -> None:
         "ACAP-allow-present: /a/ must-include-resource=/three.txt",
         "ACAP-disallow-present: /a/b",
     )
-    agent = arranged("must-use-resource", "must-include-resource")
+    agent = agent_with("must-use-resource", "must-include-resource")
     assert page(text, agent, "/a/b").required_resources == (f"{ORIGIN}/two.txt",)
     assert page(text, agent, "/a/c").required_resources == (
         f"{ORIGIN}/two.txt",
@@ -360,7 +361,7 @@ def test_a_permission_that_grants_nothing_wants_nothing() -> None:
     text = "ACAP-resource-set: all /\nACAP-resource-set: all /\n" + record(
         "ACAP-allow-index: the-acap:resource-set:all must-use-resource=/terms.txt"
     )
-    found = page(text, arranged("must-use-resource"))
+    found = page(text, agent_with("must-use-resource"))
     assert why(found.uses["index"]) == ("deny", "acap.unusable", 4)
     assert (found.required_resources, found.dated) == ((), ())
 
@@ -368,7 +369,7 @@ def test_a_permission_that_grants_nothing_wants_nothing() -> None:
 # Lengths
 
 
-def permitted(**restrictions: Any) -> UseDecision:
+def permission(**restrictions: Any) -> UseDecision:
     reason = Reason(rule="acap.allow", source=Source(url=f"{ORIGIN}/robots.txt", line=2))
     return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=(reason,), **restrictions)
 
@@ -396,7 +397,7 @@ TEXT = "One two, three four."
     ],
 )
 def test_snippet_ends_with_a_word(restrictions: dict[str, int], cut: str) -> None:
-    assert snippet(TEXT, permitted(**restrictions)) == cut
+    assert snippet(TEXT, permission(**restrictions)) == cut
 
 
 @pytest.mark.requirement("ACAP-34")
@@ -419,7 +420,7 @@ def test_no_snippet_where_it_is_refused() -> None:
 def test_no_snippet_is_longer_than_permitted(
     text: str, chars: int | None, words: int | None
 ) -> None:
-    cut = snippet(text, permitted(max_chars=chars, max_words=words))
+    cut = snippet(text, permission(max_chars=chars, max_words=words))
     assert cut.strip() in text
     assert chars is None or len(cut) <= chars
     assert words is None or len(cut.split()) <= words
@@ -519,12 +520,13 @@ QUALIFIED = record(
     "ACAP-allow-present-oldsnippet: / max-length=30-words",
     "ACAP-allow-present: / prohibited-modification=style prohibited-modification=format"
     " must-include-resource=the-acap:credit:/credit.txt",
-    "ACAP-allow-present-original: / prohibited-context=within-user-frame required-context=within-original-frame",
+    "ACAP-allow-present-original: / prohibited-context=within-user-frame "
+    "required-context=within-original-frame",
     "ACAP-disallow-present-thumbnail: /",
 )
 
 
-def checked(tag: dict[str, Any]) -> dict[str, Any]:
+def check_tag(tag: dict[str, Any]) -> dict[str, Any]:
     VALIDATOR.validate(tag)
     assert json.loads(json.dumps(tag)) == tag
     for decision in tag["uses"].values():
@@ -543,8 +545,8 @@ def qualifiers(tag: dict[str, Any], use: str) -> dict[str, Any]:
 @pytest.mark.requirement("ACAP-32", "ACAP-33", "ACAP-34", "ACAP-35", "ACAP-36", "ACAP-37")
 def test_the_tag_has_the_restrictions() -> None:
     credit = Fetched(status=200, headers=((b"content-type", b"text/plain"),), body=b"By A.")
-    agent = arranged("must-use-resource", "must-include-resource")
-    tag = checked(page(QUALIFIED, agent, body=HTML, resources={CREDIT: credit}).permissions)
+    agent = agent_with("must-use-resource", "must-include-resource")
+    tag = check_tag(page(QUALIFIED, agent, body=HTML, resources={CREDIT: credit}).permissions)
     assert {use: qualifiers(tag, use) for use in tag["uses"]} == {
         "crawl": {},
         "follow": {},
@@ -579,41 +581,43 @@ def test_the_tag_has_the_restrictions() -> None:
 
 @pytest.mark.requirement("ACAP-33", "ACAP-36")
 def test_the_tag_of_a_refusal_has_no_restrictions() -> None:
-    tag = checked(page(QUALIFIED, body=HTML).permissions)
+    tag = check_tag(page(QUALIFIED, body=HTML).permissions)
     for use in ("index", "present"):
         assert tag["uses"][use]["verdict"] == "deny"
         assert qualifiers(tag, use) == {}
 
 
-def tagged(text: str, origin: str, **given: Any) -> dict[str, Any]:
+def tag_of(text: str, origin: str, **given: Any) -> dict[str, Any]:
     found = Site.from_files(origin, {"/robots.txt": text.encode()})
-    return checked(
-        found.page(arranged("must-use-resource"), f"{origin}/a", now=NOW, **given).permissions
+    return check_tag(
+        found.page(agent_with("must-use-resource"), f"{origin}/a", now=NOW, **given).permissions
     )
 
 
 @pytest.mark.requirement("MEET-3")
 def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
-    one = tagged(
+    one = tag_of(
         record(
             "ACAP-allow-present-snippet: / max-length=250-chars time-limit=until-2026-11-30",
-            "ACAP-allow-present-original: / prohibited-modification=style prohibited-context=within-user-frame",
+            "ACAP-allow-present-original: / prohibited-modification=style "
+            "prohibited-context=within-user-frame",
             "ACAP-allow-index: / time-limit=until-recrawled",
             "ACAP-allow-preserve: / time-limit=3-days",
         ),
         "https://one.example",
     )
-    other = tagged(
+    other = tag_of(
         record(
             "ACAP-allow-present-snippet: / max-length=100-chars time-limit=5-days",
-            "ACAP-allow-present-original: / prohibited-modification=format required-context=within-original-frame",
+            "ACAP-allow-present-original: / prohibited-modification=format "
+            "required-context=within-original-frame",
             "ACAP-allow-index: /",
             "ACAP-disallow-preserve: /",
         ),
         "https://two.example",
     )
     for first, second in ((one, other), (other, one)):
-        both = checked(join_tags(COMITY, first, second))
+        both = check_tag(join_tags(COMITY, first, second))
         assert qualifiers(both, "present-snippet") == {
             "max_chars": 100,
             "until": "2026-11-26T12:00:00Z",
@@ -634,22 +638,22 @@ def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
 
 @pytest.mark.requirement("MEET-3")
 def test_an_item_from_a_page_of_acap_and_one_without() -> None:
-    one = tagged(record("ACAP-allow-index: / time-limit=3-days"), "https://one.example")
+    one = tag_of(record("ACAP-allow-index: / time-limit=3-days"), "https://one.example")
     agent = Agent("comity", defaults={"index": Verdict.ALLOW})
-    other = checked(
+    other = check_tag(
         Site.from_files("https://two.example", {})
         .page(agent, "https://two.example/a", now=NOW)
         .permissions
     )
     for first, second in ((one, other), (other, one)):
-        both = checked(join_tags(agent, first, second))
+        both = check_tag(join_tags(agent, first, second))
         assert both["uses"]["index"]["verdict"] == "allow"
         assert qualifiers(both, "index") == {"until": "2026-11-24T12:00:00Z"}
 
 
 SET = "the-acap:resource-set:s"
 CITED = [
-    # a field of a record, or definitions and a field, and the section of what is wrong with it
+    # a field of a record, or definitions and a field, and the section of its mistake
     ("ACAP-allow-index: / unknown=1", "section-2.4.1.2"),
     ("ACAP-allow-index: / max-length=3-words", "section-2.4.1.2"),
     ("ACAP-allow-index: / 3-days", "section-3"),
@@ -680,7 +684,8 @@ CITED = [
     ("ACAP-qualified-usage: q index time-limit=soon|ACAP-allow-(q): /", "section-2.5.3.1"),
     ("ACAP-composite-usage: c index (q)|ACAP-allow-(c): /", "section-2.7.2"),
     (
-        "ACAP-qualified-usage: q index time-limit=3-days\nACAP-qualified-usage: q index time-limit=4-days|ACAP-allow-(q): /",
+        "ACAP-qualified-usage: q index time-limit=3-days\n"
+        "ACAP-qualified-usage: q index time-limit=4-days|ACAP-allow-(q): /",
         "section-3",
     ),
     (f"ACAP-resource-set: s /\nACAP-resource-set: s /x|ACAP-allow-index: {SET}", "section-2.7.3"),
@@ -740,10 +745,16 @@ ACAP-permissions-reference: /somebody.txt
 
 @pytest.mark.requirement("ACAP-12")
 def test_a_referenced_file_is_applied_together_with_the_one_that_refers_to_it() -> None:
-    """Its patterns are paths of the site that refers, wherever it is."""
+    """Its patterns are paths of the referring site, on any host."""
     url = "https://policies.example/all.txt"
-    text = f"ACAP-crawler: *\nACAP-permissions-reference: {url}\nACAP-crawler: *\nACAP-disallow-index: /private/\n"
-    policies = b"ACAP-crawler: *\nACAP-allow-index: /\nACAP-disallow-crawl: /closed/\nUser-agent: *\nDisallow: /old/\n"
+    text = (
+        f"ACAP-crawler: *\nACAP-permissions-reference: {url}\nACAP-crawler: *\n"
+        "ACAP-disallow-index: /private/\n"
+    )
+    policies = (
+        b"ACAP-crawler: *\nACAP-allow-index: /\nACAP-disallow-crawl: /closed/\n"
+        b"User-agent: *\nDisallow: /old/\n"
+    )
     found = Site.from_files(ORIGIN, {"/robots.txt": text.encode(), url: policies})
     assert why(found.page(COMITY, f"{ORIGIN}/a", now=NOW).uses["index"]) == (
         "allow",
@@ -776,9 +787,14 @@ def test_a_referenced_file_speaks_to_the_crawlers_of_the_record_that_refers_to_i
 
 @pytest.mark.requirement("ACAP-12")
 def test_fields_before_any_record_of_a_referenced_file() -> None:
-    """They are addressed to whom the record that refers to the file is: here to this crawler by name, whose permission then
-    overrides what any crawler is told."""
-    text = "ACAP-crawler: named\nACAP-permissions-reference: /more.txt\nACAP-crawler: *\nACAP-disallow-index: /\n"
+    """The referring record addresses them: here they are for this crawler by name.
+
+    So their permission overrides fields for any crawler.
+    """
+    text = (
+        "ACAP-crawler: named\nACAP-permissions-reference: /more.txt\nACAP-crawler: *\n"
+        "ACAP-disallow-index: /\n"
+    )
     found = site(text, more=b"ACAP-allow-index: /\nACAP-disallow-crawl: /private/\n")
     assert crawl(found, NAMED, "/private/a") == ("deny", "acap.disallow", 2)
     assert why(found.page(NAMED, f"{ORIGIN}/a", now=NOW).uses["index"]) == (
@@ -801,8 +817,11 @@ def test_fields_before_any_record_of_a_referenced_file() -> None:
 
 @pytest.mark.requirement("ACAP-12", "RFC-2")
 def test_in_each_file_the_groups_that_name_the_crawler_or_those_for_any() -> None:
-    """So no line in one file takes away what another refuses."""
-    text = "User-agent: named\nDisallow: /one/\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    """So no line in one file lifts a refusal of another."""
+    text = (
+        "User-agent: named\nDisallow: /one/\nACAP-crawler: *\n"
+        "ACAP-permissions-reference: /more.txt\n"
+    )
     more = b"User-agent: *\nDisallow: /two/\nUser-agent: named\nDisallow: /three/\n"
     found = site(text, more=more)
     assert crawl(found, NAMED, "/one/a") == ("deny", "robots.disallow", 2)
@@ -820,18 +839,24 @@ def test_in_each_file_the_groups_that_name_the_crawler_or_those_for_any() -> Non
 
 @pytest.mark.requirement("ACAP-12", "ACAP-27")
 def test_a_permission_for_any_leaves_a_group_by_name_in_its_own_file_alone() -> None:
-    """Of another file the group for any gives way, whomever this one names."""
+    """A group for any in another file gives way, even if this file names the crawler."""
     text = (
         "User-agent: named\nDisallow: /a/\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
     )
-    more = b"User-agent: *\nDisallow: /b/\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-allow-crawl: /b/\n"
+    more = (
+        b"User-agent: *\nDisallow: /b/\nACAP-crawler: *\nACAP-allow-crawl: /a/\n"
+        b"ACAP-allow-crawl: /b/\n"
+    )
     assert crawl(site(text, more=more), NAMED, "/a/x") == ("deny", "robots.disallow", 2)
     assert crawl(site(text, more=more), NAMED, "/b/x") == ("allow", "acap.allow", 5)
 
 
 @pytest.mark.requirement("ACAP-12", "RATE-1")
 def test_the_pace_of_each_file_is_kept() -> None:
-    text = "User-agent: named\nCrawl-delay: 2\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    text = (
+        "User-agent: named\nCrawl-delay: 2\nACAP-crawler: *\n"
+        "ACAP-permissions-reference: /more.txt\n"
+    )
     rates = site(text, more=b"User-agent: *\nCrawl-delay: 5\n").rates(NAMED)
     assert rates
     assert rates.crawl_delay == 5
@@ -872,16 +897,20 @@ def test_other_fields_beside_a_reference_apply_too() -> None:
     ids=["not-given", "503", "429", "network", "truncated"],
 )
 def test_a_reference_that_cannot_be_had_refuses_the_crawl(fetched: Fetched | None) -> None:
-    text = "ACAP-crawler: named\nACAP-permissions-reference: /named.txt\nACAP-crawler: *\nACAP-allow-crawl: /\n"
+    text = (
+        "ACAP-crawler: named\nACAP-permissions-reference: /named.txt\nACAP-crawler: *\n"
+        "ACAP-allow-crawl: /\n"
+    )
     found = site(text, **({"named": fetched} if fetched else {}))
     assert crawl(found, NAMED) == ("deny", "acap.reference-unreachable", 2)
     assert crawl(found, NAMED, "/robots.txt")[0] == "allow"
+    # the record that refers to it addresses another
     assert crawl(found) == (
         "allow",
         "acap.allow",
         4,
-    )  # the record that refers to it addresses another
-    # Whatever else is permitted, in ACAP or by default.
+    )
+    # Other permissions, in ACAP or by default, do not matter.
     permitting = replace(
         NAMED, defaults=dict.fromkeys(("index", "preserve", "present", "train"), Verdict.ALLOW)
     )
@@ -934,8 +963,14 @@ ACAP-permissions-reference: /more.txt
 
 @pytest.mark.requirement("ACAP-13")
 def test_definitions_of_the_referenced_file_are_not_seen_in_the_one_that_refers() -> None:
-    text = "ACAP-crawler: *\nACAP-allow-(cache): /\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
-    more = b"ACAP-qualified-usage: cache preserve time-limit=3-days\nACAP-crawler: *\nACAP-allow-(cache): /b\n"
+    text = (
+        "ACAP-crawler: *\nACAP-allow-(cache): /\nACAP-crawler: *\n"
+        "ACAP-permissions-reference: /more.txt\n"
+    )
+    more = (
+        b"ACAP-qualified-usage: cache preserve time-limit=3-days\nACAP-crawler: *\n"
+        b"ACAP-allow-(cache): /b\n"
+    )
     found = site(text, more=more)
     assert found.page(COMITY, f"{ORIGIN}/a", now=NOW).uses["preserve"].verdict is Verdict.DENY
     assert found.page(COMITY, f"{ORIGIN}/b", now=NOW).uses["preserve"].until == NOW + 3 * DAY
@@ -980,7 +1015,7 @@ ACAP-request-take-down: /four.html
 def test_requests_are_for_arranged_features() -> None:
     text = record("ACAP-request-take-down: /one.html", "ACAP-request-re-crawl: /two.html")
     for features in ((), ("take-down",), ("re-crawl",), ("take-down", "re-crawl")):
-        requests = site(text).requests(arranged(*features))
+        requests = site(text).requests(agent_with(*features))
         assert {request.action: request.arranged for request in requests} == {
             action: action in features for action in ("take-down", "re-crawl")
         }
@@ -992,7 +1027,7 @@ def test_requests_are_for_arranged_features() -> None:
         }
     assert [
         request.arranged
-        for request in site(text).requests(arranged("take-down", host="example.org"))
+        for request in site(text).requests(agent_with("take-down", host="example.org"))
     ] == [False, False]
 
 
@@ -1022,7 +1057,7 @@ def test_requests_are_for_arranged_features() -> None:
             "/b.gif",
             ("allow", "acap.allow", 4),
         ),
-        # Not the corresponding field: that one names this crawler, this one does not.
+        # Not the corresponding field: the line names this crawler, the field does not.
         ("comity: Disallow: /a/", "*: allow /a/", "comity", "/a/b", ("deny", "robots.disallow", 2)),
         ("comity: Allow: /a/", "*: disallow /a/", "comity", "/a/b", ("deny", "acap.disallow", 4)),
         # Different patterns: both apply.
@@ -1041,7 +1076,10 @@ def test_conventional_field_and_acap_field(
 ) -> None:
     whom, _, rule = conventional.partition(": ")
     crawler, _, field = acap.partition(": ")
-    text = f"User-agent: {whom}\n{rule}\nACAP-crawler: {crawler}\nACAP-{field.replace(' ', '-crawl: ')}\n"
+    text = (
+        f"User-agent: {whom}\n{rule}\nACAP-crawler: {crawler}\n"
+        f"ACAP-{field.replace(' ', '-crawl: ')}\n"
+    )
     assert crawl(site(text), Agent(agent), path) == want
 
 
@@ -1065,7 +1103,10 @@ def test_a_permission_that_grants_nothing_lifts_nothing() -> None:
     "field", ["ACAP-ignore-conventional-records", "acap-ignore-CONVENTIONAL-records:"]
 )
 def test_conventional_records_are_ignored(field: str) -> None:
-    text = f"User-agent: *\nDisallow: /\nCrawl-delay: 9\n{field}\nACAP-crawler: named\nACAP-disallow-crawl: /\n"
+    text = (
+        f"User-agent: *\nDisallow: /\nCrawl-delay: 9\n{field}\nACAP-crawler: named\n"
+        "ACAP-disallow-crawl: /\n"
+    )
     assert crawl(site(text)) == ("allow", "acap.ignore-conventional", 4)
     assert crawl(site(text), NAMED) == ("deny", "acap.disallow", 6)
     assert acap_findings(site(text)) == []
@@ -1077,12 +1118,14 @@ def test_conventional_records_are_ignored(field: str) -> None:
     [
         ("User-agent: *\nDisallow: /\nACAP-ignore-conventional-records\n", 3),
         (
-            "User-agent: *\nDisallow: /\nACAP-resource-set: a /a/\nACAP-ignore-conventional-records\n"
+            "User-agent: *\nDisallow: /\nACAP-resource-set: a /a/\n"
+            "ACAP-ignore-conventional-records\n"
             "ACAP-crawler: *\nACAP-allow-index: /\n",
             4,
         ),
         (
-            "User-agent: *\nDisallow: /\nACAP-crawler: *\nACAP-allow-index: /\nACAP-ignore-conventional-records\n",
+            "User-agent: *\nDisallow: /\nACAP-crawler: *\nACAP-allow-index: /\n"
+            "ACAP-ignore-conventional-records\n",
             5,
         ),
     ],
@@ -1115,7 +1158,7 @@ def test_conventional_records_of_another_file_still_count() -> None:
     ids=["empty", "conventional", "version-only", "outside-a-record", "for-somebody"],
 )
 def test_without_acap_nothing_is_stated(text: str) -> None:
-    found = page(text, arranged("must-use-resource", "must-include-resource"))
+    found = page(text, agent_with("must-use-resource", "must-include-resource"))
     for use in ("index", "preserve", "present", "present-snippet", "follow", "other", "train"):
         decision = found.uses[use]
         assert not decision.stated
@@ -1150,7 +1193,7 @@ def test_no_days(first_seen: dict[str, datetime]) -> None:
     ],
 )  # fmt: skip
 def test_a_decision_has_so_many_reasons_at_most(field: str, usage: str, verdict: Verdict) -> None:
-    """They stand in the tag of each item. The qualifiers of all permissions hold all the same."""
+    """The tag of each item contains them. The qualifiers of all permissions still apply."""
     numbers = range(300, 0, -1)
     text = record(*(f"ACAP-{field.format(number)}" for number in numbers))
     path = f"/-{'-'.join(map(str, numbers))}-"
@@ -1187,12 +1230,18 @@ def test_a_permission_by_name_of_a_more_general_usage_leaves_a_limit_for_all_in_
 
 @pytest.mark.requirement("ACAP-45", "ACAP-47")
 def test_a_permission_by_name_to_present_leaves_the_length_of_snippets_for_all_in_force() -> None:
-    text = f"{record('ACAP-allow-present-snippet: / max-length=5-words')}ACAP-crawler: named\nACAP-allow-present: /\n"
+    text = (
+        f"{record('ACAP-allow-present-snippet: / max-length=5-words')}ACAP-crawler: named\n"
+        "ACAP-allow-present: /\n"
+    )
     assert site(text).page(NAMED, f"{ORIGIN}/a", now=NOW).uses["present-snippet"].max_words == 5
 
 
 @pytest.mark.requirement("ACAP-7")
 def test_conventional_records_that_are_ignored_free_all_whom_no_record_names() -> None:
-    text = "ACAP-ignore-conventional-records\nACAP-crawler: named\nACAP-disallow-crawl: /a\nUser-agent: *\nDisallow: /\n"
+    text = (
+        "ACAP-ignore-conventional-records\nACAP-crawler: named\nACAP-disallow-crawl: /a\n"
+        "User-agent: *\nDisallow: /\n"
+    )
     assert crawl(site(text), path="/a/b") == ("allow", "acap.ignore-conventional", 1)
     assert crawl(site(text), NAMED, path="/a/b")[0] == "deny"

@@ -1,4 +1,4 @@
-"""What an editor offers at a place of an ai.txt."""
+"""Completions in an ai.txt."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_file_that_is_written_from_what_is_offered_is_read_without_a_finding(
     text, inner = "", "User-agent: "
     for _ in range(12):
         offered = completions(text, len(text))
-        # Nobody leaves a block before something stands in it.
+        # No keyword ends a block that is still empty.
         inner = (
             data.draw(st.sampled_from(offered))
             if inner.startswith(("Disallow", "Guideline"))

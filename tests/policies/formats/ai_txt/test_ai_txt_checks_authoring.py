@@ -1,4 +1,4 @@
-"""What is wrong with an ai.txt besides its syntax, and what mends it."""
+"""Checks of an ai.txt beyond its syntax, and fixes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from comity.policies.formats.ai_txt.file import AiFile
 from comity.policies.formats.authoring import apply
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.lines import MAX_FINDINGS
-from tests.policies.formats.mending import findings_of, fixes_of, mended, site_of
+from tests.policies.formats.mending import apply_fixes, findings_of, fixes_of, site_of
 from tests.selection import one_in
 
 ORIGIN = "https://example.com"
@@ -70,13 +70,15 @@ FOUND = [
     (rule(then=GUIDE.format("klingonese")), [("ait.language-tag", 5)]),
     (rule(then=f"{GUIDE.format('en')}\n        Lang: de"), [("ait.unused-language", 7)]),
     (rule(then=f"Disallow: Cite\n      {GUIDE.format('en')}"), [("ait.contradiction", 5)]),
-    (rule(then="Disallow: *") + rule(agents="GPTBot", then=GUIDE.format("en")), [("ait.contradiction", 8)]),
+    (rule(then="Disallow: *") + rule(agents="GPTBot", then=GUIDE.format("en")),
+     [("ait.contradiction", 8)]),
     (WHOLE + rule(path="/a/b/ html", then=GUIDE.format("en")), [("ait.contradiction", 8)]),
     (rule(then="Disallow: Train\n      Disallow: Cite Train"), []),
     (rule(then="Disallow: Train Cite\n      Disallow: Train"), [("ait.duplicate", 5)]),
     (rule() + rule(), [("ait.duplicate", 8)]),
     (rule(path="/ html", element="*") + rule(path="/a html"), [("ait.overruled", 8)]),
-    (rule(path="/a html") + rule(path="/ html", element="*", then="Disallow: *"), [("ait.overruled", 4)]),
+    (rule(path="/a html") + rule(path="/ html", element="*", then="Disallow: *"), [("ait.overruled",
+     4)]),
     ("Disallow: *.jpg\n" + rule(), [("ait.mixture", 1)]),
     ("# Guidelines\n\nPlease be kind.\n", [("ait.unread", 0)]),
 ]  # fmt: skip
@@ -105,7 +107,8 @@ def test_what_cannot_be_meant_is_found_with_its_line(
         rule(then=GUIDE.format("en-US")),
         rule(then=GUIDE.format("zh-Hans")),
         rule(then=GUIDE.format("yue")),
-        rule(then=GUIDE.format("de") + "\n        Lang: en\n        Guideline: a\n        Guideline: b"),
+        rule(then=GUIDE.format("de") + "\n        Lang: en\n        Guideline: a\n"
+            "        Guideline: b"),
         rule() + rule(agents="GPTBot", then="Disallow: Cite"),
         rule(path="/a html", element="*") + rule(path="/ab html"),
         rule(path="/a html", element="*") + rule(path="/a json", element="p"),
@@ -124,12 +127,13 @@ def test_the_xml_form_is_checked_likewise(text: str, findings: list[tuple[str, i
         for each, _ in findings
         if each not in ("ait.mixture", "ait.unread", "ait.unused-language")
     }
+    # which are read and written anew
     of_values = {
         "ait.repeated-agent",
         "ait.grammar",
         "ait.path-characters",
         "ait.language-tag",
-    }  # which are read and written anew
+    }
     ai_txt = parse(text.encode())
     if ai_txt.rules:
         assert rules - of_values <= {
@@ -145,7 +149,7 @@ def test_a_character_outside_the_grammar_is_a_note_and_no_advice_narrows_a_path(
         messages[path] = finding.message
     assert RULES["ait.grammar"].severity is Severity.INFO
     assert messages["/ü"].endswith("Write `%C3%BC`, which is the same path.")
-    # An escape of one of these is another path, which covers less.
+    # The escape of such a character is another path, which covers less.
     assert all("%" not in messages[path] for path in ("/a;b", "/a=b", "/a(b"))
 
 
@@ -158,14 +162,14 @@ def test_an_action_is_told_as_it_can_be_shown() -> None:
         for finding in check_site(site_of("/ai.txt", text.encode()))
         if finding.rule == "ait.contradiction"
     ]
-    assert finding.message.startswith("line 4 disallows \ufffdx{}y of the same element")
+    assert finding.message.startswith("This Guide has no effect for \ufffdx{}y: line 4 ")
 
 
 def test_a_comment_behind_slashes_is_told_with_its_sign() -> None:
     [finding] = parse(f"// ours: all\n{rule()}".encode()).findings
     assert (finding.rule, finding.message) == (
         "ait.keyword",
-        "`// ours` is no keyword. Begin a comment with `#`.",
+        "`// ours` is not a keyword. Begin a comment with `#`.",
     )
 
 
@@ -212,25 +216,29 @@ def test_findings_of_each_rule_are_bounded() -> None:
         (rule(then="Disallow: Train\n      Disallow: train"), rule()),
         (f"// ours\n{rule()}  //\n", f"# ours\n{rule()}  #\n"),
         (rule(path="/ü/日;b html"), rule(path="/%C3%BC/%E6%97%A5;b html")),
-        (rule(path="/ html # x").replace("\n", "\r\n"), rule().replace("  Path", "  # x\n  Path").replace("\n", "\r\n")),
-        # Nothing that is safe.
-        ("Disallow: *\nuser-agent: *\n  Path: /a html\n    Element: p\n      Disallow: Train\n", None),
+        (rule(path="/ html # x").replace("\n", "\r\n"), rule().replace("  Path",
+         "  # x\n  Path").replace("\n", "\r\n")),
+        # No safe fix.
+        ("Disallow: *\nuser-agent: *\n  Path: /a html\n    Element: p\n      Disallow: Train\n",
+         None),
         (rule() + rule(), None),
         (rule(then=GUIDE.format("english")), None),
     ],
 )  # fmt: skip
 def test_what_is_safe_is_mended(text: str, expected: str | None) -> None:
     body = text.encode()
-    once = mended(AI_TXT, "/ai.txt", body)
-    twice = mended(AI_TXT, "/ai.txt", once)
+    once = apply_fixes(AI_TXT, "/ai.txt", body)
+    twice = apply_fixes(AI_TXT, "/ai.txt", once)
     assert twice.decode() == (text if expected is None else expected)
 
 
 _INDENTED = st.sampled_from(["", " ", "  ", "    ", "      ", "        ", "\t", "\t\t", "\u00a0 "])
 _WRITTEN = """
-User-agent: *|user-agent: a, A b|useragent GPTBot # x|Path: /a html|path /b json # y|Path: /a(b) x|Path: /ü|Element: p|element p
-Element: .a # b|Element a|Element:|Disallow: Train|Disallow: *|Dissallow Train Cite|disallow: /x|Disallow *|Disallow: *.jpg
-Allow: /|Guide: Cite|Guide cite # z|Lang: en_US|Lang de|Lang: english|Guideline: Be # kind|guideline: x|# note|// note|nonsense|
+User-agent: *|user-agent: a, A b|useragent GPTBot # x|Path: /a html|path /b json # y
+Path: /a(b) x|Path: /ü|Element: p|element p|Element: .a # b|Element a|Element:|Disallow: Train
+Disallow: *|Dissallow Train Cite|disallow: /x|Disallow *|Disallow: *.jpg|Allow: /|Guide: Cite
+Guide cite # z|Lang: en_US|Lang de|Lang: english|Guideline: Be # kind|guideline: x|# note|// note
+nonsense|
 """
 _LINES = st.sampled_from(_WRITTEN.strip("\n").replace("\n", "|").split("|"))
 FILES = st.lists(st.tuples(_INDENTED, _LINES).map("".join), max_size=14)
@@ -276,7 +284,7 @@ def test_fixes_change_no_rule_and_mend_what_they_are_for(lines: list[str], end: 
         )
         assert after.count(finding.rule) < before.count(finding.rule)
     states = [body]
-    while (again := mended(AI_TXT, "/ai.txt", states[-1])) != states[-1]:
+    while (again := apply_fixes(AI_TXT, "/ai.txt", states[-1])) != states[-1]:
         assert meaning(again) == meaning(body)
         states.append(again)
-        assert len(states) < 5  # a line that is mended may be found to say what another says
+        assert len(states) < 5  # a mended line may turn out to repeat another

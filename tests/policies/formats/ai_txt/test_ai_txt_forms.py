@@ -1,4 +1,4 @@
-"""The text that is written and the XML form: what is read from them is what was written."""
+"""The text and the XML form of ai.txt: reading either returns the written rules."""
 
 from __future__ import annotations
 
@@ -92,8 +92,11 @@ def test_the_two_forms_of_one_file() -> None:
     "text", ["\u00a0a\u00a0", "a\u2028b\u0085", "a]]>&amp;", "\ufeffa", "a \t b"]
 )
 def test_texts_stay_as_they_are(text: str) -> None:
-    element = text.strip("\u00a0\ufeff")  # of which one that ends so is read without
-    body = f"User-agent: *\n  Path: / html\n    Element: {element}\n      Guide: Cite\n        Lang: en\n        Guideline: {text}\n"
+    element = text.strip("\u00a0\ufeff")  # trailing white space is not read
+    body = (
+        f"User-agent: *\n  Path: / html\n    Element: {element}\n      Guide: Cite\n"
+        f"        Lang: en\n        Guideline: {text}\n"
+    )
     read = parse(body.encode())
     assert (read.rules[0].element, read.rules[0].guidelines[0].text) == (element, text)
     assert from_xml(to_xml(read)).rules == read.rules

@@ -1,4 +1,7 @@
-"""What sites serve as /ai.txt, told apart before it is read; each sample of what real ones have is a file of our own."""
+"""The kind of a file that a site serves as /ai.txt, from its lines.
+
+Each sample shows a form of real files in a file of our own.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,11 @@ class Sample(NamedTuple):
 TARGETS = ("/", "/photo.JPG?size=2", "/photo.jpg/", "/a.h", "/a.html", "/private/x")
 
 SAMPLES = [
-    # What Spawning's generator makes: types by their extensions, and all the rest.
+    # The output of Spawning's generator: types by their extensions, and everything else.
     Sample(
         "spawning-everything",
-        "# Spawning AI\n\nUser-Agent: *\nDisallow: *.jpg\nDisallow: *.html\nDisallow: *.h\nDisallow: /\nDisallow: *\n",
+        "# Spawning AI\n\nUser-Agent: *\nDisallow: *.jpg\nDisallow: *.html\n"
+        "Disallow: *.h\nDisallow: /\nDisallow: *\n",
         "spawning",
         refused=TARGETS,
     ),
@@ -42,22 +46,25 @@ SAMPLES = [
         refused=("/private/x",),
     ),
     Sample("spawning-no-agent", "Disallow: *.jpg\n", "spawning", refused=("/photo.JPG?size=2",)),
-    # A file like robots.txt that permits, with keys of its own behind that: it refuses nothing.
+    # A file like robots.txt that permits, followed by unknown keys: it refuses nothing.
     Sample(
         "keys",
-        "# For crawlers\n\nUser-agent: *\nAllow: /\n\nSite-name: Ours\nTopics: stones\nDocs: /docs\n- one thing\n- another\n",
+        "# For crawlers\n\nUser-agent: *\nAllow: /\n\nSite-name: Ours\nTopics: stones\n"
+        "Docs: /docs\n- one thing\n- another\n",
         "spawning",
     ),
-    # Flags of somebody's own.
+    # Invented flags.
     Sample(
         "flags",
-        "# Discovery\nsoftware-name: Ours\nai-crawling: allowed\nsitemap: https://example.com/sitemap.xml\n",
+        "# Discovery\nsoftware-name: Ours\nai-crawling: allowed\n"
+        "sitemap: https://example.com/sitemap.xml\n",
         "",
     ),
     # Prose.
     Sample(
         "markdown",
-        "# Guidelines\n\n## Permitted\nTraining is permitted:\n\n### Allowed\n- posts\n\n## Restrictions\n- Do not copy.\n",
+        "# Guidelines\n\n## Permitted\nTraining is permitted:\n\n### Allowed\n- posts\n\n"
+        "## Restrictions\n- Do not copy.\n",
         "",
     ),
     Sample(
@@ -96,7 +103,7 @@ SAMPLES = [
         ("ait.path 2", "ait.orphan 3"),
         rules=1,
     ),
-    # Both in one file: neither is read as the other.
+    # Both in one file: lines of one are not read as the other.
     Sample(
         "both",
         """\
@@ -155,6 +162,6 @@ def test_the_kind_is_told_in_other_encodings(encoding: str) -> None:
 @pytest.mark.requirement("AIT-15")
 def test_findings_say_which_format_it_is() -> None:
     (finding,) = parse(b"User-agent: *\nDisallow: /\n").findings
-    assert finding.message == "this is Spawning's opt-out by file type"
+    assert finding.message == "This file is in Spawning's format, the opt-out by file type."
     (finding,) = parse(b"prose").findings
-    assert finding.message == "this is neither of the formats that ai.txt files have"
+    assert finding.message == "This file is in neither of the formats of ai.txt."

@@ -1,4 +1,4 @@
-"""The examples of docs/ai-txt.md are read as it says."""
+"""The examples of docs/ai-txt.md are read as the page says."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ LIMITS = [
 
 
 def test_the_limits_are_those_of_the_code() -> None:
-    """What is beyond them is told by the tests of each part."""
+    """The tests of each part show the behaviour beyond the limits."""
     table = PAGE.partition("## Limits")[2].partition("## ")[0]
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]

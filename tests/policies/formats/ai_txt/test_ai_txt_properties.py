@@ -1,4 +1,4 @@
-"""What holds for ai.txt whatever octets a file has."""
+"""Properties of ai.txt for any octets."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_indentation_changes_nothing(body: bytes) -> None:
     assert parse(flat).rules == parse(body).rules
 
 
-def refused(read: AiTxt, target: str, token: str) -> set[tuple[str, str]]:
+def refusals_of(read: AiTxt, target: str, token: str) -> set[tuple[str, str]]:
     rules = read.rules_for(target, token, "text/html")
     return {
         (rule.element, action)
@@ -212,6 +212,8 @@ def refused(read: AiTxt, target: str, token: str) -> set[tuple[str, str]]:
 def test_what_follows_lifts_no_prohibition(
     before: bytes, after: bytes, target: str, token: str
 ) -> None:
-    """A file that goes on prohibits no less: what stands before is closed by a block of another agent."""
+    """More text never prohibits less, if a block for another agent closes the earlier text."""
     closed = before + b"\nUser-agent: zzz\n  Path: / html\n    Element: z\n      Disallow: Train\n"
-    assert refused(parse(closed), target, token) <= refused(parse(closed + after), target, token)
+    assert refusals_of(parse(closed), target, token) <= refusals_of(
+        parse(closed + after), target, token
+    )

@@ -1,4 +1,4 @@
-"""Files that are not written as the paper asks: what they say, and what their authors are told."""
+"""Files that depart from the paper: their reading, and the findings for their authors."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ BLOCK = f"  Path: /a html\n{ELEMENT}{DISALLOW}"
 
 
 def brief(rule: ElementRule) -> str:
-    """A rule in a line."""
+    """Return a rule as one line."""
     actions = " ".join(sorted(rule.actions))
     told = "".join(f" [{one.lang}: {one.text}]" for one in rule.guidelines)
     verdict = "deny" if rule.verdict is Verdict.DENY else "guide"
-    return f"{','.join(rule.agents)} {rule.path} {rule.file_type or '-'} {rule.element}: {verdict} {actions}{told}"
+    return (
+        f"{','.join(rule.agents)} {rule.path} {rule.file_type or '-'} {rule.element}: "
+        f"{verdict} {actions}{told}"
+    )
 
 
-def said(text: str) -> tuple[list[str], list[str]]:
+def read_text(text: str) -> tuple[list[str], list[str]]:
     return of(parse(text.encode("utf-8", "surrogateescape")))
 
 
@@ -102,7 +105,7 @@ CASES = [
         ["* /a html h1: deny train"],
         ["ait.keyword 3:12"],
     ),
-    # Characters that look like a space, or like nothing, are one.
+    # Characters that look like a space or are invisible count as a space.
     (
         "odd-agents",
         f"User-agent: \u00a0a\u00a0b\ufeff\n{BLOCK}",
@@ -135,7 +138,8 @@ CASES = [
     ),
     (
         "odd-element",
-        f"{HEAD[: HEAD.rindex('    Element')]}    Element: \ufeffmain\u00a0\u00a0p\u00a0[title='a\u00a0b']\u00a0\n{DISALLOW}",
+        f"{HEAD[: HEAD.rindex('    Element')]}    Element: "
+        f"\ufeffmain\u00a0\u00a0p\u00a0[title='a\u00a0b']\u00a0\n{DISALLOW}",
         ["* /a html main  p [title='a\u00a0b']: deny train"],
         ["ait.selector 3:14"],
     ),
@@ -175,7 +179,8 @@ CASES = [
     ),
     (
         "actions-below-in-other-ways",
-        f"{HEAD}      Disallow: # see below\n\n# a comment\n  - Train\n- 'Summarise', cite.\nTRAIN  # again\n{ELEMENT}",
+        f"{HEAD}      Disallow: # see below\n\n# a comment\n  - Train\n"
+        f"- 'Summarise', cite.\nTRAIN  # again\n{ELEMENT}",
         [USUAL, "* /a html p: deny cite summarize", USUAL],
         [
             *("ait.comment 4:17", "ait.empty 4:17"),
@@ -214,7 +219,7 @@ CASES = [
         [],
         ["ait.empty 4:16", "ait.keyword 6:9", "ait.empty 5:0"],
     ),
-    # What a Guide permits is read in its own line alone.
+    # The permissions of a Guide are read in its own line only.
     (
         "actions-below-a-guide",
         f"{HEAD}      Guide:\n        Train\n        Lang: en\n        Guideline: x\n",
@@ -227,7 +232,7 @@ CASES = [
         [USUAL],
         ["ait.keyword 4:15", "ait.empty 4:15", "ait.keyword 5:9"],
     ),
-    # AIT-14: what belongs to nothing, or covers more.
+    # AIT-14: lines that belong to nothing, or cover more.
     (
         "no-element",
         f"User-agent: *\n  Path: /a html\n{DISALLOW}",
@@ -260,7 +265,7 @@ CASES = [
         [USUAL],
         ["ait.orphan 5:0", "ait.orphan 6:0"],
     ),
-    # Blocks that hold nothing share what the next one holds.
+    # Empty blocks share the content of the next one.
     (
         "agents-in-a-row",
         f"User-agent: a\nUser-agent: b a\n{BLOCK}",
@@ -390,7 +395,7 @@ CASES = [
         ["* /a html p: deny cite clip train"],
         [],
     ),
-    # What is no part of a name; what is permitted has to be a name.
+    # Marks that are no part of a name. A permission has to be a name.
     *[
         (
             f"odd-action-{value}",
@@ -436,7 +441,8 @@ CASES = [
     ),
     (
         "guidelines",
-        f"{HEAD}      Guide: Cite\n        Guideline: a\n        Lang: en_GB\n        Guideline: b\n        Guideline: c\n"
+        f"{HEAD}      Guide: Cite\n        Guideline: a\n        Lang: en_GB\n"
+        "        Guideline: b\n        Guideline: c\n"
         "        Lang: !\n        Guideline: d\n        Guideline:\n",
         ["* /a html p: guide cite [und: a] [en-GB: b] [en-GB: c] [und: d]"],
         ["ait.language 5:0", "ait.language 9:15", "ait.language 10:0", "ait.empty 11:19"],
@@ -449,7 +455,8 @@ CASES = [
     ),
     (
         "guides-in-a-row",
-        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: a\n      Guide: Clip\n        Guideline: b\n",
+        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: a\n"
+        "      Guide: Clip\n        Guideline: b\n",
         ["* /a html p: guide cite [en: a]", "* /a html p: guide clip [und: b]"],
         ["ait.language 8:0"],
     ),
@@ -470,16 +477,16 @@ CASES = [
     ids=[case[0] for case in CASES],
 )
 def test_reading(text: str, rules: list[str], findings: list[str]) -> None:
-    assert said(text) == (rules, findings)
+    assert read_text(text) == (rules, findings)
 
 
 @pytest.mark.requirement("AIT-14", "SEC-1")
 def test_past_the_limit_of_rules_what_is_disallowed_is_disallowed_everywhere() -> None:
     many = "".join(f"    Element: e{number}\n{DISALLOW}" for number in range(MAX_RULES))
     more = "      Disallow: Cite\n      Guide: Clip\n        Lang: en\n        Guideline: x\n"
-    rules, findings = said("User-agent: a\n  Path: /a html\n" + many)
+    rules, findings = read_text("User-agent: a\n  Path: /a html\n" + many)
     assert (len(rules), findings) == (MAX_RULES, [])
-    rules, findings = said("User-agent: a\n  Path: /a html\n" + many + more + DISALLOW)
+    rules, findings = read_text("User-agent: a\n  Path: /a html\n" + many + more + DISALLOW)
     assert rules[MAX_RULES:] == ["* / - *: deny cite train"]
     assert findings == [f"ait.limit {3 + 2 * MAX_RULES}:0"]
 
@@ -488,13 +495,13 @@ def test_past_the_limit_of_rules_what_is_disallowed_is_disallowed_everywhere() -
 def test_blocks_that_share_a_line_are_bounded() -> None:
     paths = "".join(f"  Path: /{number} html\n" for number in range(300))
     elements = "".join(f"    Element: e{number}\n" for number in range(300))
-    rules, findings = said(f"User-agent: a\n{paths}{elements}{DISALLOW}")
+    rules, findings = read_text(f"User-agent: a\n{paths}{elements}{DISALLOW}")
     assert rules[0] == "a /0 html e0: deny train"
     assert rules[-1] == "* / - *: deny train"
     assert len(rules) <= MAX_RULES + 1
     assert findings[-1] in ("comity.more-findings 0:0", "ait.limit 602:0")
     guides = f"      Guide: Cite\n        Lang: en\n        Guideline: {'x' * 30_000}\n"
-    rules, _ = said(f"User-agent: a\n{paths}{ELEMENT}{guides}{DISALLOW}")
+    rules, _ = read_text(f"User-agent: a\n{paths}{ELEMENT}{guides}{DISALLOW}")
     assert 30_000 * len(rules) <= MAX_SIZE + 30_000
     assert rules[-1] == "* / - *: deny train"
 
@@ -507,7 +514,7 @@ def test_a_file_that_is_cut_may_have_prohibited_anything() -> None:
 
 @pytest.mark.requirement("AIT-14", "SEC-1")
 def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The paths of a block were looked through for each of its elements, its agents for each of its lines: ten seconds."""
+    """Once, each element searched the paths of its block, and each line its agents: ten seconds."""
     file_types: list[object] = []
     joined: list[int] = []
 
@@ -516,14 +523,14 @@ def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPat
             file_types.append(types)
             return super().element(value, position, types)
 
-        def together(self, names: Iterable[str], position: Position) -> tuple[str, ...]:
+        def join_names(self, names: Iterable[str], position: Position) -> tuple[str, ...]:
             joined.append(position.line)
-            return super().together(names, position)
+            return super().join_names(names, position)
 
     monkeypatch.setattr(grammar, "Values", Counted)
     agents = "User-agent: a\n" * 50 + "User-agent: b a\n" * 50
     paths = "".join(f"  Path: /{number} html\n" for number in range(50)) + "  Path: /x json\n"
-    rules, _ = said(f"{agents}{paths}" + f"{ELEMENT}{DISALLOW}" * 50)
+    rules, _ = read_text(f"{agents}{paths}" + f"{ELEMENT}{DISALLOW}" * 50)
     assert (len(rules), rules[0], rules[-1]) == (
         51 * 50,
         "a,b /0 html p: deny train",
@@ -531,9 +538,8 @@ def test_lines_that_share_a_block_cost_little_each(monkeypatch: pytest.MonkeyPat
     )
     assert [*map(id, file_types)] == [id(file_types[0])] * 50
     assert file_types[0] == {"html", "json"}
-    assert (
-        len(joined) == 101
-    )  # each line has its own names, and one of them others than those before it
+    # Each line has its own names. Only the last line adds new ones.
+    assert len(joined) == 101
 
 
 NAMES = " ".join(f"n{number}" for number in range(MAX_NAMES + 1))
@@ -579,7 +585,7 @@ LIMITS = [
     ("text", "rules", "findings"), [case[1:] for case in LIMITS], ids=[case[0] for case in LIMITS]
 )
 def test_what_is_too_long_covers_more(text: str, rules: list[str], findings: list[str]) -> None:
-    assert said(text) == (rules, findings)
+    assert read_text(text) == (rules, findings)
 
 
 @pytest.mark.requirement("SEC-1")
@@ -589,12 +595,12 @@ def test_beyond_the_limit_too_many_actions_are_all() -> None:
         f"      Disallow: {' '.join(f'{half}{number}' for number in range(MAX_NAMES))}\n"
         for half in "ab"
     ]
-    assert said(many + "".join(halves))[0][MAX_RULES:] == ["* / - *: deny *"]
+    assert read_text(many + "".join(halves))[0][MAX_RULES:] == ["* / - *: deny *"]
 
 
 @pytest.mark.requirement("SEC-1")
 def test_too_many_actions_are_all() -> None:
-    rules, findings = said(f"{HEAD}      Disallow: {NAMES}\n")
+    rules, findings = read_text(f"{HEAD}      Disallow: {NAMES}\n")
     assert (rules, findings[-1]) == (["* /a html p: deny *"], "comity.more-findings 0:0")
 
 
@@ -605,5 +611,5 @@ def test_findings_show_the_place_and_nothing_that_hides() -> None:
     ).findings
     assert (
         str(finding)
-        == "https://example.com/ai.txt:5:7: ait.keyword: `Di\ufffdsallow` is no keyword"
+        == "https://example.com/ai.txt:5:7: ait.keyword: `Di\ufffdsallow` is not a keyword."
     )

@@ -1,4 +1,4 @@
-"""What an ai.txt, of either format, says of the uses of a site's pages."""
+"""Statements of an ai.txt, in either format, about the uses of a site's pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
 AI_URL = f"{ORIGIN}/ai.txt"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
-BODY = b"<!doctype html><html><head><title>Title</title></head><body><p>free</p><p class=q>quoted</p></body></html>"
+BODY = (
+    b"<!doctype html><html><head><title>Title</title></head><body><p>free</p><p "
+    b"class=q>quoted</p></body></html>"
+)
 USES = ("train", "search", "index")
 DEFAULTS = dict.fromkeys(USES, Verdict.ALLOW)
 
@@ -28,7 +31,7 @@ def page_of(
 
 
 def refusals(page: Page) -> dict[str, tuple[str, int]]:
-    """Use -> the rule that refuses it, and its line."""
+    """Return use -> the rule that refuses it, and its line."""
     denied = {
         use: page.uses[use]
         for use in (*USES, "crawl", "follow")
@@ -123,10 +126,10 @@ def guide(element: str, actions: str) -> str:
     [
         (guide("*", "Summarize Index"), {"summarize", "index"}),
         (guide("*", "*"), {action.lower() for action in ACTIONS} - {"cite"}),
-        (guide("*", "Train"), {"train"}),  # but not what else has to do with it, such as train-ai
+        (guide("*", "Train"), {"train"}),  # but no related use, such as train-ai
         (guide("html", "Train"), {"train"}),
         (guide("p", "Train"), set()),
-        (guide("p[", "Train"), set()),  # what is not understood is no permission
+        (guide("p[", "Train"), set()),  # an unknown action is not permitted
         (guide(":hover", "Train"), set()),
         (guide("*", "Train") + block("*", "Train"), set()),
         (guide("*", "Train Translate") + block("*", "Analyze"), {"train", "translate"}),

@@ -1,4 +1,4 @@
-"""Spawning's form of ai.txt: what its patterns refuse."""
+"""Spawning's form of ai.txt: the refusals of its patterns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from comity.policies.syntax.lines import MAX_LINE
 
 
 def lines(text: str, *targets: str, token: str = "ours") -> list[int]:
-    """The line that refuses each target; 0: none does."""
+    """Return the line that refuses each target, or 0."""
     patterns = spawning(text.encode(), url="https://example.com/ai.txt").for_agent(token)
     said = [patterns.statements(target) for target in targets]
     assert all(len(statements) <= 1 for statements in said)
@@ -127,9 +127,9 @@ def test_a_statement_is_about_training_and_names_its_line() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("Disallow: jpg", "`jpg` is no single path or file type: it refuses everything"),
-        ("Disallow: /a /b", "`/a /b` is no single path or file type: each is read"),
-        ("Allow: /a /b", "`/a /b` is no single path or file type: it permits nothing"),
+        ("Disallow: jpg", "`jpg` is not a single path or file type: it refuses everything"),
+        ("Disallow: /a /b", "`/a /b` is not a single path or file type: each is read"),
+        ("Allow: /a /b", "`/a /b` is not a single path or file type: it permits nothing"),
     ],
 )
 def test_odd_values_are_reported(line: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""The blocks of ai.txt as the paper's figures 3 to 8 have them, and what a file says that is written as they ask."""
+"""The blocks of ai.txt as in figures 3 to 8 of the paper, and the reading of well-formed files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.selection import one_in
 DENY = Verdict.DENY
 
 
-def found(read: AiTxt) -> list[tuple[str, int, int]]:
+def findings_of(read: AiTxt) -> list[tuple[str, int, int]]:
     return [(finding.rule, finding.line, finding.column) for finding in read.findings]
 
 
@@ -126,7 +126,8 @@ CASES = [
     ],
     Case(
         "6-disallow-and-guide",
-        f"{HEAD}      Disallow: Train\n      Guide: Cite\n        Lang: en\n        Guideline: By name.\n      Disallow: Clip\n",
+        f"{HEAD}      Disallow: Train\n      Guide: Cite\n        Lang: en\n"
+        "        Guideline: By name.\n      Disallow: Clip\n",
         (
             rule("train"),
             rule("cite", verdict=None, guidelines=(Guideline("en", "By name."),)),
@@ -137,7 +138,8 @@ CASES = [
     # Figure 7: the guide block.
     Case(
         "7-several-languages",
-        f"{HEAD}      Guide: Summarize Translate\n        Lang: en-US\n        Guideline: Keep # 1: all.\n"
+        f"{HEAD}      Guide: Summarize Translate\n        Lang: en-US\n"
+        "        Guideline: Keep # 1: all.\n"
         "        Lang: de\n        Guideline: Behalte „alles“.\n",
         (
             rule(
@@ -181,7 +183,7 @@ def test_what_is_written_as_the_figures_ask_is_read_without_a_finding(case: Case
         read = parse(text.encode())
         assert read.rules == case.rules, text
         assert tuple(one.line for one in read.rules) == case.lines, text
-        assert found(read) == [], text
+        assert findings_of(read) == [], text
 
 
 @pytest.mark.requirement("AIT-6", "AIT-7")
@@ -195,7 +197,7 @@ def test_every_action_can_be_disallowed(action: str) -> None:
             (action,),
             Verdict.DENY,
         )
-        assert found(read) == []
+        assert findings_of(read) == []
         assert [other for other in ACTIONS if one.speaks_of(other)] == [action]
 
 
@@ -215,7 +217,10 @@ def test_actions_are_those_of_the_paper_in_its_order() -> None:
 
 @pytest.mark.requirement("AIT-8")
 def test_a_guide_permits_nothing_that_is_refused() -> None:
-    text = f"{HEAD}      Guide: Cite Clip\n        Lang: en\n        Guideline: By name.\n      Disallow: Cite\n"
+    text = (
+        f"{HEAD}      Guide: Cite Clip\n        Lang: en\n        Guideline: By name.\n"
+        "      Disallow: Cite\n"
+    )
     guide, disallow = rules = parse(text.encode()).rules
     assert (guide.verdict, guide.guidelines[0].line) == (None, 6)
     assert of_action(rules, "Cite") == (disallow,)

@@ -1,4 +1,4 @@
-"""What helps those who write usage preferences: their words, and what is said of lines besides their syntax."""
+"""Help for authors of usage preferences: words, and checks beyond the syntax."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_label_is_offered_both_ways(kind: str, vocabulary: str, read: obje
         assert list(read(word)) == [word.partition("=")[0]]  # type: ignore[operator]
 
 
-def found(text: str) -> list[Finding]:
+def findings_of(text: str) -> list[Finding]:
     files = SiteFiles(
         "https://example.com",
         {URL: Fetched(status=200, body=text.encode())},
@@ -52,7 +52,7 @@ def found(text: str) -> list[Finding]:
 
 ANY = "User-agent: *\n"
 
-# File -> what is said of it: line, column and rule
+# File -> its findings: line, column and rule
 SAID: dict[str, list[tuple[int, int, str]]] = {
     f"{ANY}Usage: tdm=n, search=y\nAllow: /": [],
     f"{ANY}Usage: train-ai=n\nAllow: /": [(2, 8, "usage.label")],
@@ -79,4 +79,6 @@ SAID: dict[str, list[tuple[int, int, str]]] = {
 
 @pytest.mark.parametrize("text", one_in(2, SAID))
 def test_what_is_said(text: str) -> None:
-    assert [(finding.line, finding.column, finding.rule) for finding in found(text)] == SAID[text]
+    assert [(finding.line, finding.column, finding.rule) for finding in findings_of(text)] == SAID[
+        text
+    ]

@@ -1,4 +1,7 @@
-"""Preferences of the AIPREF working group: dictionaries, lines with paths, and the field that two drafts define."""
+"""Preferences of the AIPREF working group: dictionaries, and lines with paths.
+
+The field that two drafts define is tested too.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def verdicts(said: dict[str, Verdict] | None) -> Said | None:
 
 
 def of(statements: tuple[Statement, ...], vocabulary: str = "aipref") -> Said:
-    """What is said of each label: n where any statement says so."""
+    """Return the verdict on each label: n if any statement refuses it."""
     rules = {
         "aipref": {ALLOW: "content-usage.allow", DENY: "content-usage.disallow"},
         "usage": {ALLOW: "usage.allow", DENY: "usage.disallow"},
@@ -76,7 +79,7 @@ DICTIONARIES: list[tuple[str, Said | None, list[str]]] = [
     ("train-ai=y,search=n", {"train-ai": "y", "search": "n"}, []),
     ("  train-ai=y ,\tsearch=n", {"train-ai": "y", "search": "n"}, []),
     ("unknown=n", {"unknown": "n"}, []),
-    # vocab, section processing: what is neither of the two tokens is unknown, and no error.
+    # vocab, section processing: a value other than the two tokens is unknown, and no error.
     ("train-ai", {}, [VALUE]),
     ('train-ai="n"', {}, [VALUE]),
     ("train-ai=no", {}, [VALUE]),
@@ -103,7 +106,7 @@ DICTIONARIES: list[tuple[str, Said | None, list[str]]] = [
     ('train-ai=n, x="', None, [SYNTAX]),
     ("train-ai=n, ü=y", None, [SYNTAX]),
     ("train-ai=n, garbage!!!", None, [SYNTAX]),
-    # The word of another vocabulary.
+    # A word of another vocabulary.
     ("ai-train=no", {}, [LABEL]),
     ("ai-train=n, ai-input=y", {"ai-train": "n", "ai-input": "y"}, [LABEL, LABEL]),
 ]
@@ -124,7 +127,7 @@ def by_each(values: list[bytes], said: Said) -> tuple[list[bytes], Said, Said, S
 
 FIELDS: list[
     tuple[list[bytes], Said, Said, Said]
-] = [  # values; by the dictionary reader, by that of the strings, by both
+] = [  # values; by the dictionary reader, by the string reader, by both
     ([b""], {}, {}, {}),
     by_each([b"train-ai=y, search=n"], {"train-ai": "y", "search": "n"}),
     by_each([b"train-ai=y", b"search=n"], {"train-ai": "y", "search": "n"}),
@@ -213,13 +216,13 @@ Content-Usage: train-ai=y
     ],
 )
 def test_the_example_of_section_robots(token: str, target: str, want: str) -> None:
-    """As figure f-ex-robots and table t-example have it."""
+    """The file is figure f-ex-robots, the answers are table t-example."""
     assert of(rules(EXAMPLE, token).statements(target)) == {"train-ai": want}
 
 
 @pytest.mark.requirement("PREF-2")
 def test_what_may_not_be_fetched_has_no_preferences() -> None:
-    """The second row of table t-example; whatever else the file says holds there too."""
+    """The second row of table t-example. Other lines of the file do not matter."""
     site = Site.from_files(
         "https://example.com",
         {"/robots.txt": EXAMPLE.replace(b"train-ai=n\n", b"train-ai=n\nUsage: search=n\n", 1)},
@@ -248,7 +251,10 @@ def test_what_may_not_be_fetched_has_no_preferences() -> None:
 def test_a_refusal_holds_for_what_is_there_all_the_same(
     preference: str, body: bytes | None, stated: bool
 ) -> None:
-    """As in a dataset, from a time when it might be fetched; a permission does not."""
+    """A dataset may have pages from a time when they were allowed.
+
+    A permission does not apply to them.
+    """
     text = f"User-agent: *\nDisallow: /\nContent-Usage: train-ai={preference}\n"
     site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
     for default in (ALLOW, DENY):
@@ -328,7 +334,7 @@ def test_the_example_of_the_documentation() -> None:
         )
 
 
-PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, what is said
+PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, verdicts
     ("none", "", "/a", {}),
     ("no path", "train-ai=n", "/a", {"train-ai": "n"}),
     ("/", "/ train-ai=n", "/a", {"train-ai": "n"}),
@@ -350,7 +356,7 @@ PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, what 
     ("escapes of the target", "/~a/ä train-ai=n", "/%7ea/%c3%a4", {"train-ai": "n"}),
     ("unicode", "/ä train-ai=n", "/%C3%A4", {"train-ai": "n"}),
     ("comma", "/a,b=y train-ai=n", "/a,b=y", {"train-ai": "n"}),
-    # The same path: the most restrictive.
+    # Equal paths: the most restrictive.
     ("same path", "/a train-ai=n\n/a train-ai=y, search=y", "/a", {"train-ai": "n", "search": "y"}),
     (
         "same path, order",
@@ -366,7 +372,7 @@ PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, what 
         "/abc",
         {"train-ai": "n", "search": "y"},
     ),
-    # Within one line it is the last.
+    # Within one line: the last.
     ("same key", "/a train-ai=n, train-ai=y", "/a", {"train-ai": "y"}),
     # As if absent.
     ("no dictionary", "train-ai=n\n/a Train-AI=y", "/a", {"train-ai": "n"}),
@@ -524,11 +530,14 @@ def test_many_lines_with_one_path() -> None:
         ("bots=n, search=y", ALLOW),
         ("search=y\nbots=n, search=y", ALLOW),
         ("bots=y\nsearch=n", DENY),
-        ("bots=n\n/ search=y", ALLOW),  # the longest path speaks alone
+        ("bots=n\n/ search=y", ALLOW),  # only the longest path decides
     ],
 )
 def test_each_line_is_a_statement_of_its_own(lines: str, want: Verdict) -> None:
-    """draft-ietf-aipref-vocab section-7.1, by draft-ietf-aipref-attach section-3.1 for lines with one path."""
+    """See draft-ietf-aipref-vocab section-7.1.
+
+    For lines with one path, see draft-ietf-aipref-attach section-3.1.
+    """
     body = ANY + "".join(f"Content-Usage: {line}\n" for line in lines.splitlines()) + "Allow: /\n"
     decision = Preferences(
         SHIPPED, "aipref", rules(body.encode()).statements("/a"), because

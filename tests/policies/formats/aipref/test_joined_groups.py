@@ -1,4 +1,4 @@
-"""Preferences of groups that are one because no Allow or Disallow stands between their agents (RFC-12)."""
+"""Preferences of groups that are one, because no rule is between their agents (RFC-12)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def site(text: str) -> Site:
     return Site.from_files("https://example.com", {"/robots.txt": text.encode()})
 
 
-def stated(text: str, path: str = "/a", token: str = "examplebot") -> dict[str, str]:
-    """The uses of which something is stated."""
+def verdicts_of(text: str, path: str = "/a", token: str = "examplebot") -> dict[str, str]:
+    """Return the uses that have a statement."""
     uses = site(text).page(Agent(token), f"https://example.com{path}", body=b"").uses
     return {use: "y" if uses[use].verdict is ALLOW else "n" for use in USES if uses[use].stated}
 
@@ -29,25 +29,25 @@ TRAIN, NO_TRAIN = "Content-Usage: train-ai=y\n", "Content-Usage: train-ai=n\n"
 
 JOINED: list[
     tuple[str, str, str, str, str]
-] = [  # text, path, train-ai to *, examplebot and otherbot: "" where nothing is stated
-    # Another's permission is none, be it for a part or for all; a refusal is everybody's.
+] = [  # text, path, train-ai for *, examplebot and otherbot: "" if nothing is stated
+    # A permission for another agent does not count, for a part or for all; a refusal does.
     (ANY + NO_TRAIN + OTHER + "Content-Usage: /open/ train-ai=y\n", "/open/a", "n", "n", "y"),
     (ANY + NO_TRAIN + OTHER + "Content-Usage: / train-ai=y\n", "/a", "n", "n", "y"),
     (ANY + TRAIN + OTHER + NO_TRAIN, "/a", "n", "n", "n"),
     (ANY + "Content-Usage: search=n\n" + OTHER + TRAIN, "/a", "", "", "y"),
     (OTHER + TRAIN + OWN + "Content-Usage: search=n\n", "/a", "", "", "y"),
     (OTHER + "Content-Usage: search=n\n" + OWN + TRAIN, "/a", "", "y", ""),
-    # A longer path that says nothing of a label silences a shorter one by one reading: nothing is permitted.
+    # By one reading a longer path without the label overrides a shorter one: nothing is permitted.
     (ANY + TRAIN + OTHER + "Content-Usage: /open/ search=y\n", "/open/a", "", "", ""),
     (ANY + TRAIN + OTHER + "Content-Usage: /open/ search=y\n", "/a", "y", "y", ""),
-    # Either kind of line ends the list, whatever stands around it.
+    # Either kind of line ends the list, with any lines around it.
     (ANY + "Usage: x=y\n" + OTHER + TRAIN, "/a", "", "", "y"),
     (ANY + "Crawl-delay: 1\nX-Any: 1\nUsage: x=y\n" + OTHER + TRAIN, "/a", "", "", "y"),
-    # A permission for both readings.
+    # A permission by both readings.
     (OTHER + OWN + TRAIN, "/a", "", "y", "y"),
     (OTHER + "Crawl-delay: 1\nX-Any: 1\n" + OWN + TRAIN, "/a", "", "y", "y"),
     (OWN + TRAIN + OTHER + TRAIN, "/a", "", "y", "y"),
-    # With rules they are groups of their own, and so they are behind rules.
+    # With rules they are separate groups, and after rules too.
     (ANY + NO_TRAIN + "Allow: /\n" + OTHER + TRAIN, "/a", "n", "n", "y"),
     (ANY + "Allow: /\n" + NO_TRAIN + OTHER + TRAIN, "/a", "n", "n", "y"),
     # A line in a record of ACAP stands in no group, and ends no list.
@@ -64,7 +64,7 @@ def test_a_permission_counts_by_both_readings(
 ) -> None:
     text = "\ufeff" + text.replace("\n", end)
     told = [
-        stated(text, path, token).get("train-ai", "")
+        verdicts_of(text, path, token).get("train-ai", "")
         for token in ("anybot", "examplebot", "otherbot")
     ]
     assert told == [anybody, examplebot, otherbot]
@@ -73,13 +73,15 @@ def test_a_permission_counts_by_both_readings(
 @pytest.mark.requirement("USE-10", "RFC-12")
 def test_a_refusal_is_not_narrowed_to_the_paths_of_another_agent() -> None:
     text = ANY + "Usage: ai=n, search=y\n" + OTHER + "Allow: /open/\n"
-    assert stated(text, "/a")["ai"] == stated(text, "/open/a")["ai"] == "n"
-    assert ("search" in stated(text, "/a"), stated(text, "/open/a")["search"]) == (False, "y")
-    assert stated(text, "/a", "otherbot") == {}
-    assert (
-        stated(text, "/open/a", "otherbot")["ai"] == "n"
-    )  # RFC-12: it shares the rules, and so the line
-    assert "search" not in stated(text, "/open/a", "otherbot")
+    assert verdicts_of(text, "/a")["ai"] == verdicts_of(text, "/open/a")["ai"] == "n"
+    assert ("search" in verdicts_of(text, "/a"), verdicts_of(text, "/open/a")["search"]) == (
+        False,
+        "y",
+    )
+    assert verdicts_of(text, "/a", "otherbot") == {}
+    # RFC-12: it shares the rules, and so the line
+    assert verdicts_of(text, "/open/a", "otherbot")["ai"] == "n"
+    assert "search" not in verdicts_of(text, "/open/a", "otherbot")
 
 
 @pytest.mark.requirement("PREF-5", "RFC-12")
@@ -88,9 +90,8 @@ def test_what_is_disallowed_has_refusals_alone() -> None:
     page = site(text).page(Agent("examplebot"), "https://example.com/a", body=b"")
     assert page.uses["search"].verdict is DENY
     assert not page.uses["train-ai"].stated
-    assert (
-        site(text).access(Agent("examplebot"), "https://example.com/a").verdict is DENY
-    )  # access is as RFC-12 has it
+    # access follows RFC-12
+    assert site(text).access(Agent("examplebot"), "https://example.com/a").verdict is DENY
 
 
 FOUND: list[tuple[str, list[int]]] = [  # lines of robots.joined
@@ -123,11 +124,11 @@ def test_a_file_is_read_twice_only_where_the_readings_differ(
     readings = []
     read = robots._FileReader.read
 
-    def counted(reader: robots._FileReader) -> robots.Robots:
+    def count(reader: robots._FileReader) -> robots.Robots:
         readings.append(reader)
         return read(reader)
 
-    monkeypatch.setattr(robots._FileReader, "read", counted)
+    monkeypatch.setattr(robots._FileReader, "read", count)
     of_all = site(ANY + NO_TRAIN + "Allow: /\n" + OTHER + OWN + TRAIN)
     for token in ("examplebot", "otherbot"):
         of_all.page(Agent(token), "https://example.com/a", body=b"")
@@ -154,11 +155,14 @@ LINES = (
 @pytest.mark.requirement("PREF-2", "USE-9", "RFC-12")
 @given(st.lists(st.sampled_from(LINES), max_size=9))
 def test_what_is_permitted_is_so_where_each_list_ends_at_a_preference(lines: list[str]) -> None:
-    """An Allow line without a path ends a list of agents, and states nothing: behind each preference it has the other reading."""
+    """An Allow line without a path ends a list of agents, and states nothing.
+
+    After each preference, it makes the other reading.
+    """
     text = "".join(lines)
     ended = "".join(f"{line}Allow:\n" if "sage:" in line else line for line in lines)
     for path in ("/a", "/b"):
-        before, after = stated(text, path), stated(ended, path)
+        before, after = verdicts_of(text, path), verdicts_of(ended, path)
         assert {use for use in after if after[use] == "n"} <= {
             use for use in before if before[use] == "n"
         }

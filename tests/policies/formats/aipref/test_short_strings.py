@@ -1,4 +1,4 @@
-"""Short usage preference strings, the lines and fields that carry them."""
+"""Short usage preference strings, and the lines and fields that carry them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from comity.policies.answers.decision import Reason, Source, Verdict
 from comity.policies.formats import ROBOTS_LINES
 from comity.policies.formats.aipref import short_strings as usage
-from comity.policies.formats.aipref.short_strings import Lines, common, deciding
+from comity.policies.formats.aipref.short_strings import Lines, common, merge
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.extension_lines import extension_lines
 from comity.policies.syntax.lines import MAX_LINE, Findings
@@ -37,8 +37,8 @@ def of(statements: tuple[Statement, ...]) -> dict[str, str]:
     }
 
 
-def decided(expression: str, use: str, vocabulary: Vocabulary = SHIPPED) -> str:
-    """By the cascade of section-5.2; "" where nothing is said."""
+def decide(expression: str, use: str, vocabulary: Vocabulary = SHIPPED) -> str:
+    """Return the result of the cascade of section-5.2, or "" if nothing is stated."""
     said = usage.read(expression).items()
     stated = [
         Statement(f"usage:{label}", verdict, usage.RULES[verdict], Location())
@@ -91,7 +91,7 @@ EXPRESSIONS: list[
     ("tdm='n'", {}, 1),
     ('tdm="n"', {}, 1),
     ("tdm=n;x=1", {}, 1),
-    ("tdm=\u00a0n", {}, 1),  # no-break space is none of the two
+    ("tdm=\u00a0n", {}, 1),  # a no-break space is neither space nor tab
     ("tdm=ｎ", {}, 1),
     ("tdm=n ai=y", {}, 1),
     ("tdm=n;ai=y", {}, 1),
@@ -130,7 +130,7 @@ DETERMINATIONS = [  # expression, then tdm, ai, genai, search
     ("expression", "want"), one_in(2, [(row[0], row[1:]) for row in DETERMINATIONS])
 )
 def test_determinations(expression: str, want: tuple[str, ...]) -> None:
-    assert tuple(decided(expression, label) for label in LABELS) == want
+    assert tuple(decide(expression, label) for label in LABELS) == want
 
 
 @pytest.mark.requirement("USE-3")
@@ -157,10 +157,10 @@ def test_the_initial_registry() -> None:
 def test_backward_compatibility_of_a_new_label(
     example: str, tdm: str, updated: str, old: str
 ) -> None:
-    """Table 1 of the draft. Who does not know the label takes the use for mining."""
+    """Table 1 of the draft. A reader that does not know the label takes the use for mining."""
     registered = Vocabulary.from_toml('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
-    assert decided(f"example={example},tdm={tdm}", "example", registered) == updated
-    assert decided(f"example={example},tdm={tdm}", "tdm") == old
+    assert decide(f"example={example},tdm={tdm}", "example", registered) == updated
+    assert decide(f"example={example},tdm={tdm}", "tdm") == old
 
 
 members = st.sampled_from(
@@ -172,7 +172,7 @@ members = st.sampled_from(
 @pytest.mark.requirement("USE-2", "USE-7")
 @given(st.data(), st.lists(members, max_size=10))
 def test_neither_order_nor_place_matters(data: st.DataObject, stated: list[str]) -> None:
-    """section-5.4: one string, or several, in any order, are the same as their concatenation."""
+    """section-5.4: one string, or several in any order, equal their concatenation."""
     want = usage.read(",".join(stated))
     shuffled = data.draw(st.permutations(stated))
     assert usage.read(",".join(shuffled)) == want
@@ -180,7 +180,7 @@ def test_neither_order_nor_place_matters(data: st.DataObject, stated: list[str])
     parts = [",".join(shuffled[:cut]), ",".join(shuffled[cut:])]
     assert {
         label: verdict
-        for label, (verdict, _) in deciding((usage.read(part), part) for part in parts).items()
+        for label, (verdict, _) in merge((usage.read(part), part) for part in parts).items()
     } == want
     assert of(usage.string_field(part.encode() for part in parts)[0]) == verdicts(want)
     body = "\n".join(("User-agent: *", *(f"Usage: {part}" for part in parts), "Allow: /"))
@@ -214,9 +214,7 @@ def test_a_label_that_nobody_knows_decides_nothing(
     if label not in LABELS:
         expression = ",".join(stated)
         more = f"{expression},{label}={value}"
-        assert [decided(more, use) for use in LABELS] == [
-            decided(expression, use) for use in LABELS
-        ]
+        assert [decide(more, use) for use in LABELS] == [decide(expression, use) for use in LABELS]
 
 
 @pytest.mark.requirement("USE-1")
@@ -244,7 +242,7 @@ def test_nothing_raises(text: str, values: list[bytes], body: bytes) -> None:
 
 @pytest.mark.requirement("USE-6")
 def test_length() -> None:
-    """All of a line that ends counts."""
+    """All of a line that ends within the limit counts."""
     filler = b"x=y," * 2000
     found = lines(b"User-agent: *\nUsage: tdm=y," + filler + b"tdm=n\nAllow: /")
     assert of(found.statements("/")) == {"tdm": "n", "x": "y"}
@@ -254,7 +252,7 @@ def test_length() -> None:
 
 @pytest.mark.requirement("USE-6", "SEC-1")
 def test_a_line_that_is_too_long_permits_nothing() -> None:
-    """What came after its end is unknown, and its last member may be half of one."""
+    """The rest is unknown, and its last member may be cut."""
     line = b"search=y,ai=n,".ljust(MAX_LINE - 5, b" ") + b"tdm=no"
     assert of(lines(b"User-agent: *\nUsage: " + line).statements("/")) == {"ai": "n"}
     assert of(lines(b"User-agent: *\nUsage: " + line[:-1]).statements("/")) == {
@@ -293,19 +291,19 @@ FIELDS: list[tuple[list[bytes], dict[str, str]]] = [
     ([b"tdm=n;x=1, ai=n;x, search=y"], {"search": "y"}),
     ([b'tdm="n", ai=:bg==:, search=(n), genai=0, x=@1, y=%"n"'], {}),
     ([b"tdm=N, ai=no, search=y"], {"search": "y"}),
-    # Any n wins, whatever comes last, in one line or in several.
+    # Any n wins, in any order, in one line or in several.
     ([b"ai=n, ai=y"], {"ai": "n"}),
     ([b"ai=n", b"ai=y"], {"ai": "n"}),
     ([b"ai=y", b"ai=n"], {"ai": "n"}),
     ([b"ai=n, ai"], {"ai": "n"}),
     ([b'ai=n, ai="y"'], {"ai": "n"}),
     ([b"ai=y, ai=y;x=1"], {"ai": "y"}),
-    # Commas in strings part no members.
+    # Commas in strings do not separate members.
     ([b'x="a, ai=n, \\", tdm=n", search=y'], {"search": "y"}),
     ([b'x=%"a, ai=n", search=y, search=y'], {"search": "y"}),
     ([b'x=%"\\", ai=n'], {"ai": "n"}),
     ([b'x=("a, ai=n" b);y="c, tdm=n", search=n'], {"search": "n"}),
-    # What is no dictionary may refuse all the same.
+    # A value that is no dictionary can still refuse.
     ([b"ai=n,"], {"ai": "n"}),
     ([b"ai = n, search = y"], {"ai": "n"}),
     ([b"ai=n, garbage!!!, search=y"], {"ai": "n"}),
@@ -363,7 +361,7 @@ def test_confusing_characters_are_shown_as_replaced() -> None:
         == "Usage: tdm=n, \ufffdia=y, \ufffdx"
     )
     assert [one.message for one in found.findings] == [
-        "`\ufffdx` is no preference: write label=y or label=n"
+        "`\ufffdx` is not a preference. Write label=y or label=n."
     ]
     (statement,) = usage.string_field(["tdm=n, \u2066".encode()])[0]
     assert statement.location.text == "tdm=n, \ufffd"
@@ -466,7 +464,8 @@ def test_a_line_of_a_group_without_rules_covers_all_though_one_merged_with_it_ha
 @pytest.mark.requirement("USE-9", "WHY-1")
 def test_findings_and_places() -> None:
     found = lines(
-        b"usage: a=n\nUser-agent: *\nUsage-Pref: ai=n\nAllow: /\nusage: ai=n, ?\n\nUser-agent: x\nAllow: /\nusage: !\n"
+        b"usage: a=n\nUser-agent: *\nUsage-Pref: ai=n\nAllow: /\nusage: ai=n, ?\n\n"
+        b"User-agent: x\nAllow: /\nusage: !\n"
     )
     assert rules(found) == [
         ("usage.outside", 1),
@@ -511,15 +510,15 @@ def test_what_is_refused_everywhere_is_refused_of_each_resource(body: list[str])
 
 
 def test_what_is_common_to_all_that_can_be_said() -> None:
-    def said(**values: str) -> tuple[Statement, ...]:
+    def statements_with(**values: str) -> tuple[Statement, ...]:
         return tuple(
             Statement(f"usage:{label}", verdict, usage.RULES[verdict], Location())
             for label, value in values.items()
             for verdict in [usage.VERDICTS[value]]
         )
 
-    assert of(common([said(tdm="n", ai="n"), said(tdm="n", search="y")])) == {
+    assert of(common([statements_with(tdm="n", ai="n"), statements_with(tdm="n", search="y")])) == {
         "tdm": "n",
         "search": "y",
     }
-    assert common([said(tdm="n"), ()]) == common([]) == ()
+    assert common([statements_with(tdm="n"), ()]) == common([]) == ()

@@ -1,4 +1,4 @@
-"""What automation-preferences.txt says of requests and pages, together with robots.txt and ACAP."""
+"""Answers of automation-preferences.txt about requests and pages, with robots.txt and ACAP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def site(automation: str | Fetched | None, robots: str = "") -> Site:
     return Site.from_files(ORIGIN, files)
 
 
-def told(decision: Decision) -> tuple[str, list[str]]:
+def verdict_and_rules(decision: Decision) -> tuple[str, list[str]]:
     return decision.verdict.value, [reason.rule for reason in decision.reasons]
 
 
@@ -166,7 +166,10 @@ def test_access(
     asked: dict[str, Any],
     expected: tuple[str, list[str]],
 ) -> None:
-    assert told(site(automation, robots).access(AGENT, f"{ORIGIN}/x", **asked)) == expected
+    assert (
+        verdict_and_rules(site(automation, robots).access(AGENT, f"{ORIGIN}/x", **asked))
+        == expected
+    )
 
 
 CLOSED = b"scope: /x\nallowed-methods:\n\nscope: /y\nallowed-methods: GET, POST\n"
@@ -178,7 +181,7 @@ CLOSED = b"scope: /x\nallowed-methods:\n\nscope: /y\nallowed-methods: GET, POST\
     [
         (b"text/plain", CLOSED, ["automation.method", "automation.allow", "automation.allow"]),
         (b"text/html", CLOSED, ["automation.method", "automation.allow", "automation.allow"]),
-        # Not served as text: the file refuses as ever, and permits nothing besides plain GET and HEAD.
+        # Not served as text: the file refuses as before, and permits only plain GET and HEAD.
         (
             b"application/json",
             CLOSED,
@@ -207,7 +210,7 @@ def test_the_content_tells_whether_there_is_a_file(
 @pytest.mark.requirement("AUTO-20")
 def test_the_operator_can_choose_full_refusal() -> None:
     strict = Agent("examplebot", automation_required=True)
-    assert told(site(UNAVAILABLE).access(strict, f"{ORIGIN}/x")) == (
+    assert verdict_and_rules(site(UNAVAILABLE).access(strict, f"{ORIGIN}/x")) == (
         "deny",
         ["automation.unreachable"],
     )
@@ -230,8 +233,11 @@ def test_it_never_widens(methods: list[str], robots: str, method: str) -> None:
     assert both.verdict is (Verdict.ALLOW if permitted else Verdict.DENY)
 
 
-def annotated(annotation: str) -> bytes:
-    return f'<script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", {annotation}}}</script>'.encode()
+def annotated_page(annotation: str) -> bytes:
+    return (
+        f'<script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", '
+        f"{annotation}}}</script>"
+    ).encode()
 
 
 def page_of(
@@ -242,7 +248,7 @@ def page_of(
 ) -> Any:
     headers = [(b"Content-Type", b"text/html")]
     return site(automation, robots).page(
-        AGENT, f"{ORIGIN}/x", headers=headers, body=annotated(annotation), facts=facts
+        AGENT, f"{ORIGIN}/x", headers=headers, body=annotated_page(annotation), facts=facts
     )
 
 
@@ -310,13 +316,13 @@ def test_an_annotation_does_not_widen_robots_txt() -> None:
 def test_an_annotation_refuses_what_was_permitted_before_the_page_came() -> None:
     of_site, url = site(None), f"{ORIGIN}/x"
     access = of_site.access(AGENT, url)
-    page = of_site.page(AGENT, url, body=annotated('"allowedPurposes": []'), access=access)
+    page = of_site.page(AGENT, url, body=annotated_page('"allowedPurposes": []'), access=access)
     assert (access.verdict, page.uses["crawl"].verdict) == (Verdict.ALLOW, Verdict.DENY)
 
 
 @pytest.mark.requirement("AUTX-11", "META-3")
 def test_an_annotation_speaks_for_the_images_in_its_page() -> None:
-    body = b'<meta name="robots" content="noimageindex">' + annotated('"allowedPurposes": []')
+    body = b'<meta name="robots" content="noimageindex">' + annotated_page('"allowedPurposes": []')
     page = site(None).page(AGENT, f"{ORIGIN}/x", body=body)
     assert {reason.rule for reason in page.embedded["preserve"].reasons} == {"automation.purpose"}
 
@@ -325,7 +331,7 @@ def test_an_annotation_speaks_for_the_images_in_its_page() -> None:
 def test_a_policy_file_that_is_a_page_is_refused_by_its_annotation_alone() -> None:
     for purpose, verdict in (("news", Verdict.ALLOW), ("spam", Verdict.DENY)):
         page = site("").page(
-            AGENT, f"{ORIGIN}/robots.txt", body=annotated(f'"allowedPurposes": ["{purpose}"]')
+            AGENT, f"{ORIGIN}/robots.txt", body=annotated_page(f'"allowedPurposes": ["{purpose}"]')
         )
         assert page.uses["index"].verdict is verdict
 
@@ -392,7 +398,10 @@ def test_what_is_kept_of_agents_is_bounded() -> None:
 
 
 def test_a_site_knows_whom_it_names() -> None:
-    robots = "User-agent: RobotsBot\nUser-agent: *\nDisallow:\n\nACAP-crawler: Acap Bot/2*\nACAP-permissions-reference: /more.txt\n"
+    robots = (
+        "User-agent: RobotsBot\nUser-agent: *\nDisallow:\n\nACAP-crawler: Acap Bot/2*\n"
+        "ACAP-permissions-reference: /more.txt\n"
+    )
     named = Site.from_files(
         ORIGIN,
         {
@@ -413,7 +422,7 @@ def test_a_site_knows_whom_it_names() -> None:
 
 @pytest.mark.requirement("AUTX-2")
 def test_limits_of_two_sites_are_two() -> None:
-    """Also where their files are the same."""
+    """Even if their files are equal."""
     files = {"/automation-preferences.txt": f"{GET}request-limit: 5/minute\n".encode()}
     keys = set()
     for origin in (ORIGIN, "http://example.com", "https://example.com:8080", "https://example.org"):
@@ -445,7 +454,7 @@ def test_what_is_kept_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
             assert asked.access(AGENT, f"{ORIGIN}/x", method=method).verdict is verdict
     answers = asked._view(AGENT)._readings["automation"]
     assert isinstance(answers, Automated)
-    assert 0 < len(answers._decided) <= 3
+    assert 0 < len(answers._decisions) <= 3
 
 
 @pytest.mark.requirement("AUTX-2", "AUTX-3", "AUTX-14")

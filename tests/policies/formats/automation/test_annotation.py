@@ -24,7 +24,7 @@ from comity.policies.formats.automation.annotation import (
     TYPE,
     Annotation,
     annotations_in,
-    merged,
+    merge,
 )
 from comity.policies.formats.automation.directives import Directives, UrlPattern
 from comity.policies.formats.automation.grammar import MAX_REPEATED, MAX_VALUES
@@ -44,13 +44,13 @@ def script(text: str, written_type: str = "application/ld+json") -> str:
     return f'<!DOCTYPE html><title>x</title><script type="{written_type}">{text}</script><p>y'
 
 
-def annotated(fields: str) -> tuple[dict[str, list[Any]], list[str]]:
-    """What a page with one annotation states: the values of each field that is stated, and the rules of the findings."""
+def read_annotation(fields: str) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return each stated field's values of a page with one annotation, and rules of findings."""
     (annotation,), findings = read(script(f'{{"@type": "{TYPE}", {fields}}}'))
-    return stated(annotation.directives), [finding.rule for finding in findings]
+    return stated_values(annotation.directives), [finding.rule for finding in findings]
 
 
-def stated(directives: Directives) -> dict[str, list[Any]]:
+def stated_values(directives: Directives) -> dict[str, list[Any]]:
     return {
         field: [one.value for one in values]
         for field, values in directives._asdict().items()
@@ -63,7 +63,7 @@ NOTHING: frozenset[str] = frozenset()
 
 @pytest.mark.requirement("AUTX-11")
 def test_example_of_the_draft() -> None:
-    """Section 3.5, with the braces that its text lacks. It ends with a comma, which JSON does not permit."""
+    """Section 3.5, with the braces that its text lacks. Its final comma is not valid JSON."""
     page = """<!DOCTYPE html>
 <html>
 <script type="application/ld+json">
@@ -77,7 +77,7 @@ def test_example_of_the_draft() -> None:
 </script>
 """
     (annotation,), findings = read(page)
-    assert stated(annotation.directives) == {
+    assert stated_values(annotation.directives) == {
         "allowed_purposes": [NOTHING],
         "allowed_automations": [NOTHING],
     }
@@ -149,7 +149,7 @@ VALUES: list[tuple[str, dict[str, list[Any]]]] = [
     ("fields", "want"), one_in(3, VALUES), ids=[fields for fields, _ in VALUES]
 )
 def test_fields(fields: str, want: dict[str, list[Any]]) -> None:
-    assert annotated(fields) == (want, [])
+    assert read_annotation(fields) == (want, [])
 
 
 UNREADABLE: list[tuple[str, dict[str, list[Any]]]] = [
@@ -185,7 +185,7 @@ UNREADABLE: list[tuple[str, dict[str, list[Any]]]] = [
 def test_what_cannot_be_read_has_its_most_restrictive_value(
     fields: str, want: dict[str, list[Any]]
 ) -> None:
-    assert annotated(fields) == (want, ["automation.value"])
+    assert read_annotation(fields) == (want, ["automation.value"])
 
 
 @pytest.mark.requirement("AUTX-11")
@@ -194,7 +194,7 @@ def test_what_cannot_be_read_has_its_most_restrictive_value(
     ["allowedMethods", "requestLimit", "concurrentLimit", "scope", "host", "concurrent-limit"],
 )
 def test_what_has_no_place_in_an_annotation(field: str) -> None:
-    assert annotated(f'"{field}": "0", "allowXhr": "open"') == (
+    assert read_annotation(f'"{field}": "0", "allowXhr": "open"') == (
         {"allow_xhr": ["open"]},
         ["automation.annotation"],
     )
@@ -203,12 +203,15 @@ def test_what_has_no_place_in_an_annotation(field: str) -> None:
 @pytest.mark.requirement("AUTX-11")
 def test_names_that_stand_twice_hold_both() -> None:
     want = {"allow_xhr": ["open", "none"]}
-    assert annotated('"allowXhr": "open", "schema:allowXhr": "none"') == (
+    assert read_annotation('"allowXhr": "open", "schema:allowXhr": "none"') == (
         want,
         ["automation.repeated"],
     )
-    assert annotated('"allowXhr": "open", "allowXhr": "none"') == (want, ["automation.repeated"])
-    values, _ = annotated(", ".join(['"allowXhr": "open"'] * (MAX_REPEATED + 2)))
+    assert read_annotation('"allowXhr": "open", "allowXhr": "none"') == (
+        want,
+        ["automation.repeated"],
+    )
+    values, _ = read_annotation(", ".join(['"allowXhr": "open"'] * (MAX_REPEATED + 2)))
     assert values == {"allow_xhr": ["open"] * MAX_REPEATED + ["none"]}
 
 
@@ -236,7 +239,7 @@ def test_an_annotation_for_others_does_not_bind(user_agent: str, binds: bool) ->
 
 @pytest.mark.requirement("AUTX-11")
 def test_a_user_agent_that_cannot_be_read_is_everybody() -> None:
-    assert annotated('"userAgent": 5, "allowXhr": "none"') == (
+    assert read_annotation('"userAgent": 5, "allowXhr": "none"') == (
         {"allow_xhr": ["none"]},
         ["automation.agent"],
     )
@@ -270,7 +273,7 @@ NODES = [
 @pytest.mark.parametrize("text", one_in(2, NODES))
 def test_where_annotations_are_found(text: str) -> None:
     (annotation,), findings = read(script(text))
-    assert stated(annotation.directives) == {"allow_xhr": ["none"]}
+    assert stated_values(annotation.directives) == {"allow_xhr": ["none"]}
     assert not findings
 
 
@@ -333,15 +336,17 @@ def test_where_scripts_are_none(page: str, content_type: str) -> None:
 @pytest.mark.parametrize("letter", ["&#65;", "&#x41;", "&#0065;"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_a_character_reference_hides_no_type(letter: str, encoding: str) -> None:
-    hidden = f"<script type='application/ld+json'>{NODE.replace('Automation', f'{letter}utomation')}</script>"
+    node = NODE.replace("Automation", f"{letter}utomation")
+    hidden = f"<script type='application/ld+json'>{node}</script>"
     page = f"<html xmlns='http://www.w3.org/1999/xhtml'><head><title>x</title>{hidden}</head><body/></html>"
     (annotation,), _ = read(page.encode(encoding), content_type="application/xhtml+xml")
     assert annotation.text == NODE
     assert len(read(f"<!doctype html><svg>{hidden}</svg>".encode(encoding))[0]) == 1
+    # in a script of HTML it is not a reference
     assert read(f"<!doctype html>{hidden}".encode(encoding)) == (
         (),
         (),
-    )  # in a script of HTML it is none
+    )
 
 
 @pytest.mark.requirement("AUTX-11")
@@ -378,7 +383,7 @@ def test_the_place_of_each_annotation(eol: str) -> None:
         (one.line, one.offset) for annotation in found for one in annotation.directives.allow_xhr
     ]
     assert places == [(5, 0), (6, 1), (6, 2), (9, 3)]
-    assert [(one.line, one.offset) for one in merged(found).allow_xhr] == places
+    assert [(one.line, one.offset) for one in merge(found).allow_xhr] == places
 
 
 @pytest.mark.requirement("AUTX-12", "SEC-1")
@@ -396,7 +401,10 @@ def test_the_place_of_each_annotation(eol: str) -> None:
     ],
 )
 def test_codecs_that_are_no_charsets(charset: str) -> None:
-    """Python has them, browsers have not; some raise, some make text that cannot be encoded, one takes a minute."""
+    """Python has them, browsers do not.
+
+    Some raise, some make text that cannot be encoded, one takes a minute.
+    """
     page = f"<meta charset={charset}>{script(NODE)}\\ud800 +2AA-"
     for content_type in ("text/html", f"text/html; charset={charset}"):
         content = Content([(b"Content-Type", content_type.encode())], page.encode())
@@ -426,7 +434,7 @@ def test_the_text_is_fit_to_show() -> None:
         assert len(shown) < 400
 
 
-def nested(depth: int) -> str:
+def nest(depth: int) -> str:
     return "[" * (depth - 1) + NODE + "]" * (depth - 1)
 
 
@@ -437,7 +445,7 @@ TOO_MUCH = [
     f'{{"@type": "{TYPE}"]',
     f'}}]{{"@type": "{TYPE}", "a": [',
     f'"{TYPE}',
-    nested(MAX_DEPTH + 1),
+    nest(MAX_DEPTH + 1),
     "[" * 10000 + TYPE,
     f"[{NODE}, {'[],' * MAX_NODES} 1]",
     f'[{NODE}, "{"x" * MAX_SCRIPT}"]',
@@ -496,11 +504,12 @@ def test_broken_and_boundless_json_that_names_the_type_refuses_every_use(
         (
             script(f'{{"@type": "{TYPE}", "userAgent": "otherbot"'),
             True,
-        ),  # what is broken may bind anybody
+        ),  # a broken script may bind any agent
         (f"<p>{TYPE} {{</p>" + script("{broken"), False),
         (script(NODE) * (MAX_SCRIPTS + 1), True),
         (script(f"[{', '.join([NODE] * (MAX_ANNOTATIONS + 1))}]"), True),
-        # A type in other letters is none in JSON-LD. It is meant as the type, and what it permits does not count.
+        # JSON-LD does not know the type in another case. It is probably meant, so its permissions
+        # do not count.
         (script('{"@type": "automationPolicyAnnotation", "allowedPurposes": []}'), True),
         (script('{"@type": ["Thing", "https://schema.org/AUTOMATIONPOLICYANNOTATION"]}'), True),
         (script('{"name": "automationpolicyannotation"}'), False),
@@ -527,7 +536,10 @@ def test_findings_that_are_not_listed_hide_no_broken_script() -> None:
     "content_type", [HTML, "application/xhtml+xml", "text/html; charset=utf-16"]
 )
 def test_broken_scripts_of_other_pages(content_type: str) -> None:
-    text = f'<html xmlns="http://www.w3.org/1999/xhtml"><script type="application/ld+json">{{"@type": "{TYPE}"</script></html>'
+    text = (
+        '<html xmlns="http://www.w3.org/1999/xhtml"><script '
+        f'type="application/ld+json">{{"@type": "{TYPE}"</script></html>'
+    )
     octets = text.encode("utf-16" if "utf-16" in content_type else "utf-8")
     site = Site.from_files("https://example.com", {"/robots.txt": b""})
     headers = [(b"Content-Type", content_type.encode())]
@@ -539,7 +551,7 @@ def test_broken_scripts_of_other_pages(content_type: str) -> None:
 
 @pytest.mark.requirement("AUTX-12", "SEC-1")
 def test_up_to_the_limits_all_is_read() -> None:
-    assert len(read(script(nested(MAX_DEPTH)))[0]) == 1
+    assert len(read(script(nest(MAX_DEPTH)))[0]) == 1
     assert len(read(script(f'[{NODE}, "{"x" * (MAX_SCRIPT - len(NODE) - 6)}"]'))[0]) == 1
     assert len(read(script(f"[{', '.join([NODE] * MAX_ANNOTATIONS)}]"))[0]) == MAX_ANNOTATIONS
     assert len(read(script(NODE) * MAX_SCRIPTS)[0]) == MAX_SCRIPTS
@@ -577,14 +589,16 @@ def test_all_annotations_hold_in_any_order() -> None:
     together = []
     for ordered in permutations(nodes):
         found, _ = read(script(f"[{', '.join(ordered)}]"))
-        together.append({field: set(values) for field, values in stated(merged(found)).items()})
+        together.append(
+            {field: set(values) for field, values in stated_values(merge(found)).items()}
+        )
     assert together[0] == {
         "allowed_purposes": {frozenset("ab"), frozenset("bc")},
         "allow_xhr": {"open", "none"},
         "session_ttl": {timedelta(hours=1)},
     }
     assert all(one == together[0] for one in together)
-    assert merged(()) == Directives()
+    assert merge(()) == Directives()
 
 
 PIECES = [
@@ -684,4 +698,4 @@ json_values = st.recursive(
 )
 def test_a_known_field_always_states_something(field: str, value: Any) -> None:
     found, _ = read(script(json.dumps({"@type": TYPE, field: value})))
-    assert len(stated(found[0].directives)) == 1
+    assert len(stated_values(found[0].directives)) == 1

@@ -1,4 +1,4 @@
-"""What is wrong with an automation-preferences.txt besides its syntax."""
+"""Checks of an automation-preferences.txt beyond its syntax, and fixes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from comity.policies.formats.automation.checks import check_site
 from comity.policies.formats.automation.directives import PATH
 from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.file import SiteFiles
-from tests.policies.formats.mending import findings_of, fixes_of, mended
+from tests.policies.formats.mending import apply_fixes, findings_of, fixes_of
 
 ORIGIN = "https://example.com"
 GET = "allowed-methods: GET\n"
@@ -38,14 +38,19 @@ def rules_in(text: str | bytes) -> list[tuple[str, int]]:
         (f"scope: '/a'\n{GET}", [("automation.pattern", 1)]),
         (f"scope: /a\n{GET}allowed-automations: headles, cdp\n", [("automation.word", 3)]),
         (f"scope: /a\n{GET}\nscope: /a\n{GET}", [("automation.shadowed", 1)]),
-        (f"scope: /a\nuser-agent: *\n{GET}\nscope: /b\nscope: /a\nuser-agent: *\n{GET}", [("automation.shadowed", 1)]),
+        (f"scope: /a\nuser-agent: *\n{GET}\nscope: /b\nscope: /a\nuser-agent: *\n{GET}",
+         [("automation.shadowed", 1)]),
         (f"user-agent: x\n{GET}\nscope: /\nuser-agent: x\n{GET}", [("automation.shadowed", 1)]),
-        (f"host: example.com\nscope: /\n{GET}\nhost: example.org\nscope: /\n{GET}", [("automation.other-host", 5)]),
+        (f"host: example.com\nscope: /\n{GET}\nhost: example.org\nscope: /\n{GET}",
+         [("automation.other-host", 5)]),
         (f"scope: /\n{GET}disallow-fetch-from: /a\n", [("automation.no-effect", 3)]),
-        (f"scope: /\n{GET}allow-xhr: none\ndisallow-fetch-from: /a\n", [("automation.no-effect", 4)]),
+        (f"scope: /\n{GET}allow-xhr: none\ndisallow-fetch-from: /a\n", [("automation.no-effect",
+         4)]),
         ("scope: /\nallowed-methods:\napi-automation: open\n", [("automation.no-effect", 3)]),
-        (f"scope: /\n{GET}request-limit: 60/minute\nrequest-limit: 1/second\n", [("automation.slack-limit", 3)]),
-        (f"scope: /\n{GET}request-limit: 10/hour\nrequest-limit: 10/minute\n", [("automation.slack-limit", 4)]),
+        (f"scope: /\n{GET}request-limit: 60/minute\nrequest-limit: 1/second\n",
+         [("automation.slack-limit", 3)]),
+        (f"scope: /\n{GET}request-limit: 10/hour\nrequest-limit: 10/minute\n",
+         [("automation.slack-limit", 4)]),
         (f"scope: /\n{GET}request-limit: 0/hour\n", [("automation.zero", 3)]),
         (f"scope: /\n{GET}concurrent-limit: 0\n", [("automation.zero", 3)]),
     ],
@@ -106,21 +111,23 @@ def test_nothing_raises(lines: list[str]) -> None:
         (f"// ours\nscope: /\n//\n{GET}", f"# ours\nscope: /\n#\n{GET}"),
         (f"scope: /\n{GET}{GET}\n{GET}", None),  # the group goes on
         (f"scope: /\n{GET}Allowed-Methods: GET\n{GET}", f"scope: /\n{GET}"),
-        # Nothing that is safe: without its colon it permits nothing.
+        # No safe fix: without its colon it permits nothing.
         ("scope: /\nallowed-methods GET\n", None),
         (f"scope: /\n{GET}\ufeff{GET}", None),
         (f"scope: /\n{GET}allowed-methods: GET, HEAD\n", None),
     ],
 )
 def test_what_is_safe_is_mended(text: str, expected: str | None) -> None:
-    once = mended(AUTOMATION, PATH, text.encode())
+    once = apply_fixes(AUTOMATION, PATH, text.encode())
     assert once.decode() == (text if expected is None else expected)
-    assert mended(AUTOMATION, PATH, once) == once
+    assert apply_fixes(AUTOMATION, PATH, once) == once
 
 
-_WRITTEN = """scope: /a|scope /b|host example.com|user-agent: x|user-agent y|allowed-methods: GET|allowed-methods: GET, HEAD|
-request-limit: 1/hour|request-limit: 1/hour <!-- x -->|<!-- note -->|<!-- a|b -->|allow-xhr open|// note|//|scope: /a <!-- b --> c
-  <!--x--> y|# z"""
+_WRITTEN = (
+    "scope: /a|scope /b|host example.com|user-agent: x|user-agent y|allowed-methods: GET|"
+    "allowed-methods: GET, HEAD|\nrequest-limit: 1/hour|request-limit: 1/hour <!-- x -->|"
+    "<!-- note -->|<!-- a|b -->|allow-xhr open|// note|//|scope: /a <!-- b --> c\n  <!--x--> y|# z"
+)
 
 
 def meaning(body: bytes) -> list[object]:
@@ -149,15 +156,18 @@ def test_fixes_change_no_group_and_mend_what_they_are_for(lines: list[str]) -> N
         )
         assert after.count(finding.rule) < before.count(finding.rule)
     states = [body]
-    while (again := mended(AUTOMATION, PATH, states[-1])) != states[-1]:
+    while (again := apply_fixes(AUTOMATION, PATH, states[-1])) != states[-1]:
         assert meaning(again) == meaning(body)
         states.append(again)
-        assert len(states) < 5  # of two fixes of one line the other is made the next time
+        assert len(states) < 5  # if one line has two fixes, the second run makes the other
 
 
 def test_groups_for_the_same_hosts_are_compared_whatever_their_order() -> None:
     hosts = [f"host: h{number}.example.com\n" for number in range(3)]
     scopes = "scope: /a\nscope: /b\n"
-    body = f"{scopes}{''.join(hosts)}allowed-methods: GET\n\n{scopes}{''.join(reversed(hosts))}allowed-methods: GET\n"
+    body = (
+        f"{scopes}{''.join(hosts)}allowed-methods: GET\n\n"
+        f"{scopes}{''.join(reversed(hosts))}allowed-methods: GET\n"
+    )
     assert ("automation.shadowed", 1) in rules_in(body)
     assert ("automation.shadowed", 7) not in rules_in(body)

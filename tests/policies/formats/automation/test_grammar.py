@@ -1,5 +1,7 @@
-"""The grammar of automation-preferences.txt: what its groups state, and what their author is told
-(draft-liao-aipref-autoctl-core-01, draft-liao-aipref-autoctl-ext)."""
+"""The grammar of automation-preferences.txt: groups, and findings for their author.
+
+The specifications are draft-liao-aipref-autoctl-core-01 and draft-liao-aipref-autoctl-ext.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ def read(text: str | bytes, *, cut: bool = False) -> Automation:
     return parse(text_of(text if isinstance(text, bytes) else text.encode())[0], url=URL, cut=cut)
 
 
-def said(group: Group) -> str:
-    """A group in one line: the number of its first one, to what and whom it applies, and each directive with its values."""
+def describe(group: Group) -> str:
+    """Return a group as one line: its line number, selectors, and directives with values."""
     parts = [str(group.line)]
     parts += (f"scope {scope.host}{scope.path}" for scope in group.scopes)
     parts += () if group.hosts is None else (f"host {','.join(group.hosts) or '-'}",)
@@ -59,7 +61,7 @@ def _value(value: Any) -> str:
             return str(value)
 
 
-def found(automation: Automation) -> str:
+def describe_findings(automation: Automation) -> str:
     assert {finding.url for finding in automation.findings} <= {URL}
     return "; ".join(
         f"{finding.rule.removeprefix('automation.')} {finding.line}"
@@ -364,7 +366,10 @@ LINES = [
 
 
 def values(*cases: tuple[str, str, str, str]) -> list[Case]:
-    """Each: the requirements, the value as written, as read; "!" where its author is told."""
+    """Yield cases: the requirements, the value as written and as read.
+
+    The value as read has a "!" if there is a finding.
+    """
     return [
         Case(
             f"{line}",
@@ -457,10 +462,10 @@ VALUES = values(
 @pytest.mark.parametrize("case", one_in(3, params(LINES + VALUES)))
 def test_text(case: Case) -> None:
     automation = read(case.text)
-    assert [said(group) for group in automation.groups] == (
+    assert [describe(group) for group in automation.groups] == (
         [case.said] if isinstance(case.said, str) else case.said
     )
-    assert found(automation) == case.found
+    assert describe_findings(automation) == case.found
     assert automation.complete
 
 
@@ -534,8 +539,8 @@ def test_findings_quote_and_point() -> None:
         "scope: /\nallowed-methods: GET, {BREW}\u202e # {}\n<!-- a -->\n<!-- b -->"
     ).findings
     assert (finding.line, finding.column) == (2, 23)
-    assert finding.message == "`{BREW}\ufffd` is no method: it permits none"
-    assert "2 in all" in markup.message
+    assert finding.message == "`{BREW}\ufffd` is not a method, so it permits none"
+    assert markup.message.startswith("2 lines of markup")
 
 
 @pytest.mark.requirement("AUTO-10")
@@ -565,7 +570,7 @@ def test_url_pattern(value: bytes, pattern: UrlPattern) -> None:
     assert url_pattern(value) == pattern
 
 
-# What nobody sees, between two files that are now one or from a word processor: it hides nothing that refuses.
+# Invisible characters, from joined files or word processors, hide no refusal.
 UNSEEN = ["\ufeff", "\u00a0", "\u200b", " \u200b\t"]
 
 
@@ -573,7 +578,8 @@ UNSEEN = ["\ufeff", "\u00a0", "\u200b", " \u200b\t"]
 @pytest.mark.parametrize("unseen", UNSEEN)
 def test_something_that_cannot_be_seen_beside_the_name(unseen: str) -> None:
     automation = read(
-        f"scope: /\nallowed-methods: GET\n\n{unseen}user-agent{unseen}: *\n{unseen}scope: /a\nhost{unseen}: e.com\n"
+        f"scope: /\nallowed-methods: GET\n\n{unseen}user-agent{unseen}: *\n"
+        f"{unseen}scope: /a\nhost{unseen}: e.com\n"
         f"{unseen}allowed-purposes: search\nallowed-methods: GET\nallowed-automations{unseen}: cdp"
     )
     _, group = automation.groups
@@ -588,7 +594,8 @@ def test_something_that_cannot_be_seen_beside_the_name(unseen: str) -> None:
 @pytest.mark.parametrize("unseen", UNSEEN)
 def test_something_that_cannot_be_seen_around_a_value(unseen: str) -> None:
     (group,) = read(
-        f"scope:{unseen}/a{unseen}\nhost: {unseen}e.com,{unseen}f.com\nuser-agent:{unseen}*,{unseen}Bot\n"
+        f"scope:{unseen}/a{unseen}\nhost: {unseen}e.com,{unseen}f.com\n"
+        f"user-agent:{unseen}*,{unseen}Bot\n"
         f"disallow-fetch-from: /b,{unseen}/c"
     ).groups
     assert (group.scopes, group.hosts) == ((UrlPattern("", "/a"),), ("e.com", "f.com"))
@@ -605,20 +612,22 @@ def test_something_that_cannot_be_seen_within_a_path_is_a_part_of_it() -> None:
     assert group.scopes == (UrlPattern("", "/a%E2%80%8Cb"),)
 
 
-# The sample of draft-liao-aipref-autoctl-core-01, sample-automation-preferences-txt-file, and that of
-# draft-liao-aipref-autoctl-ext section-8: what the files beside this one say is theirs, the comments are shortened.
+# The sample of draft-liao-aipref-autoctl-core-01, sample-automation-preferences-txt-file, and that
+# of draft-liao-aipref-autoctl-ext section-8. Other files of the sample are left out, and comments
+# are shortened.
 SAMPLES = Path(__file__).parent
 
 
 @pytest.mark.requirement("AUTO-2", "AUTO-5", "AUTO-6")
 def test_the_sample_of_the_core() -> None:
     automation = read((SAMPLES / "sample-core.txt").read_bytes())
-    assert [said(group) for group in automation.groups] == [
+    assert [describe(group) for group in automation.groups] == [
         "5; scope /; host example.com; agent *; allowed-methods GET,HEAD;"
         " allowed-purposes placeholder_purpose1,placeholder_purpose2",
-        "12; scope /admin/; host example.com; agent examplebot; allowed-methods GET; allowed-purposes placeholder_purpose1",
+        "12; scope /admin/; host example.com; agent examplebot; allowed-methods GET; "
+        "allowed-purposes placeholder_purpose1",
     ]
-    assert found(automation) == "markup 1"
+    assert describe_findings(automation) == "markup 1"
 
 
 @pytest.mark.requirement(
@@ -635,17 +644,19 @@ def test_the_sample_of_the_core() -> None:
 )
 def test_the_sample_of_the_extension() -> None:
     automation = read((SAMPLES / "sample-extended.txt").read_bytes())
-    assert [said(group) for group in automation.groups] == [
+    assert [describe(group) for group in automation.groups] == [
         "6; scope /; host example.com; agent *; allowed-methods GET,HEAD;"
-        " allowed-purposes placeholder_purpose1,placeholder_purpose2; allowed-automations -; api-automation with-key-only;"
+        " allowed-purposes placeholder_purpose1,placeholder_purpose2; "
+        "allowed-automations -; api-automation with-key-only;"
         " require-human-initiated-session True; session-validation cookie-based; session-ttl 3600s;"
         " request-limit 60/60s; concurrent-limit 5",
-        "24; scope /admin/; host example.com; agent examplebot; allowed-methods GET; allowed-purposes placeholder_purpose1;"
+        "24; scope /admin/; host example.com; agent examplebot; allowed-methods GET; "
+        "allowed-purposes placeholder_purpose1;"
         " require-human-initiated-session True; session-validation token-based; session-ttl 1800s;"
         " request-limit 10/60s; concurrent-limit 2",
         "39; scope /admin/; host example.com; agent *; allowed-methods GET",
     ]
-    assert found(automation) == "markup 1; continued 13; continued 31"
+    assert describe_findings(automation) == "markup 1; continued 13; continued 31"
 
 
 TEXT = b"text/plain; charset=utf-8"
@@ -724,7 +735,7 @@ def scopes(number: int) -> str:
     return "".join(f"scope: /{scope}\n" for scope in range(number))
 
 
-def listed(number: int, start: int = 0) -> str:
+def list_of(number: int, start: int = 0) -> str:
     return ",".join(f"a{item}" for item in range(start, start + number))
 
 
@@ -747,14 +758,17 @@ LIMITS = [
     ),
     Most(
         "values",
-        f"scope: /\nallowed-purposes: {listed(200)}",
-        f"scope: /\nallowed-purposes: {listed(201)}",
+        f"scope: /\nallowed-purposes: {list_of(200)}",
+        f"scope: /\nallowed-purposes: {list_of(201)}",
         2,
     ),
     Most(
-        "agents", f"scope: /\nuser-agent: {listed(200)}", f"scope: /\nuser-agent: {listed(201)}", 2
+        "agents",
+        f"scope: /\nuser-agent: {list_of(200)}",
+        f"scope: /\nuser-agent: {list_of(201)}",
+        2,
     ),
-    Most("hosts", f"scope: /\nhost: {listed(200)}", f"scope: /\nhost: {listed(201)}", 2),
+    Most("hosts", f"scope: /\nhost: {list_of(200)}", f"scope: /\nhost: {list_of(201)}", 2),
     Most("all-hosts", "host: a.com\n" * 5000, "host: a.com\n" * 5001, 5001),
     Most("all-urls", "scope: http://a/\n" * 5000, "scope: http://a/\n" * 5001, 5001),
     Most(
@@ -765,8 +779,8 @@ LIMITS = [
     ),
     Most(
         "items",
-        "".join(f"user-agent: {listed(200, 200 * line)}\n" for line in range(100)),
-        "".join(f"user-agent: {listed(200, 200 * line)}\n" for line in range(100))
+        "".join(f"user-agent: {list_of(200, 200 * line)}\n" for line in range(100)),
+        "".join(f"user-agent: {list_of(200, 200 * line)}\n" for line in range(100))
         + "user-agent: a\n",
         101,
     ),
@@ -790,9 +804,9 @@ def test_limits(most: Most) -> None:
 @pytest.mark.requirement("AUTO-18")
 def test_what_stands_before_the_limit_in_its_group_counts() -> None:
     automation = read(
-        f"scope: /a\nallowed-methods: GET\nallowed-purposes: {listed(201)}\nallow-xhr: open"
+        f"scope: /a\nallowed-methods: GET\nallowed-purposes: {list_of(201)}\nallow-xhr: open"
     )
-    assert [said(group) for group in automation.groups] == ["1; scope /a; allowed-methods GET"]
+    assert [describe(group) for group in automation.groups] == ["1; scope /a; allowed-methods GET"]
 
 
 @pytest.mark.requirement("AUTO-18", "AUTO-3")
@@ -800,7 +814,7 @@ def test_long_lines_that_say_nothing_do_no_harm() -> None:
     long = "a" * (2 * MAX_LINE)
     automation = read(f"#{long}\n{long}: {long}\nscope: /  # {long}\n<!-- {long} -->")
     assert automation.complete
-    assert [said(group) for group in automation.groups] == ["3; scope /"]
+    assert [describe(group) for group in automation.groups] == ["3; scope /"]
 
 
 @pytest.mark.requirement("AUTO-18", "AUTX-14")
@@ -809,7 +823,7 @@ def test_a_directive_that_stands_too_often_is_not_understood() -> None:
     [group] = automation.groups
     assert [len(stated.value) for stated in group.directives.allowed_methods] == [1] * 16 + [0]
     assert automation.complete
-    assert found(automation) == "repeated 3; limit 18"
+    assert describe_findings(automation) == "repeated 3; limit 18"
 
 
 @pytest.mark.requirement("AUTO-18")
@@ -817,8 +831,8 @@ def test_a_cut_file_is_incomplete() -> None:
     text, cut = text_of(b"scope: /\n" + b"# " + b"a" * MAX_BYTES + b"\nscope: /b")
     automation = parse(text, url=URL, cut=cut)
     assert not automation.complete
-    assert [said(group) for group in automation.groups] == ["1; scope /"]
-    assert found(automation) == "limit 0"
+    assert [describe(group) for group in automation.groups] == ["1; scope /"]
+    assert describe_findings(automation) == "limit 0"
 
 
 @pytest.mark.requirement("AUTO-18", "AUTX-3")
@@ -840,7 +854,7 @@ def test_limits_are_kept_under_the_same_key_by_all_who_read_the_same_group() -> 
     assert key("scope: /a") == ""
 
 
-# What holds for any octets
+# Properties for any octets
 
 WRITTEN = [
     b"scope: /",
@@ -903,7 +917,9 @@ def test_an_unknown_directive_changes_nothing(
     place = data.draw(st.integers(0, len(lines)))
     without = parse(b"\n".join([*lines[:place], b"#", *lines[place:]]), url=URL)
     with_it = parse(b"\n".join([*lines[:place], line, *lines[place:]]), url=URL)
-    assert [said(group) for group in without.groups] == [said(group) for group in with_it.groups]
+    assert [describe(group) for group in without.groups] == [
+        describe(group) for group in with_it.groups
+    ]
     assert without.findings == with_it.findings
 
 

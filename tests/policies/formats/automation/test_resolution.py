@@ -1,5 +1,8 @@
-"""Which group of an automation-preferences.txt speaks, and what it refuses (draft-liao-aipref-autoctl-core-01
-http-method-restrictions to scope-and-applicability, draft-liao-aipref-autoctl-ext section-3)."""
+"""The group of an automation-preferences.txt that applies, and its refusals.
+
+See draft-liao-aipref-autoctl-core-01 http-method-restrictions to scope-and-applicability, and
+draft-liao-aipref-autoctl-ext section-3.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def rules(text: str, token: str = "examplebot", host: str = "example.com") -> Ru
 
 
 def line(text: str, target: str, token: str = "examplebot", host: str = "example.com") -> int:
-    """The first line of the group that speaks; 0: none does."""
+    """Return the first line of the group that applies, or 0."""
     group = rules(text, token, host).group(target)
     return group.line if group else 0
 
@@ -314,7 +317,10 @@ def test_which_group_speaks(case: Speaks) -> None:
 
 @pytest.mark.requirement("AUTO-11")
 def test_all_groups_that_match_the_one_that_speaks_first() -> None:
-    text = "scope: /\nscope: /a\n\nscope: /b\n\nuser-agent: *\n\nscope: /\nhost: example.com\n\nscope: /a\nhost: e.org\n\nscope: /a"
+    text = (
+        "scope: /\nscope: /a\n\nscope: /b\n\nuser-agent: *\n\nscope: /\nhost: example.com\n\n"
+        "scope: /a\nhost: e.org\n\nscope: /a"
+    )
     found = rules(text)
     assert [group.line for group in found.matching("/%61")] == [8, 14, 1, 6]
     assert [group.line for group in found.matching("/")] == [8, 1, 6]
@@ -322,7 +328,10 @@ def test_all_groups_that_match_the_one_that_speaks_first() -> None:
 
 @pytest.mark.requirement("AUTO-12")
 def test_whether_anything_may_bind() -> None:
-    text = "scope: /\nuser-agent: a\nrequest-limit: 1/day\n\nscope: /\nuser-agent: b\nallowed-methods: GET\n\nuser-agent: c"
+    text = (
+        "scope: /\nuser-agent: a\nrequest-limit: 1/day\n\nscope: /\nuser-agent: b\n"
+        "allowed-methods: GET\n\nuser-agent: c"
+    )
     states = {token: rules(text, token) for token in "abcd"}
     assert [(one.is_stating, one.has_limits) for one in states.values()] == [
         (True, True),
@@ -341,14 +350,17 @@ def group(*directives: str) -> Group:
     return found
 
 
-def refused(
+def refusals_of(
     directives: Iterable[str],
     facts: Facts = PLAIN,
     purposes: tuple[str, ...] = (),
     annotation: Directives | None = None,
     host: str = "example.com",
 ) -> str:
-    """What a group refuses: each rule with the line that does, 0 for none; "@": of the annotation. Line 1 is the scope."""
+    """Return the refusals of a group: each rule with its line, 0 for none, "@" for the annotation.
+
+    Line 1 is the scope.
+    """
     found = refusals(group(*directives), facts, purposes, NOW, annotation, host=host)
     shown = (
         (
@@ -573,7 +585,8 @@ CASES = [
             "concurrent-limit: 0",
         ),
         Facts(method="POST", kinds=("api", "xhr"), automations=("cdp",), session=Session()),
-        "method 2, purpose 3, mechanism 0, api 0, xhr 0, fetch-from 7, session 4, session-validation 5, session-ttl 6, none 8",
+        "method 2, purpose 3, mechanism 0, api 0, xhr 0, fetch-from 7, session 4, "
+        "session-validation 5, session-ttl 6, none 8",
     ),
 ]
 
@@ -591,7 +604,7 @@ CASES = [
     ),
 )
 def test_refusals(case: Case) -> None:
-    assert refused(case.directives, case.facts, case.purposes) == case.want
+    assert refusals_of(case.directives, case.facts, case.purposes) == case.want
 
 
 @pytest.mark.requirement("AUTX-7")
@@ -629,28 +642,28 @@ def test_refusals(case: Case) -> None:
 def test_fetch_from(pages: str, referer: str | None, is_refused: bool) -> None:
     want = "fetch-from 4" if is_refused else ""
     assert (
-        refused((GET, "allow-xhr: open", f"disallow-fetch-from: {pages}"), xhr(referer=referer))
+        refusals_of((GET, "allow-xhr: open", f"disallow-fetch-from: {pages}"), xhr(referer=referer))
         == want
     )
-    assert refused((GET, f"disallow-fetch-from: {pages}"), Facts(referer=referer)) == ""
+    assert refusals_of((GET, f"disallow-fetch-from: {pages}"), Facts(referer=referer)) == ""
 
 
 @pytest.mark.requirement("AUTX-7")
 def test_fetch_from_absent_or_unknown_host() -> None:
-    assert refused((GET, "allow-xhr: open"), xhr()) == ""
+    assert refusals_of((GET, "allow-xhr: open"), xhr()) == ""
     pages = (GET, "allow-xhr: open", "disallow-fetch-from: /a")
-    assert refused(pages, xhr(referer="https://example.org/a"), host="") == "fetch-from 4"
+    assert refusals_of(pages, xhr(referer="https://example.org/a"), host="") == "fetch-from 4"
     assert (
-        refused(pages, xhr(referer="http://example.com:8080/a"), host="example.com:8080")
+        refusals_of(pages, xhr(referer="http://example.com:8080/a"), host="example.com:8080")
         == "fetch-from 4"
     )
-    assert refused(pages, xhr(referer="http://example.com/a"), host="example.com:8080") == ""
+    assert refusals_of(pages, xhr(referer="http://example.com/a"), host="example.com:8080") == ""
 
 
 # Annotations: extension section-3.5
 
 
-def annotated(*directives: str) -> Directives:
+def annotation_of(*directives: str) -> Directives:
     return group(*directives).directives
 
 
@@ -707,15 +720,15 @@ def test_annotations(
     purposes: tuple[str, ...],
     want: str,
 ) -> None:
-    assert refused(directives, facts, purposes, annotated(*annotation)) == want
+    assert refusals_of(directives, facts, purposes, annotation_of(*annotation)) == want
 
 
 @pytest.mark.requirement("AUTX-11", "AUTO-12")
 def test_an_annotation_where_no_group_speaks() -> None:
     asked = Facts(method="POST", kinds=("api", "xhr"), automations=("cdp",), session=Session())
     assert refusals(None, asked, (), NOW) == []
-    assert refusals(None, asked, (), NOW, annotated("api-automation: open")) == []
-    annotation = annotated("allowed-purposes: train", "api-automation: none")
+    assert refusals(None, asked, (), NOW, annotation_of("api-automation: open")) == []
+    annotation = annotation_of("allowed-purposes: train", "api-automation: none")
     assert refusals(None, asked, (), NOW, annotation) == [
         Refusal("automation.purpose", annotation.allowed_purposes[0], from_annotation=True),
         Refusal("automation.api", annotation.api_automation[0], from_annotation=True),
@@ -762,7 +775,7 @@ def test_limits_of_each_origin_and_group_are_apart() -> None:
     assert isinstance(limits(groups[0], "https://a.com"), Limits)
 
 
-# What the comments of the samples state (see test_grammar.py)
+# The comments of the samples (see test_grammar.py)
 
 CORE_SAMPLE, EXTENDED_SAMPLE = (
     Path(__file__).with_name(f"sample-{name}.txt").read_text() for name in ("core", "extended")
@@ -770,7 +783,7 @@ CORE_SAMPLE, EXTENDED_SAMPLE = (
 ONE, TWO = ("PLACEHOLDER_PURPOSE1",), ("PLACEHOLDER_PURPOSE2",)
 
 
-def sampled(
+def answer_of_sample(
     text: str, token: str, target: str, facts: Facts, purposes: tuple[str, ...]
 ) -> list[str]:
     speaking = rules(text, token).group(target)
@@ -799,7 +812,7 @@ def sampled(
 def test_the_sample_of_the_core(
     token: str, target: str, method: str, purposes: tuple[str, ...], want: list[str]
 ) -> None:
-    assert sampled(CORE_SAMPLE, token, target, Facts(method=method), purposes) == want
+    assert answer_of_sample(CORE_SAMPLE, token, target, Facts(method=method), purposes) == want
 
 
 COOKIES = Session(
@@ -844,24 +857,24 @@ TOKEN = Session(
 def test_the_sample_of_the_extension(
     token: str, target: str, facts: Facts, want: list[str]
 ) -> None:
-    assert sampled(EXTENDED_SAMPLE, token, target, facts, ONE) == want
+    assert answer_of_sample(EXTENDED_SAMPLE, token, target, facts, ONE) == want
 
 
 @pytest.mark.requirement("AUTX-2", "AUTX-3", "AUTX-15")
 def test_the_limits_of_the_sample_of_the_extension() -> None:
-    def stated(token: str, target: str) -> tuple[tuple[Window, ...], int | None] | None:
+    def limits_of(token: str, target: str) -> tuple[tuple[Window, ...], int | None] | None:
         speaking = rules(EXTENDED_SAMPLE, token).group(target)
         found = limits(speaking, "https://example.com") if speaking else None
         return found and (found.windows, found.concurrent)
 
-    assert stated("other", "/") == ((Window(60, 60),), 5)
-    assert stated("ExampleBot", "/admin/") == ((Window(10, 60),), 2)
-    assert stated("other", "/admin/") is None
+    assert limits_of("other", "/") == ((Window(60, 60),), 5)
+    assert limits_of("ExampleBot", "/admin/") == ((Window(10, 60),), 2)
+    assert limits_of("other", "/admin/") is None
 
 
 @pytest.mark.requirement("AUTX-14")
 def test_what_is_stated_by_hand_counts_as_well() -> None:
-    """A caller may put values together by itself, as the reader of annotations does."""
+    """A caller may combine values itself, as the reader of annotations does."""
     own = Group(
         1,
         0,

@@ -1,4 +1,7 @@
-"""Which of several groups speaks: the order of draft-liao-aipref-autoctl-core-01 scope-and-applicability, told once more."""
+"""The group that applies, against a second implementation of the order.
+
+The order is that of draft-liao-aipref-autoctl-core-01 scope-and-applicability.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,8 @@ from comity.policies.formats.automation.resolution import Rules
 
 TOKEN, HOST = "examplebot", "www.example.com"
 
-Written = tuple[
-    list[str], list[str], list[str]
-]  # scopes, hosts and user-agents of a group; of each [] where it is absent
+# scopes, hosts and user-agents of a group; [] if absent
+Written = tuple[list[str], list[str], list[str]]
 
 paths = st.lists(st.sampled_from(["/", "a", "b", "*", "ab", "/a/"]), max_size=4).map(
     lambda parts: "/" + "".join(parts)
@@ -37,7 +39,10 @@ targets = st.lists(st.sampled_from(["/", "a", "b", "ab", "/a/", "?"]), max_size=
 
 
 def covers(pattern: str, text: str, *, to_the_end: bool = False) -> bool:
-    """Whether a pattern with `*` and a final `$` matches from the start, in the plainest way."""
+    """Return True if a pattern with `*` and a final `$` matches from the start.
+
+    A plain algorithm.
+    """
     ends = to_the_end or pattern.endswith("$")
     pieces = (pattern.removesuffix("$") if not to_the_end else pattern).split("*")
     return (
@@ -47,7 +52,10 @@ def covers(pattern: str, text: str, *, to_the_end: bool = False) -> bool:
 
 
 def rank(group: Written, place: int, target: str) -> tuple[bool, bool, int, bool, int] | None:
-    """How specific a group is, the greater the more; None where it does not match. One without a scope is the least."""
+    """Return the specificity of a group, or None if it does not match.
+
+    A greater rank is more specific. A group without a scope has the least.
+    """
     written, named, addressed = group
     own = [host for host in named if covers(host, HOST, to_the_end=True)]
     tokens = [agent.lower() for agent in addressed]

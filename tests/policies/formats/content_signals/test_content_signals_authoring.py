@@ -1,4 +1,4 @@
-"""What helps those who write Content Signals: their words, and what is said of lines besides their syntax."""
+"""Help for authors of Content Signals: words, and checks beyond the syntax."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_signal_is_offered_and_read() -> None:
         assert not findings
 
 
-def found(text: str) -> list[Finding]:
+def findings_of(text: str) -> list[Finding]:
     files = SiteFiles(
         "https://example.com",
         {URL: Fetched(status=200, body=text.encode())},
@@ -47,7 +47,7 @@ def found(text: str) -> list[Finding]:
 
 ANY = "User-agent: *\n"
 
-# File -> what is said of it: line, column and rule
+# File -> its findings: line, column and rule
 SAID: dict[str, list[tuple[int, int, str]]] = {
     f"{ANY}Content-Signal: search=yes,ai-train=no\nAllow: /": [],
     f"{ANY}Content-Signal: search=yes, ai-train=no, use=reference\nAllow: /": [],
@@ -64,16 +64,18 @@ SAID: dict[str, list[tuple[int, int, str]]] = {
     "User-agent: foo\nContent-Signal: search=yes\nContent-Signal: search=no\nAllow: /": [
         (2, 17, "content-signal.contradiction")
     ],
-    f"{ANY}Content-Signal: search=no\nAllow: /\nUser-agent: foo\nContent-Signal: search=yes\nAllow: /": [
-        (5, 17, "content-signal.elsewhere")
-    ],
-    f"{ANY}Content-Signal: search=yes\nAllow: /\nUser-agent: foo\nContent-Signal: search=no\nAllow: /": [],
+    f"{ANY}Content-Signal: search=no\nAllow: /\nUser-agent: foo\n"
+    "Content-Signal: search=yes\nAllow: /": [(5, 17, "content-signal.elsewhere")],
+    f"{ANY}Content-Signal: search=yes\nAllow: /\nUser-agent: foo\n"
+    "Content-Signal: search=no\nAllow: /": [],
 }
 
 
 @pytest.mark.parametrize("text", one_in(2, SAID))
 def test_what_is_said(text: str) -> None:
-    assert [(finding.line, finding.column, finding.rule) for finding in found(text)] == SAID[text]
+    assert [(finding.line, finding.column, finding.rule) for finding in findings_of(text)] == SAID[
+        text
+    ]
 
 
 def test_a_spelling_is_mended() -> None:
@@ -81,9 +83,9 @@ def test_a_spelling_is_mended() -> None:
     draft = Draft(URL, before.encode())
     fixes = [
         AUTHORING.fixes[finding.rule](draft, finding)
-        for finding in found(before)
+        for finding in findings_of(before)
         if finding.rule in AUTHORING.fixes
     ]
     after = f"{ANY} Content-Signal: search=yes, ai-train=no  # why\nAllow: /\n"
     assert apply(draft.body, filter(None, fixes))[0].decode() == after
-    assert found(after) == []
+    assert findings_of(after) == []

@@ -1,4 +1,4 @@
-"""Content Signals: lines of robots.txt and response fields, and whom a line is addressed to."""
+"""Content Signals: lines of robots.txt and response fields, and the addressed agents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def signals(body: bytes, token: str = "examplebot") -> Signals:
     )
 
 
-def said(body: bytes, token: str = "examplebot") -> Said:
+def verdicts_of(body: bytes, token: str = "examplebot") -> Said:
     statements = signals(body, token).statements()
     assert all(
         one.verdict is (ALLOW if one.rule == "content-signal.allow" else DENY) for one in statements
@@ -98,7 +98,7 @@ VALUES: list[tuple[bytes, dict[str, bool], int]] = [  # value, word -> permitted
         {"search": True, "ai-train": False, "ai-input": False},
         0,
     ),
-    # What cannot be read permits nothing; of a known key it refuses, unless it is a way to say yes.
+    # An unreadable value permits nothing. With a known key it refuses, unless it is a form of yes.
     (b"ai-train=n, ai-input=none", {"ai-train": False, "ai-input": False}, 2),
     (b"ai-train=y, search=true", {}, 2),
     (b"search=yes/no, ai-train=yes|no", {"search": False, "ai-train": False}, 2),
@@ -162,7 +162,7 @@ SCOPES: list[tuple[str, bytes, Said]] = [
     ("for all, yes", ANY + YES, {"ai-train": ("allow", 2)}),
     ("own, no", OWN + NO, {"ai-train": ("disallow", 2)}),
     ("own, yes", OWN + YES, {"ai-train": ("allow", 2)}),
-    # A list of agents ends at a signal by one more.
+    # By one more reading, a list of agents ends at a signal.
     ("before own, yes", OTHER + YES + OWN + RULE, {}),
     ("before own, no", OTHER + NO + OWN + RULE, {"ai-train": ("disallow", 2)}),
     (
@@ -177,10 +177,10 @@ SCOPES: list[tuple[str, bytes, Said]] = [
         {"ai-train": ("allow", 1)},
     ),
     ("own of two agents", OTHER + OWN + YES, {"ai-train": ("allow", 3)}),
-    # For `*`, where the agent has a group without such a line: not by the reading as a group.
+    # For `*`, if the agent has a group without such a line: not by the reading as a group.
     ("fallback, no", ANY + NO + RULE + OWN + RULE, {"ai-train": ("fallback", 2)}),
     ("fallback, yes", ANY + YES + RULE + OWN + RULE, {}),
-    # For `*`, where its own group has one: only by the reading as a whole file.
+    # For `*`, if its own group has one: only by the reading of the whole file.
     ("own yes, for all no", ANY + NO + RULE + OWN + YES, {"ai-train": ("whole-file", 2)}),
     ("own no, for all yes", ANY + YES + RULE + OWN + NO, {"ai-train": ("disallow", 5)}),
     ("own yes, for all yes", ANY + YES + RULE + OWN + YES, {"ai-train": ("allow", 5)}),
@@ -189,7 +189,7 @@ SCOPES: list[tuple[str, bytes, Said]] = [
         ANY + NO + RULE + OWN + b"Content-Signal: search=yes\n",
         {"ai-train": ("whole-file", 2), "search": ("allow", 5)},
     ),
-    # In a record of ACAP, which may be another's.
+    # In a record of ACAP, which may be for another agent.
     ("acap, yes", ANY + RULE + b"ACAP-crawler: otherbot\n" + YES, {}),
     ("acap before all, yes", b"ACAP-crawler: otherbot\n" + YES + ANY + RULE, {}),
     (
@@ -203,7 +203,7 @@ SCOPES: list[tuple[str, bytes, Said]] = [
     ("other no, for all yes", OTHER + NO + RULE + ANY + YES, {"ai-train": ("whole-file", 2)}),
     ("other yes, for all no", OTHER + YES + RULE + ANY + NO, {"ai-train": ("disallow", 5)}),
     ("other, no group of ours", OTHER + YES, {}),
-    # Before all groups: everybody's.
+    # Before all groups: for any agent.
     ("before, no", NO + ANY + RULE, {"ai-train": ("disallow", 1)}),
     ("before, yes", YES + ANY + RULE, {"ai-train": ("allow", 1)}),
     ("before, yes, own without", YES + OWN + RULE, {"ai-train": ("allow", 1)}),
@@ -222,7 +222,7 @@ SCOPES: list[tuple[str, bytes, Said]] = [
     ("body", "want"), one_in(3, [row[1:] for row in SCOPES]), ids=[row[0] for row in SCOPES]
 )
 def test_scopes(body: bytes, want: Said) -> None:
-    assert said(body) == want
+    assert verdicts_of(body) == want
     assert signals(body).everywhere() == signals(body).statements()
 
 
@@ -246,9 +246,9 @@ def test_lines_of_other_vocabularies_say_nothing_here() -> None:
         + YES
         + RULE
     )
-    assert said(body) == {"ai-train": ("allow", 5)}
+    assert verdicts_of(body) == {"ai-train": ("allow", 5)}
     assert signals(body).findings == ()
-    assert said(ANY + b"Usage: ai=n\n") == {}
+    assert verdicts_of(ANY + b"Usage: ai=n\n") == {}
     assert signals(ANY + b"Usage: ai=n\n").findings == ()
 
 
@@ -277,7 +277,8 @@ def test_contradictions(body: bytes, want: list[int]) -> None:
     assert all(one.url == "https://example.com/robots.txt" for one in findings)
 
 
-# After content-signals/serchen.com-cloudflare-managed-robots.txt: a block that is put before the site's own groups.
+# After content-signals/serchen.com-cloudflare-managed-robots.txt: a block that is put before the
+# site's own groups.
 MANAGED = b"""# BEGIN managed content
 
 User-agent: *
@@ -296,7 +297,8 @@ User-agent: *
 Allow: /
 Disallow: /admin/
 """
-# After content-signals/crawler-commons-extensions-group-merging.txt: a line for everybody, and groups in pieces.
+# After content-signals/crawler-commons-extensions-group-merging.txt: a line for everybody, and
+# groups in pieces.
 IN_PIECES = b"""# signals for all
 Content-Signal: search=yes,ai-train=yes,ai-input=yes  # whole file
 
@@ -311,7 +313,8 @@ Disallow: /private/
 User-agent: *
 Disallow: /
 """
-# After content-signals/crawler-commons-extension-robots.txt: the address of a file instead of signals.
+# After content-signals/crawler-commons-extension-robots.txt: the address of a file instead of
+# signals.
 ADDRESS = b"""User-agent: *
 Allow: /
 Policy: /policy.txt
@@ -355,12 +358,13 @@ SAMPLES: list[tuple[bytes, str, Said, list[tuple[str, int]]]] = [
 @pytest.mark.requirement("SIG-1", "SIG-2", "SIG-3", "SIG-4")
 @pytest.mark.parametrize(("body", "token", "want", "findings"), SAMPLES)
 def test_samples(body: bytes, token: str, want: Said, findings: list[tuple[str, int]]) -> None:
-    assert said(body, token) == want
+    assert verdicts_of(body, token) == want
     assert [(one.rule, one.line) for one in signals(body, token).findings] == findings
 
 
 MEMBERS = st.sampled_from(
-    b"search=yes search=no ai-train=yes ai-train=no ai-train=x ai-input=yes use=full use=reference use=immediate use=x".split()
+    b"search=yes search=no ai-train=yes ai-train=no ai-train=x ai-input=yes use=full "
+    b"use=reference use=immediate use=x".split()
 )
 UNKNOWN = st.sampled_from(
     [b"x", b"x=maybe", b"=", b"", b" ", b"\xff", b"ai-train", b"search=", b"/signals.json"]
@@ -437,7 +441,7 @@ def test_unknown_words_are_bounded() -> None:
 
 @pytest.mark.requirement("SEC-1", "SIG-1")
 def test_unknown_words_of_a_file_are_bounded() -> None:
-    """Of a word that is kept all lines count, and of the known words too."""
+    """All lines of a word within the limit count, and so do all known words."""
     lines = [b"Content-Signal: x%d=yes, y%d=no" % (number, number) for number in range(1_000)]
     body = b"\n".join(
         [b"User-agent: *", *lines, b"Content-Signal: x0=no, search=yes, ai-train=no, use=reference"]

@@ -1,4 +1,4 @@
-"""The lines of robots.txt by which other formats speak in it."""
+"""The lines of robots.txt that belong to other formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE
 from tests.selection import one_in
 
 
-def found(body: bytes, *, oversized: bool = False) -> list[ExtensionLine]:
+def lines_in(body: bytes, *, oversized: bool = False) -> list[ExtensionLine]:
     return list(extension_lines(robots.parse(body, oversized=oversized), ROBOTS_LINES))
 
 
@@ -46,13 +46,16 @@ LINES: list[tuple[bytes, tuple[str, bytes] | None]] = [
 @pytest.mark.parametrize(("line", "want"), one_in(3, LINES))
 def test_lines(line: bytes, want: tuple[str, bytes] | None) -> None:
     for end in (b"", b"\n", b"\r", b"\r\n"):
-        lines = found(b"User-agent: *" + (end or b"\n") + line + end)
+        lines = lines_in(b"User-agent: *" + (end or b"\n") + line + end)
         assert [(one.name, one.value) for one in lines] == ([want] if want else []), end
         assert all(one.line == 2 and one.group == 0 for one in lines), end
 
 
 def test_places() -> None:
-    body = b"\xef\xbb\xbfUsage: a=n\r\n\r\nUser-agent: x\rUser-agent: y\nUsage: b=n\n\nDisallow: /\nUser-agent: *\r\n usage: c=n"
+    body = (
+        b"\xef\xbb\xbfUsage: a=n\r\n\r\nUser-agent: x\rUser-agent: y\nUsage: b=n\n\n"
+        b"Disallow: /\nUser-agent: *\r\n usage: c=n"
+    )
     parsed = robots.parse(body)
     lines = extension_lines(parsed, ROBOTS_LINES)
     assert [(one.value, one.line, one.group) for one in lines] == [
@@ -75,7 +78,8 @@ def test_places() -> None:
 
 def test_the_groups_that_bind_an_agent() -> None:
     parsed = robots.parse(
-        b"User-agent: *\nAllow: /\nUser-agent: Me\nUser-agent: you\nAllow: /\nUser-agent: me\nAllow: /\n"
+        b"User-agent: *\nAllow: /\nUser-agent: Me\nUser-agent: you\nAllow: /\n"
+        b"User-agent: me\nAllow: /\n"
     )
     naming = {token: parsed.groups_naming(token) for token in ("me", "YOU", "other", "*")}
     assert naming == {"me": [1, 2], "YOU": [1], "other": [0], "*": [0]}
@@ -88,7 +92,7 @@ def test_in_an_acap_record_they_stand_in_no_group() -> None:
         b"ACAP-crawler: x\nACAP-crawler: y\nUsage: b=n\n",
     )
     body = ours + theirs + b"User-agent: z\nUsage: c=n\nACAP-crawler: x\nUsage: d=n"
-    assert [(one.value, one.group) for one in found(body)] == [
+    assert [(one.value, one.group) for one in lines_in(body)] == [
         (b"a=n", 0),
         (b"b=n", IN_ACAP),
         (b"c=n", 1),
@@ -97,14 +101,19 @@ def test_in_an_acap_record_they_stand_in_no_group() -> None:
 
 
 def test_what_is_cut() -> None:
-    """A line that the end of what was fetched cuts is not read; one that is too long is read as far as it goes."""
-    assert found(b"User-agent: *\nUsage: ai=n\nUsage: tdm=n", oversized=True)[-1].value == b"ai=n"
-    (line,) = found(b"User-agent: *\nUsage: " + b"a" * (MAX_LINE + 1))
+    """A last line that is cut by the fetcher is not read.
+
+    A line that is too long is read to the limit.
+    """
+    assert (
+        lines_in(b"User-agent: *\nUsage: ai=n\nUsage: tdm=n", oversized=True)[-1].value == b"ai=n"
+    )
+    (line,) = lines_in(b"User-agent: *\nUsage: " + b"a" * (MAX_LINE + 1))
     assert line.overlong
     assert line.value == b"a" * MAX_LINE
-    (line,) = found(b"User-agent: *\nUsage: " + b"a" * MAX_LINE)
+    (line,) = lines_in(b"User-agent: *\nUsage: " + b"a" * MAX_LINE)
     assert not line.overlong
-    assert found(b"#" * MAX_BYTES + b"\nUsage: tdm=n") == []
+    assert lines_in(b"#" * MAX_BYTES + b"\nUsage: tdm=n") == []
 
 
 @pytest.mark.requirement("SEC-1")
@@ -117,7 +126,7 @@ def test_what_is_cut() -> None:
 )
 def test_each_line_is_found_where_it_stands(pieces: list[bytes]) -> None:
     body = b"".join(pieces)
-    for line in found(body):
+    for line in lines_in(body):
         written = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")[line.line - 1]
         assert written.strip(b" \t\xef\xbb\xbf").lower().startswith(line.name.encode())
         assert line.value in written

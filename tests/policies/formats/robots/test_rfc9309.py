@@ -1,6 +1,7 @@
-"""RFC 9309, sentence by sentence: what a robots.txt says of a path, and in which line.
+"""RFC 9309, sentence by sentence: the verdict of a robots.txt on a path, and its line.
 
-Rows marked `rfc` follow from its text, rows marked `lenient` from docs/robots.md."""
+Rows marked `rfc` follow from its text, rows marked `lenient` from docs/robots.md.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class Case(NamedTuple):
 BETWEEN = b"User-agent: examplebot\n%s\nUser-agent: b\nDisallow: /x"
 
 CASES = [
-    # section-2.1, protocol definition: groups, and the rules of the one that is addressed
+    # section-2.1, protocol definition: groups, and the rules of the addressed group
     Case("2.1-agent", b"User-agent: examplebot\nDisallow: /x", "/x", DENY, 2, ("RFC-2",)),
     Case("2.1-other-agent", b"User-agent: otherbot\nDisallow: /", "/x", ALLOW, 0, ("RFC-2",)),
     Case("2.1-empty-file", b"", "/x", ALLOW, 0, ("RFC-2",)),
@@ -108,7 +109,8 @@ CASES = [
     ),
     Case(
         "2.2.1-merged",
-        b"User-agent: examplebot\nDisallow: /a\n\nUser-agent: *\nDisallow: /\n\nUser-agent: examplebot\nDisallow: /x",
+        b"User-agent: examplebot\nDisallow: /a\n\nUser-agent: *\nDisallow: /\n\n"
+        b"User-agent: examplebot\nDisallow: /x",
         "/x",
         DENY,
         8,
@@ -536,7 +538,7 @@ sitemap: /two.xml
 
 @pytest.mark.requirement("RFC-11", "RATE-1", "SEC-1")
 def test_every_request_rate_counts_the_slowest_first() -> None:
-    """Up to a limit, also where they come from several groups, or from several files."""
+    """Up to a limit, even if they come from several groups or several files."""
 
     def rates(values: Iterable[str]) -> tuple[RequestRate, ...]:
         return request_rates(value.encode() for value in values)
@@ -569,7 +571,7 @@ def test_every_request_rate_counts_the_slowest_first() -> None:
 def test_the_longest_delay_and_the_shortest_visit_time_of_several_files_count(
     one: str, other: str
 ) -> None:
-    """Whichever file comes first."""
+    """In any order of the files."""
 
     def rates(delay: float | None, hours: str) -> Rates:
         return Rates(delay, (), visit_time([(1, f"Visit-time: {hours}", hours.encode())]))
@@ -586,7 +588,7 @@ def test_the_longest_delay_and_the_shortest_visit_time_of_several_files_count(
 
 @pytest.mark.requirement("RFC-11", "RFC-13", "SEC-1")
 def test_values_that_cannot_be_read_ask_for_nothing() -> None:
-    """Those that are no UTF-8 or far too long among them; the others count."""
+    """Values that are not UTF-8 or far too long are among them. The others count."""
     assert crawl_delay([b"\xff", b"9\xff", b"never", b"5", b"0" * 200 + b"9", b""]) == 5
     assert request_rates([b"\xff", b"1/\xff", b"1/" + b"0" * 200 + b"9", b"1/5"]) == (
         RequestRate(1, 5, None, None),

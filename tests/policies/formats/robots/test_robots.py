@@ -1,4 +1,4 @@
-"""What the author of a robots.txt is told, and where; lists of agents; values at the edge of what is read (docs/robots.md)."""
+"""Findings about a robots.txt, lists of agents, and values at the limits (docs/robots.md)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def access(body: bytes, path: str = "/x") -> Verdict:
     return site(body).access(Agent("examplebot"), ORIGIN + path).verdict
 
 
-# The body; the rule, line and column of each finding. Columns are those of the name that is meant, of where the colon is
-# missing, or of the value.
+# The body; the rule, line and column of each finding. The column is that of the name, of the
+# missing colon, or of the value.
 FOUND: list[tuple[bytes, list[tuple[str, int, int]]]] = [
     (b"User-agent: *\nDisallow: *x\nAllow: /\nDisallow:\n", []),
     (b"User-agent: *\n  Dissallow: /Dissallow\n", [("robots.misspelled", 2, 3)]),
@@ -38,7 +38,7 @@ FOUND: list[tuple[bytes, list[tuple[str, int, int]]]] = [
     (b"ACAP-crawler: *\n Disallow: /disallow\n", [("acap.conventional", 2, 2)]),
     # before any group
     (b"Allow: /x\nUser-agent: *\nAllow: /y\n", [("robots.no-agent", 1, 0)]),
-    # of a list of agents that would end elsewhere by another reading, once, where Allow follows
+    # once for a list of agents that ends elsewhere by another reading, if Allow follows
     (b"User-agent: a\nX-Any: 1\nUser-agent: b\nAllow: /x\nAllow: /y\n", [("robots.joined", 2, 0)]),
     (b"User-agent: a\nX-Any: 1\nX-More: 1\nUser-agent: b\nAllow: /x\n", [("robots.joined", 2, 0)]),
     (b"User-agent: a\nSitemap: /s\nUser-agent: b\nAllow: /x\n", []),
@@ -68,8 +68,8 @@ def test_findings_say_where(body: bytes, want: list[tuple[str, int, int]]) -> No
     ("value", "message"),
     [
         (b"bot/1.0", "`bot/1.0` is read as `bot`"),
-        (b"", "`` names nobody"),
-        (b"(x)", "`(x)` names nobody"),
+        (b"", "`` names no crawler. Write `*` for all crawlers, or one crawler's name."),
+        (b"(x)", "`(x)` names no crawler. Write `*` for all crawlers, or one crawler's name."),
     ],
 )
 def test_what_is_read_of_a_token(value: bytes, message: str) -> None:
@@ -95,7 +95,7 @@ def test_what_is_past_a_limit_is_told_once(record: bytes, most: int, rule: str) 
 @pytest.mark.parametrize(
     ("between", "verdict"),
     [
-        (b"Disallow everything", DENY),  # prose: the list goes on
+        (b"Disallow everything", DENY),  # prose: the list continues
         (b"Disallow everything that is private", DENY),
         (b"Disallow private", DENY),
         (b"Disallow /y", ALLOW),  # rules without their colon
@@ -131,7 +131,7 @@ def test_a_permission_as_long_as_a_line_may_be(length: int, verdict: Verdict) ->
 
 @pytest.mark.requirement("RFC-9")
 def test_of_a_file_that_was_cut_the_last_line_is_left_out() -> None:
-    """Whoever fetched it says so: its length does not."""
+    """The fetcher tells that it was cut; its length does not."""
     read = robots.parse(b"User-agent: *\nDisallow: /private\nAllow: /private/p", oversized=True)
     line = read.for_agent("examplebot").decide("/private/page")
     assert line
@@ -191,9 +191,10 @@ def test_without_what_is_said_elsewhere_contested_rules_decide() -> None:
 
 @pytest.mark.requirement("RFC-2")
 def test_the_lines_of_a_group() -> None:
-    """From its first one to where the next begins, or to the end of the file."""
+    """They extend from its first line to the start of the next group, or to the end of the file."""
     read = robots.parse(
-        b"# a\nUser-agent: a\nDisallow: /x\n\nUser-agent: b\nDisallow: /y\nUser-agent: c\nDisallow: /z"
+        b"# a\nUser-agent: a\nDisallow: /x\n\nUser-agent: b\nDisallow: /y\n"
+        b"User-agent: c\nDisallow: /z"
     )
     lines = [read.lines_of(group) for group in range(3)]
     assert [(own.start, own.stop) for own in lines[:2]] == [(2, 5), (5, 7)]
@@ -217,5 +218,5 @@ def test_the_lines_of_a_group() -> None:
     ],
 )
 def test_whether_a_group_does_nothing_but_allow(rules: bytes, want: bool) -> None:
-    """An Allow line that matches nothing, or whose end is unknown, is none."""
+    """An Allow line that matches nothing, or whose end is unknown, does not count."""
     assert robots.parse(b"User-agent: *\n" + rules).for_agent("examplebot").only_allows is want

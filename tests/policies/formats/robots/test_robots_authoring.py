@@ -1,4 +1,4 @@
-"""What helps those who write a robots.txt: its words, what is said of it besides its syntax, and what mends that."""
+"""Help for authors of a robots.txt: words, checks beyond the syntax, and fixes."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def test_rates_that_are_offered_are_read() -> None:
 
 
 def lint(text: str | bytes) -> list[tuple[int, str]]:
-    """Line and rule of what is said of a file besides what reading it finds."""
-    return [(finding.line, finding.rule) for finding in found(text)]
+    """Return line and rule of each finding about a file, beyond those of reading it."""
+    return [(finding.line, finding.rule) for finding in findings_of(text)]
 
 
-def found(text: str | bytes) -> list[Finding]:
+def findings_of(text: str | bytes) -> list[Finding]:
     body = text if isinstance(text, bytes) else text.encode()
     files = SiteFiles(
         "https://example.com", {URL: Fetched(status=200, body=body)}, robots_lines=ROBOTS_LINES
@@ -77,7 +77,7 @@ def found(text: str | bytes) -> list[Finding]:
 
 ANY = "User-agent: *\n"
 
-# File -> what is said of it
+# File -> its findings
 SAID: dict[str, list[tuple[int, str]]] = {
     # One line by itself
     f'{ANY}Disallow: "/a"': [(2, "robots.quotes")],
@@ -232,7 +232,7 @@ def test_every_rule_is_said_of_a_file() -> None:
     ],
 )
 def test_where_it_stands(line: str, rule: str, place: str) -> None:
-    [finding] = [finding for finding in found(f"{ANY}{line}\n") if finding.rule == rule]
+    [finding] = [finding for finding in findings_of(f"{ANY}{line}\n") if finding.rule == rule]
     assert finding.line == 2
     assert line[finding.column - 1 : finding.column - 1 + finding.length] == place
     assert finding.column - 1 == line.rfind(place) or rule == "robots.unknown"
@@ -243,26 +243,29 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
     [
         (
             "Noindex: /a",
-            "No crawler reads `Noindex` in robots.txt. Send the field `X-Robots-Tag: noindex` with the pages, or write "
+            "No crawler reads `Noindex` in robots.txt. Send the field `X-Robots-Tag: "
+            "noindex` with the pages, or write "
             '`<meta name="robots" content="noindex">` into them.',
         ),
         (
             "DisallowAITraining: /",
-            "No crawler reads `DisallowAITraining` in robots.txt. Write `Content-Signal: ai-train=no` or "
+            "No crawler reads `DisallowAITraining` in robots.txt. Write `Content-Signal: "
+            "ai-train=no` or "
             "`Content-Usage: train-ai=n` below a User-agent line.",
         ),
         ("Deny: /a", "No crawler reads `Deny` in robots.txt. Write `Disallow` instead."),
         (
             "X-Robots-Tag: a",
-            "No crawler reads `X-Robots-Tag` in robots.txt. It is a field of responses: send it with the pages.",
+            "No crawler reads `X-Robots-Tag` in robots.txt. It is a field of responses: "
+            "send it with the pages.",
         ),
         (
             "<meta name=robots {0}>",
             "No crawler reads HTML in robots.txt. Write `<meta name=robots {0}>` into the pages.",
         ),
-        ("<p>", "No crawler reads HTML in robots.txt. Take `<p>` and the other tags out."),
-        ("// a", "`//` begins no comment. Write `#`."),
-        ("User_agent: a", "`User_agent` is no record that is known: write `User-agent`"),
+        ("<p>", "No crawler reads HTML in robots.txt. Delete `<p>` and the other tags."),
+        ("// a", "`//` does not begin a comment. Write `#`."),
+        ("User_agent: a", "The record `User_agent` is unknown. Write `User-agent`."),
         (
             "Whatever: a",
             "No known crawler reads `Whatever`. Delete the line, or put `#` before it.",
@@ -274,12 +277,12 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
     ],
 )
 def test_a_message_says_what_to_write_instead(line: str, message: str) -> None:
-    assert [finding.message for finding in found(f"{ANY}{line}\nAllow: /\n")] == [message]
+    assert [finding.message for finding in findings_of(f"{ANY}{line}\nAllow: /\n")] == [message]
 
 
 @pytest.mark.parametrize("name", ADVISED)
 def test_what_is_advised_is_read(name: str) -> None:
-    """The records that messages name are those of comity."""
+    """comity knows the records that messages name."""
     for signal in re.findall(r"`(Content-[A-Z][a-z]*: [^`]*)`", advice(name)):
         site = Site.from_files(
             "https://example.com", {"/robots.txt": f"{ANY}{signal}\nAllow: /\n".encode()}
@@ -297,8 +300,10 @@ def test_what_is_advised_is_read(name: str) -> None:
 
 
 def test_what_overrules_is_named() -> None:
-    [finding] = found(f"{ANY}Disallow: /a\n\nAllow: /a\n")
-    assert finding.message == "it has no effect: line 4 allows the same path, and Allow wins"
+    [finding] = findings_of(f"{ANY}Disallow: /a\n\nAllow: /a\n")
+    assert (
+        finding.message == "This rule has no effect: line 4 allows the same path, and Allow wins."
+    )
 
 
 def test_of_each_rule_so_many_findings_are_listed() -> None:
@@ -329,7 +334,7 @@ def test_of_each_rule_so_many_findings_are_listed() -> None:
 )
 def test_what_is_mended(before: str, after: str) -> None:
     draft = Draft(URL, before.encode())
-    findings = [*parse(draft.body).findings, *found(before)]
+    findings = [*parse(draft.body).findings, *findings_of(before)]
     fixes = [
         AUTHORING.fixes[finding.rule](draft, finding)
         for finding in findings
@@ -349,5 +354,6 @@ def test_anything_can_be_checked(text: str, octets: bytes) -> None:
     for body in (text.encode(), octets, ANY.encode() + b"Disallow: " + octets):
         lines = body.count(b"\n") + body.count(b"\r") + 1
         assert all(
-            0 <= finding.line <= lines and finding.rule in ALL_RULES for finding in found(body)
+            0 <= finding.line <= lines and finding.rule in ALL_RULES
+            for finding in findings_of(body)
         )

@@ -1,4 +1,4 @@
-"""What holds for every robots.txt."""
+"""Properties of every robots.txt."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_comments_blank_lines_line_ends_and_a_bom_change_nothing(
 @pytest.mark.requirement("RFC-3")
 @given(files, paths, st.sampled_from([b"/", b"/a", b"/*b$"]))
 def test_a_refusal_more_never_allows(body: bytes, path: str, pattern: bytes) -> None:
-    """In the group that is chosen. (A group of its own for the agent would take the place of the one for `*`.)"""
+    """The refusal is added to the chosen group. A new group would replace that for `*`."""
     with_own = body + b"\nUser-agent: examplebot\nDisallow:"
     more = with_own + b"\nDisallow: " + pattern
     if access(with_own, path) is Verdict.DENY:

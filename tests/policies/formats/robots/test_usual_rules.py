@@ -1,4 +1,4 @@
-"""The rules that are read many at once are those that are read one by one."""
+"""Rules that are read many at once equal rules that are read one by one."""
 
 from __future__ import annotations
 
@@ -20,12 +20,20 @@ MANY_AT_ONCE = ("_BLANKS", "_UNKNOWNS", "_MORE_RULES", "_USUAL_RULES", "_BARE_RU
 NOTHING = re.compile(rb"(?!)")
 TOKEN = "examplebot"
 
-NAMES = rb"""Disallow: |Allow: |Disallow:|Allow:|disallow: |allow:|DISALLOW: |ALLOW: |disAllow: |DisAllow: |Dissallow: |Disalow:
- Disallow: |Disallow : |Disallow:  |Disallow:	|Allow:  |Disallow |Allow |Aallow: |xDisallow: |Noallow: |Disallow: Disallow: |"""
-PATTERNS = rb"""/|/|*|/a|/a/b|/*b$|/a*|**|/$|$|/a$$|/a$b|/a%|/%61|/%2f|/a b|/a |/a # c|/a#c||a|/Allow: /b
-/Disallow: /|/A|Allow: /|:/|/a"""
-OTHERS = rb"""User-agent: *|User-agent: examplebot|User-agent: other|User-agent examplebot|user-agent:examplebot/2|User-agent:
-|   |# Disallow: /|Sitemap: /s|Crawl-delay: 2|Visit-time: 0100-0200|ACAP-crawler: *|ACAP-disallow-crawl: /a|X: 1|prose|: /"""
+NAMES = (
+    b"Disallow: |Allow: |Disallow:|Allow:|disallow: |allow:|DISALLOW: |ALLOW: |disAllow: |"
+    b"DisAllow: |Dissallow: |Disalow:\n Disallow: |Disallow : |Disallow:  |Disallow:\t|Allow:  |"
+    b"Disallow |Allow |Aallow: |xDisallow: |Noallow: |Disallow: Disallow: |"
+)
+PATTERNS = (
+    b"/|/|*|/a|/a/b|/*b$|/a*|**|/$|$|/a$$|/a$b|/a%|/%61|/%2f|/a b|/a |/a # c|/a#c||a|/Allow: /b\n"
+    b"/Disallow: /|/A|Allow: /|:/|/a"
+)
+OTHERS = (
+    b"User-agent: *|User-agent: examplebot|User-agent: other|User-agent examplebot|"
+    b"user-agent:examplebot/2|User-agent:\n|   |# Disallow: /|Sitemap: /s|Crawl-delay: 2|"
+    b"Visit-time: 0100-0200|ACAP-crawler: *|ACAP-disallow-crawl: /a|X: 1|prose|: /"
+)
 
 
 def one_of(texts: bytes, *more: bytes) -> st.SearchStrategy[bytes]:
@@ -67,7 +75,7 @@ files = st.builds(
 
 
 def read(body: bytes) -> tuple[dict[str, Any], ...]:
-    """All that is kept of a file and of its rules for an agent, with what the index is made of in place of it."""
+    """Return the state of a file and of its rules for an agent, with the input of the index."""
     with mock.patch.object(robots, "PatternIndex", lambda patterns, allows: (patterns, allows)):
         parsed = robots.parse(body)
         return vars(parsed), *(
@@ -85,7 +93,7 @@ def read_one_by_one(body: bytes) -> tuple[dict[str, Any], ...]:
 @pytest.mark.requirement("RFC-1", "RFC-2", "RFC-3")
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_every_spelling(end: bytes) -> None:
-    """Each after usual rules and before others, and all of a kind together."""
+    """Each spelling after usual rules and before others, and all of a kind together."""
     usual = b"Disallow: /x|Allow: /x/y|disallow: /z|Disallow:/|allow:*$".replace(b"|", end)
     every = [
         name + pattern

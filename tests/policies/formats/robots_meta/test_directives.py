@@ -1,4 +1,4 @@
-"""Robots meta elements and X-Robots-Tag fields: what they say to an agent."""
+"""Robots meta elements and X-Robots-Tag fields: their statements to an agent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def header(*values: bytes) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
     return robots_meta.header(values, "MyBot", now=NOW)
 
 
-def said(statements: tuple[Statement, ...]) -> Said:
+def verdicts_of(statements: tuple[Statement, ...]) -> Said:
     return {
         statement.term.removeprefix("robots-meta:"): statement.verdict for statement in statements
     }
@@ -54,16 +54,16 @@ TRAPS: list[tuple[bytes, Said, list[str]]] = [
 @pytest.mark.parametrize(("value", "want", "rules"), TRAPS)
 def test_known_traps(value: bytes, want: Said, rules: list[str]) -> None:
     statements, findings = header(value)
-    assert said(statements) == want
+    assert verdicts_of(statements) == want
     assert [finding.rule for finding in findings] == rules
 
 
 @pytest.mark.requirement("META-4")
 def test_what_is_for_another_agent_is_kept_as_it_is_written() -> None:
     _, (finding,) = header(b"otherbot: nofollow, noai, mybot: nofollow")
-    assert finding.message == "`otherbot: nofollow, noai` is for another agent"
+    assert finding.message == "`otherbot: nofollow, noai` is for another agent."
     (statement,), (finding,) = header(b"otherbot: nofollow, noai | mybot: nofollow")
-    assert finding.message == "`otherbot: nofollow, noai |` is for another agent"
+    assert finding.message == "`otherbot: nofollow, noai |` is for another agent."
     assert statement.location.text == "mybot: nofollow"
 
 
@@ -74,7 +74,7 @@ def test_what_is_for_another_agent_is_kept_as_it_is_written() -> None:
         (
             '"noindex, nofollow"',
             {"noindex", "nofollow"},
-        ),  # as servers send it that are told to quote twice
+        ),  # sent by servers whose configuration quotes twice
         ("'noindex', 'nofollow'", {"noindex", "nofollow"}),
         ("\u201cnoai\u201d", {"noai"}),
         ("[noindex]", {"noindex"}),
@@ -98,9 +98,9 @@ def test_what_is_for_another_agent_is_kept_as_it_is_written() -> None:
     ],
 )
 def test_marks_around_and_between_directives_hide_none(value: str, want: set[str]) -> None:
-    assert set(said(header(value.encode())[0])) == want
+    assert set(verdicts_of(header(value.encode())[0])) == want
     if '"' not in value:
-        assert set(said(meta(f'<meta name="robots" content="{value}">'.encode())[0])) == want
+        assert set(verdicts_of(meta(f'<meta name="robots" content="{value}">'.encode())[0])) == want
 
 
 def test_marks_are_told_to_their_author() -> None:
@@ -133,7 +133,7 @@ SCOPES = [
     ([b"otherbot: mybot: noai"], {"noai"}),
     ([b"otherbot: noindex, mybot: soon, noai"], {"noai"}),
     ([b"otherbot: noindex, thirdbot: mybot: noai"], {"noai"}),
-    # Our name, and those of everybody, begin one wherever a directive could.
+    # The agent's name, and the names of any agent, begin a scope wherever a directive could.
     ([b"otherbot: noindex mybot: noai"], {"noai"}),
     ([b"otherbot: noindex\tMyBot/1.0 : noai, nofollow"], {"noai", "nofollow"}),
     ([b"otherbot: noindex|mybot: noai"], {"noai"}),
@@ -152,7 +152,7 @@ SCOPES = [
 @pytest.mark.parametrize(("values", "want"), one_in(2, SCOPES))
 def test_scopes(values: list[bytes], want: set[str]) -> None:
     statements, _ = header(*values)
-    assert said(statements).keys() == want
+    assert verdicts_of(statements).keys() == want
 
 
 DIRECTIVES: list[tuple[bytes, Said]] = [
@@ -171,7 +171,7 @@ DIRECTIVES: list[tuple[bytes, Said]] = [
     (b"max-image-preview:standard", {"max-image-preview": None}),
     (b"max-image-preview:standard, max-image-preview:none", {"max-image-preview": DENY}),
     (b"max-image-preview:none, max-image-preview:standard", {"max-image-preview": DENY}),
-    # A value that is the name of a directive too is the value, however it is parted from its colon.
+    # A value that is also the name of a directive stays a value, with any space around the colon.
     (b"max-image-preview: none", {"max-image-preview": DENY}),
     (b"max-image-preview : none", {"max-image-preview": DENY}),
     (b"max-image-preview =none", {"max-image-preview": DENY}),
@@ -189,7 +189,7 @@ DIRECTIVES: list[tuple[bytes, Said]] = [
     (b"notranslate", {"notranslate": None}),
     (b"noindex, indexifembedded", {"noindex": DENY, "indexifembedded": None}),
     (b"indexifembedded, noindex", {"noindex": DENY, "indexifembedded": None}),
-    # LENIENT: what else parts directives, and how else they are written.
+    # LENIENT: other separators of directives, and other spellings.
     (b"noindex;nofollow", {"noindex": DENY, "nofollow": DENY}),
     (b"noindex nofollow", {"noindex": DENY, "nofollow": DENY}),
     (b"no-index, No_Follow", {"noindex": DENY, "nofollow": DENY}),
@@ -206,7 +206,7 @@ DIRECTIVES: list[tuple[bytes, Said]] = [
 @pytest.mark.parametrize(("value", "want"), one_in(2, DIRECTIVES))
 def test_directives(value: bytes, want: Said) -> None:
     statements, findings = header(value)
-    assert said(statements) == want
+    assert verdicts_of(statements) == want
     assert not findings
     body = b'<meta name="robots" content="' + value + b'">'
     in_markup = [
@@ -219,7 +219,7 @@ def test_directives(value: bytes, want: Said) -> None:
 @pytest.mark.requirement("META-2")
 def test_indexifembedded_alone_says_nothing() -> None:
     statements, (finding,) = header(b"indexifembedded, nofollow, indexifembedded")
-    assert said(statements) == {"nofollow": DENY}
+    assert verdicts_of(statements) == {"nofollow": DENY}
     assert finding.rule == "robots-meta.value"
     (finding,) = meta(b'<p>\n<meta name="robots" content="indexifembedded">')[1]
     assert (finding.rule, finding.line) == ("robots-meta.value", 2)
@@ -289,7 +289,7 @@ DATES = [
     ("2023-01-01T00:00:00+02:00", "2022-12-31T22:00:00Z"),
     ("20230101T000000Z", "2023-01-01T00:00:00Z"),
     ("2023-01-01 00:00:00 GMT", "2023-01-01T00:00:00Z"),
-    # No zone, or none that is known: where it is first.
+    # No zone, or an unknown one: the earliest.
     ("2023-01-01", "2022-12-31T10:00:00Z"),
     ("25 Jun 2010 15:00 CET", "2010-06-25T01:00:00Z"),
     ("25 June 2010", "2010-06-24T10:00:00Z"),
@@ -315,7 +315,9 @@ def test_dates(text: str, want: str | None) -> None:
 @pytest.mark.parametrize("after", [b"", b", noai", b"; noai", b",noai", b" , mybot: noai"])
 def test_the_comma_of_a_date_parts_nothing(after: bytes) -> None:
     statements, findings = header(b"unavailable_after: Sunday, 01 Jan 2040 00:00:00 GMT" + after)
-    assert said(statements) == {"unavailable_after": None} | ({"noai": DENY} if after else {})
+    assert verdicts_of(statements) == {"unavailable_after": None} | (
+        {"noai": DENY} if after else {}
+    )
     assert not findings
 
 
@@ -342,10 +344,10 @@ UNREADABLE: list[tuple[bytes, Said, str]] = [
     (b"max-snippet: all", {"nosnippet": DENY}, "robots-meta.value"),
     (b"max-video-preview : none", {"max-video-preview": DENY}, "robots-meta.value"),
     (b"unavailable_after: none", {"unavailable_after": DENY}, "robots-meta.value"),
-    # Where there is no value there is no limit.
+    # Without a value there is no limit.
     (b"unavailable_after:", {}, "robots-meta.value"),
     (b"max-snippet", {}, "robots-meta.value"),
-    # What refuses by itself is no value.
+    # A directive that refuses by itself is no value.
     (b"max-snippet: noindex", {"noindex": DENY}, "robots-meta.value"),
     (b"max-image-preview none", {"noindex": DENY, "nofollow": DENY}, "robots-meta.value"),
     (b"nostore", {}, "robots-meta.unknown"),
@@ -358,7 +360,7 @@ UNREADABLE: list[tuple[bytes, Said, str]] = [
 @pytest.mark.parametrize(("value", "want", "rule"), one_in(2, UNREADABLE))
 def test_what_cannot_be_read(value: bytes, want: Said, rule: str) -> None:
     statements, findings = header(value)
-    assert said(statements) == want
+    assert verdicts_of(statements) == want
     assert {finding.rule for finding in findings} == {rule}
     in_markup = robots_meta.markup(
         Content(HTML, b'<p>\n<meta name="robots" content="' + value + b'">'),
@@ -391,7 +393,7 @@ PAGES: list[tuple[bytes, Said]] = [
     (b"<meta name='robots otherbot' content=noai>", {"noai": DENY}),
     (b'<meta name="mybot/1.0" content="noai">', {"noai": DENY}),
     (b'<meta name="otherbot, my-bot" content="noai">', {}),
-    # An element has its agent in its name: a scope within it is none.
+    # The name of an element is its agent: its content opens no scope.
     (b'<meta name="robots" content="otherbot: noindex">', {"noindex": DENY}),
 ]
 
@@ -399,7 +401,7 @@ PAGES: list[tuple[bytes, Said]] = [
 @pytest.mark.requirement("META-1")
 @pytest.mark.parametrize(("body", "want"), one_in(2, PAGES))
 def test_elements(body: bytes, want: Said) -> None:
-    assert said(meta(body)[0]) == want
+    assert verdicts_of(meta(body)[0]) == want
 
 
 @pytest.mark.requirement("META-1")
@@ -414,16 +416,19 @@ def test_elements_in_other_encodings(encoding: str) -> None:
         else b"utf-16"
     )
     content = Content([(b"content-type", b"text/html; charset=" + charset)], body)
-    assert said(robots_meta.markup(content, "mybot")[0]) == {"noindex": DENY}
+    assert verdicts_of(robots_meta.markup(content, "mybot")[0]) == {"noindex": DENY}
 
 
 @pytest.mark.requirement("META-1")
 @pytest.mark.parametrize("media_type", [b"text/html", b"application/xhtml+xml"])
 def test_a_page_that_begins_with_an_xml_declaration_has_elements(media_type: bytes) -> None:
-    page = b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><meta name="robots" content="noindex"/></html>'
-    assert said(robots_meta.markup(Content([(b"Content-Type", media_type)], page), "mybot")[0]) == {
-        "noindex": DENY
-    }
+    page = (
+        b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><meta '
+        b'name="robots" content="noindex"/></html>'
+    )
+    assert verdicts_of(
+        robots_meta.markup(Content([(b"Content-Type", media_type)], page), "mybot")[0]
+    ) == {"noindex": DENY}
 
 
 @pytest.mark.requirement("META-1")
@@ -440,7 +445,7 @@ def test_other_media_types_have_no_elements() -> None:
 
 @pytest.mark.requirement("META-4")
 def test_elements_for_other_agents() -> None:
-    """As the tags that sites of artists have (ai-txt/optout-meta-tags.html)."""
+    """Tags of sites of artists look like these (ai-txt/optout-meta-tags.html)."""
     body = b"""<!doctype html>
 <meta name="CCBot" content="nofollow">
 <meta name="description" content="all of noindex">
@@ -449,7 +454,7 @@ def test_elements_for_other_agents() -> None:
 <meta name="GPTBot" content="max-snippet:5">
 <meta name="robots" content="noai, noimageai">"""
     statements, findings = meta(body)
-    assert said(statements) == {"noai": DENY, "noimageai": DENY}
+    assert verdicts_of(statements) == {"noai": DENY, "noimageai": DENY}
     assert [(finding.rule, finding.line) for finding in findings] == [
         ("robots-meta.agent", 2),
         ("robots-meta.agent", 6),
@@ -496,7 +501,7 @@ def test_a_page_without_any_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def snippet_text(body: bytes) -> str:
-    """The main text of what is left for snippets."""
+    """Return the text that is left for snippets."""
     page = Site.from_files("https://example.com", {}).page(
         READER, "https://example.com/", headers=HTML, body=body
     )
@@ -516,8 +521,9 @@ READER = Agent(
     ("body", "left"),
     [
         (
-            b"""<html><head><title>t</title></head><body>One <span data-nosnippet>two <b data-nosnippet>three</b></span>
-            four<!-- x --> five<script>six</script> <div DATA-NOSNIPPET="false">seven<p>eight</div>nine</body>""",
+            b"<html><head><title>t</title></head><body>One <span data-nosnippet>two "
+            b"<b data-nosnippet>three</b></span>\n            four<!-- x --> five"
+            b'<script>six</script> <div DATA-NOSNIPPET="false">seven<p>eight</div>nine</body>',
             "One four five nine",
         ),
         (b"<html data-nosnippet><p>one", ""),
@@ -530,9 +536,10 @@ def test_elements_with_the_attribute_are_in_no_snippet(body: bytes, left: str) -
 
 
 MEMBERS = st.sampled_from(
-    b"""noindex nofollow none NOAI max-snippet:5 max-snippet:0 max-snippet:x max-image-preview:standard max-image-preview:none
-    max-video-preview:3 unavailable_after:2040-01-01 unavailable_after:2041-01-01 unavailable_after:2001-01-01 notranslate
-    indexifembedded all""".split()
+    b"""noindex nofollow none NOAI max-snippet:5 max-snippet:0 max-snippet:x
+    max-image-preview:standard max-image-preview:none max-video-preview:3
+    unavailable_after:2040-01-01 unavailable_after:2041-01-01 unavailable_after:2001-01-01
+    notranslate indexifembedded all""".split()
 )
 UNKNOWN = st.sampled_from(
     [b"x", b"x:3", b"max-fragment: 3", b"", b" ", b"x=y", b"no", b":", b"=", b"\xff"]
@@ -557,14 +564,14 @@ def test_order_changes_nothing(lists: tuple[list[bytes], list[bytes]]) -> None:
 @pytest.mark.requirement("META-2")
 @given(st.lists(MEMBERS, max_size=5), st.lists(MEMBERS | UNKNOWN, max_size=8))
 def test_more_directives_never_lift_a_refusal(first: list[bytes], more: list[bytes]) -> None:
-    def refused(members: list[bytes]) -> set[str]:
+    def refusals_of(members: list[bytes]) -> set[str]:
         return {
             term
-            for term, verdict in said(header(b", ".join(members))[0]).items()
+            for term, verdict in verdicts_of(header(b", ".join(members))[0]).items()
             if verdict is DENY
         }
 
-    assert refused(first) <= refused(first + more)
+    assert refusals_of(first) <= refusals_of(first + more)
 
 
 @pytest.mark.requirement("META-2")
@@ -651,7 +658,9 @@ def test_long_fields_say_little(unit: bytes) -> None:
 
 
 ALL_THAT_DIRECTIVES_REFUSE = set(
-    said(header(b"none, noarchive, nocache, nosnippet, noimageindex, noai, noimageai, noml")[0])
+    verdicts_of(
+        header(b"none, noarchive, nocache, nosnippet, noimageindex, noai, noimageai, noml")[0]
+    )
 ) | {
     "max-image-preview",
     "max-video-preview",
@@ -665,13 +674,13 @@ ALL_THAT_DIRECTIVES_REFUSE = set(
 def test_what_is_more_than_is_read_refuses_all_that_directives_can_refuse(
     parts: int, is_field: bool
 ) -> None:
-    """Fields, or elements, together."""
+    """The limit is for all fields together, or all elements together."""
 
     def read(octets: int) -> tuple[Said, list[str]]:
         values = [b"a" * len(range(octets)[number::parts]) for number in range(parts)]
         elements = b"".join(b'<meta name=robots content="%s">' % value for value in values)
         statements, findings = header(*values) if is_field else meta(elements)
-        return said(statements), [
+        return verdicts_of(statements), [
             finding.rule for finding in findings if finding.rule != "robots-meta.unknown"
         ]
 
@@ -688,11 +697,11 @@ def test_what_is_more_than_is_read_refuses_all_that_directives_can_refuse(
 
 @pytest.mark.requirement("SEC-1", "META-2")
 def test_all_that_is_not_too_much_is_read() -> None:
-    """To the last octet, and after it everything is refused."""
+    """Everything is read to the last octet of the limit, and everything after it is refused."""
     longest = b"a" * (robots_meta.MAX_CHARS - 9) + b", noindex"
-    assert said(header(longest)[0]) == {"noindex": DENY}
+    assert verdicts_of(header(longest)[0]) == {"noindex": DENY}
     statements, _ = header(longest, b"noarchive")
-    assert said(statements) == dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY)
+    assert verdicts_of(statements) == dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY)
     assert {one.rule for one in statements} == {"robots-meta.disallow", "robots-meta.unread"}
 
 
@@ -701,7 +710,7 @@ def test_what_is_more_than_is_read_of_elements_for_others_is_no_matter() -> None
     body = b'<meta name=robots content=noarchive><meta name=description content="%s">' % (
         b"noindex " * robots_meta.MAX_CHARS
     )
-    assert said(meta(body)[0]) == {"noarchive": DENY}
+    assert verdicts_of(meta(body)[0]) == {"noarchive": DENY}
 
 
 @pytest.mark.requirement("META-3", "MEET-5")

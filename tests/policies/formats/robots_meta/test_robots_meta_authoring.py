@@ -1,4 +1,4 @@
-"""What is wrong with robots meta elements and X-Robots-Tag fields besides their syntax."""
+"""Checks of robots meta elements and X-Robots-Tag fields beyond their syntax."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_can_be_meant_is_left_alone(text: str) -> None:
         (
             '<meta property="googlebot" content="noindx, noindex">',
             [],
-        ),  # only its words would tell that it is for an agent
+        ),  # only known directives would show that it is for an agent
         (
             '<meta property="otherbot" content="noai">',
             ["robots-meta.attribute", "robots-meta.informal"],

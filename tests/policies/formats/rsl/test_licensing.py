@@ -1,4 +1,4 @@
-"""Really Simple Licensing 1.0: what a document says of a resource, and where documents are found."""
+"""Really Simple Licensing 1.0: statements of a document, and places of documents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ OUTCOMES = {"rsl.permits": "A", "rsl.prohibits": "P", "rsl.unlicensed": "U"}
 
 def content(*licenses: str, url: str | None = "/", rest: str = "", attributes: str = "") -> str:
     place = "" if url is None else f' url="{url}"'
-    return f"<content{place}{attributes}>{''.join(f'<license>{one}</license>' for one in licenses)}{rest}</content>"
+    inner = "".join(f"<license>{one}</license>" for one in licenses)
+    return f"<content{place}{attributes}>{inner}{rest}</content>"
 
 
 def permits(words: str, kind: str = "usage") -> str:
@@ -45,8 +46,11 @@ def read(*contents: str, attributes: str = "") -> Rsl:
     return rsl.read((ROOT % (attributes, "\n".join(contents))).encode(), URL)
 
 
-def said(statements: tuple[Statement, ...]) -> str:
-    """For all, ai-all, ai-train, ai-input, ai-index, search: A permitted, P prohibited, U not licensed, - not stated."""
+def outcomes_of(statements: tuple[Statement, ...]) -> str:
+    """Return a letter for each of all, ai-all, ai-train, ai-input, ai-index and search.
+
+    A is permitted, P prohibited, U not licensed, - not stated.
+    """
     outcomes = dict.fromkeys(TERMS, "-")
     for one in statements:
         assert one.verdict is (Verdict.ALLOW if one.rule == "rsl.permits" else Verdict.DENY)
@@ -54,8 +58,9 @@ def said(statements: tuple[Statement, ...]) -> str:
     return "".join(outcomes.values())
 
 
-# After the six samples: each has the quirks of one document that a site serves. First as they are, then where all conditions
-# are arranged. What a careful person would give: nothing without what is asked for in return, and never what is prohibited.
+# After the six samples: each has the quirks of one document that a site serves. The first outcome
+# is without an arrangement, the second with all conditions arranged. A careful person would license
+# nothing without the conditions, and never a prohibited use.
 
 
 class Sample(NamedTuple):
@@ -84,7 +89,8 @@ SAMPLES = [
         "UUAAUA",
     ),
     Sample(
-        # An element of its own beside the contents, a version, terms within the payment, and words of its own.
+        # An invented element beside the contents, a version, terms within the payment, and invented
+        # words.
         "ireneburresi",
         "<meta><publisher>P</publisher></meta>"
         + content(permits("search ai-input ai-index") + prohibits("ai-train") + ATTRIBUTION)
@@ -112,14 +118,16 @@ SAMPLES = [
         "UUAAAA",
     ),
     Sample(
-        # It is free, yet on a condition in an element of its own; a word and a type of legal text of its own.
+        # It is free, but has a condition in an invented element; an invented word and an invented
+        # type of legal text.
         "ofthepitch",
         content(
             *[
                 "".join(
                     permits(word) for word in ("search", "ai-summarize", "ai-input", "ai-train")
                 )
-                + '<payment type="free"/><attribution required="true">Us</attribution><legal type="terms" url="/terms"/>'
+                + '<payment type="free"/><attribution '
+                'required="true">Us</attribution><legal type="terms" url="/terms"/>'
             ],
             url="https://www.example.com/",
         ),
@@ -128,7 +136,7 @@ SAMPLES = [
         "UUAAUA",
     ),
     Sample(
-        # About one repository at a host that is not its own; a type of legal text of its own.
+        # About one repository at another host; an invented type of legal text.
         "maxschoon",
         content(
             permits("all") + ATTRIBUTION + '<legal type="license">https://example.org/A.md</legal>',
@@ -146,7 +154,8 @@ SAMPLES = [
         "------",
     ),
     Sample(
-        # RSL 0.9: commas, and types of permissions that 1.0 does not have; all users but governments.
+        # RSL 0.9: commas, and types of permissions that 1.0 does not have; all users but
+        # governments.
         "alexzeecomedy",
         content(
             permits("all")
@@ -170,8 +179,8 @@ def test_documents_as_sites_have_them(sample: Sample) -> None:
     document = read(
         sample.text, attributes=' version="1.0"' if sample.name == "ireneburresi" else ""
     )
-    assert said(document.statements(sample.url)) == sample.alone
-    assert said(document.statements(sample.url, arranged=True)) == sample.arranged
+    assert outcomes_of(document.statements(sample.url)) == sample.alone
+    assert outcomes_of(document.statements(sample.url, arranged=True)) == sample.arranged
 
 
 # Words, lists and levels: name, document, outcome
@@ -196,7 +205,7 @@ CASES: list[tuple[str, str, str]] = [
         content(permits("ai-train")) + content(prohibits("ai-train")),
         "UUPUUU",
     ),
-    # Lenient in what prohibits
+    # Prohibitions are read leniently
     ("commas", content(prohibits("ai-train,ai-input; search")), "--PP-P"),
     ("repeats", content(prohibits("ai-train") + prohibits("ai-input")), "--PP--"),
     ("upper-case", content(prohibits("AI-Train")), "--P---"),
@@ -212,7 +221,7 @@ CASES: list[tuple[str, str, str]] = [
         content(prohibits("ai-train") + "<wish/>", permits("search")),
         "UUPUUA",
     ),
-    # Strict in what permits
+    # Permissions are read strictly
     ("permits-commas", content(permits("search,ai-input")), "UUUUUU"),
     ("permits-repeats", content(permits("search") + permits("ai-input")), "UUUUUU"),
     ("permits-upper-case", content(permits("Search")), "UUUUUU"),
@@ -246,7 +255,7 @@ CASES: list[tuple[str, str, str]] = [
         "UUUUUA",
     ),
     ("unknown-attribute", content(permits("search"), attributes=' until="2020"'), "UUUUUU"),
-    # What is to be arranged
+    # Conditions that must be arranged
     ("payment", content(permits("search") + '<payment type="crawl"/>'), "UUUUUU"),
     ("payment-attribution", content(permits("search") + '<payment type="attribution"/>'), "UUUUUU"),
     (
@@ -383,7 +392,7 @@ CASES: list[tuple[str, str, str]] = [
     ("text", "want"), one_in(3, [case[1:] for case in CASES]), ids=[case[0] for case in CASES]
 )
 def test_what_is_licensed(text: str, want: str) -> None:
-    assert said(read(text).statements(PAGE)) == want
+    assert outcomes_of(read(text).statements(PAGE)) == want
 
 
 WHO: list[tuple[str, tuple[str, ...], str]] = [
@@ -408,7 +417,10 @@ WHO: list[tuple[str, tuple[str, ...], str]] = [
 @pytest.mark.requirement("RSL-2")
 @pytest.mark.parametrize(("terms", "who", "want"), one_in(2, WHO))
 def test_users_and_places(terms: str, who: tuple[str, ...], want: str) -> None:
-    assert said(read(content(permits("search") + terms)).statements(PAGE, users=who))[-1] == want
+    assert (
+        outcomes_of(read(content(permits("search") + terms)).statements(PAGE, users=who))[-1]
+        == want
+    )
 
 
 @pytest.mark.requirement("RSL-2")
@@ -421,8 +433,8 @@ def test_an_arrangement_lifts_conditions_and_no_prohibition() -> None:
             + '<payment type="crawl"/>'
         )
     )
-    assert said(document.statements(PAGE, arranged=True)) == "PPPPPP"
-    assert said(document.statements(PAGE, arranged=True, users=("DE",))) == "AAPAAA"
+    assert outcomes_of(document.statements(PAGE, arranged=True)) == "PPPPPP"
+    assert outcomes_of(document.statements(PAGE, arranged=True, users=("DE",))) == "AAPAAA"
 
 
 # section-3.3: which resources
@@ -465,7 +477,7 @@ PLACES: list[tuple[str | None, str, bool]] = [
     ("/shop?from=https://example.com/", PAGE, False),
     ("/blog/1.html?from=https://", PAGE + "?from=https://example.org/", True),
     ("*?from=https://", PAGE + "?from=https://example.org/", True),
-    # What is neither URL nor path: a prohibition holds everywhere.
+    # Neither URL nor path: a prohibition applies everywhere.
     (None, PAGE, True),
     ("shop/", PAGE, True),
     ("urn:isbn:1", PAGE, True),
@@ -477,7 +489,7 @@ PLACES: list[tuple[str | None, str, bool]] = [
 @pytest.mark.requirement("RSL-2")
 @pytest.mark.parametrize(("place", "url", "want"), one_in(3, PLACES))
 def test_resources_of_a_prohibition(place: str | None, url: str, want: bool) -> None:
-    assert said(read(content(prohibits("search"), url=place)).statements(url)) == (
+    assert outcomes_of(read(content(prohibits("search"), url=place)).statements(url)) == (
         "-----P" if want else "------"
     )
 
@@ -487,8 +499,8 @@ def test_resources_of_a_prohibition(place: str | None, url: str, want: bool) -> 
 def test_a_permission_for_nobody_knows_what_is_none(place: str | None) -> None:
     document = read(content(permits("all"), url=place))
     assert (
-        said(document.statements(PAGE))
-        == said(document.statements(PAGE, arranged=True))
+        outcomes_of(document.statements(PAGE))
+        == outcomes_of(document.statements(PAGE, arranged=True))
         == "UUUUUU"
     )
     assert [finding.rule for finding in document.findings] == ["rsl.value"]
@@ -504,8 +516,8 @@ def test_a_path_with_a_url_in_it_is_a_path() -> None:
         )
     )
     for target in ("/web/2026/https://example.org/a", "/md?https://example.org/"):
-        assert said(document.statements(f"https://example.com{target}")) == "AAAAAA"
-    assert said(document.statements(PAGE)) == "------"
+        assert outcomes_of(document.statements(f"https://example.com{target}")) == "AAAAAA"
+    assert outcomes_of(document.statements(PAGE)) == "------"
     assert document.findings == ()
 
 
@@ -519,7 +531,7 @@ def test_alternates_have_the_terms_of_their_content() -> None:
         )
     )
     assert [
-        said(document.statements(f"https://example.com{path}"))[-1]
+        outcomes_of(document.statements(f"https://example.com{path}"))[-1]
         for path in ("/a*.md", "/ab.md", "/a*.md5")
     ] == [
         "P",
@@ -544,7 +556,8 @@ def test_reasons_are_the_lines_that_decide() -> None:
         '      <payment type="use"/>',
         "    </license>",
         "  </content>",
-        '  <content url="/blog/"><license><permits type="usage">search ai-index</permits></license></content>',
+        '  <content url="/blog/"><license><permits type="usage">search '
+        "ai-index</permits></license></content>",
         "</rsl>",
     ]
     document = rsl.read("\r\n".join(lines).encode(), URL)
@@ -583,10 +596,11 @@ def test_reasons_are_the_narrowest_and_prohibitions_first() -> None:
         for one in document.statements(PAGE)
     }
     assert lines["ai-index"] == ("rsl.prohibits", 3)
+    # a prohibition is stronger than a missing license
     assert lines["search"] == (
         "rsl.prohibits",
         2,
-    )  # a prohibition says more than that something is not licensed
+    )
     assert lines["ai-input"] == ("rsl.prohibits", 1)
     places = {
         one.term: one.location
@@ -657,8 +671,8 @@ def test_no_valid_document_licenses_nothing(body: bytes, rule: str) -> None:
     document = rsl.read(body, URL)
     assert not document.is_valid
     assert (
-        said(document.statements(PAGE))
-        == said(document.statements(PAGE, arranged=True))
+        outcomes_of(document.statements(PAGE))
+        == outcomes_of(document.statements(PAGE, arranged=True))
         == "UUUUUU"
     )
     assert document.findings[-1].rule == f"rsl.{rule}"
@@ -667,7 +681,7 @@ def test_no_valid_document_licenses_nothing(body: bytes, rule: str) -> None:
 
 @pytest.mark.requirement("RSL-3", "SEC-1")
 def test_a_document_that_was_not_received_whole_licenses_nothing() -> None:
-    assert said(rsl.read(GOOD.encode(), URL, cut=True).statements(PAGE)) == "UUUUUU"
+    assert outcomes_of(rsl.read(GOOD.encode(), URL, cut=True).statements(PAGE)) == "UUUUUU"
 
 
 @pytest.mark.requirement("RSL-2")
@@ -675,8 +689,8 @@ def test_where_the_document_cannot_be_had() -> None:
     place = Location(
         "body", 3, "License: https://example.com/rsl.xml", "https://example.com/robots.txt"
     )
-    statements = rsl.unlicensed(place)
-    assert said(statements) == "UUUUUU"
+    statements = rsl.refuse_all(place)
+    assert outcomes_of(statements) == "UUUUUU"
     assert {one.location for one in statements} == {place}
 
 
@@ -687,7 +701,7 @@ def test_where_the_document_cannot_be_had() -> None:
 )
 def test_another_namespace_prohibits_and_permits_nothing(namespace: str) -> None:
     text = f"<rsl{namespace}>{content(permits('all') + prohibits('ai-train'))}</rsl>"
-    assert said(rsl.read(text.encode(), URL).statements(PAGE)) == "UUPUUU"
+    assert outcomes_of(rsl.read(text.encode(), URL).statements(PAGE)) == "UUPUUU"
 
 
 @pytest.mark.requirement("RSL-2")
@@ -699,7 +713,7 @@ def test_prefixes_and_encodings_of_xml_make_no_difference() -> None:
         b"\xef\xbb\xbf" + text.encode(),
         b"\n \n<?xml version='1.0'?>" + text.encode(),
     ):
-        assert said(rsl.read(body, URL).statements(PAGE)) == "AAAAAA"
+        assert outcomes_of(rsl.read(body, URL).statements(PAGE)) == "AAAAAA"
 
 
 AGES = [
@@ -782,7 +796,7 @@ ROBOTS = "https://example.com/robots.txt"
 
 
 def in_robots(text: str, groups: list[int]) -> list[str]:
-    """Lines of the text with the number of their group, as a reader of robots.txt has them."""
+    """Return lines of the text with the number of their group, as a reader of robots.txt does."""
     lines, group, at, naming = [], -1, 0, False
     for number, line in enumerate(text.split("\n"), 1):
         name, _, value = line.partition(":")
@@ -865,7 +879,7 @@ def test_license_lines_of_robots_txt(text: str, groups: list[int], want: list[st
 
 @pytest.mark.requirement("RSL-1")
 def test_many_license_lines_are_set_apart_together() -> None:
-    """All of them by the empty line before the first."""
+    """The empty line before the first sets all of them apart."""
     lines = [f"License: {A}" for _ in range(1000)]
     text = "\n".join(["User-agent: x", "Disallow: /", "", *lines, f"License: {B}"])
     assert in_robots(text, []) == [A, B]
@@ -874,7 +888,7 @@ def test_many_license_lines_are_set_apart_together() -> None:
 
 @pytest.mark.requirement("SEC-1", "RSL-1")
 def test_what_stands_before_license_lines_is_walked_once() -> None:
-    """Twice the lines, about twice the octets that are looked at."""
+    """Twice the lines cost about twice the octets."""
 
     class Text(bytes):
         looked_at = 0
@@ -903,7 +917,8 @@ FIELDS: list[tuple[list[tuple[str, str]], list[str]]] = [
         [
             (
                 "Link",
-                f'</x>; rel=next, <{A}> ; rel="copyright license" ; type="application/rsl+xml; charset=utf-8"',
+                f'</x>; rel=next, <{A}> ; rel="copyright license" ; '
+                'type="application/rsl+xml; charset=utf-8"',
             )
         ],
         [A],
@@ -1002,7 +1017,7 @@ def test_a_document_within_a_page_is_about_that_page() -> None:
         page(f'<head>\n<script type="application/rsl+xml">\n{inner}</script></head>')
     )
     statements = document.statements(PAGE)
-    assert said(statements) == "AAPAAA"
+    assert outcomes_of(statements) == "AAPAAA"
     (training,) = (one for one in statements if one.term == "rsl:ai-train")
     assert training.location._replace(text="") == Location("script application/rsl+xml", 5)
     assert "ai-train" in training.location.text
@@ -1012,13 +1027,13 @@ def test_a_document_within_a_page_is_about_that_page() -> None:
 def test_documents_within_a_page_that_are_none() -> None:
     script = '<script type="application/rsl+xml">%s</script>'
     (broken,) = rsl.inline(page(script % "<rsl>"))
-    assert said(broken.statements(PAGE)) == "UUUUUU"
+    assert outcomes_of(broken.statements(PAGE)) == "UUUUUU"
     (many,) = rsl.inline(page(script % GOOD * 6))
-    assert said(many.statements(PAGE)) == "UUUUUU"
+    assert outcomes_of(many.statements(PAGE)) == "UUUUUU"
     assert len(rsl.inline(page(script % GOOD * 5))) == 5
 
 
-# Whatever comes
+# Any input
 
 WORDS = st.sampled_from([*TERMS, "ai-train,search", "", "quote", "x:y"])
 TERM = st.one_of(
@@ -1056,8 +1071,10 @@ def test_a_prohibition_more_never_permits_more(
     contents: list[str], term: str, url: str, arranged: bool
 ) -> None:
     if term.startswith("<prohibits") and "purpose" not in term:
-        before = said(read(*contents).statements(PAGE, arranged=arranged))
-        after = said(read(*contents, content(term, url=url)).statements(PAGE, arranged=arranged))
+        before = outcomes_of(read(*contents).statements(PAGE, arranged=arranged))
+        after = outcomes_of(
+            read(*contents, content(term, url=url)).statements(PAGE, arranged=arranged)
+        )
         if contents:
             assert all(new != "A" or old == "A" for old, new in zip(before, after, strict=True))
 
@@ -1070,16 +1087,18 @@ def test_an_answer_does_not_depend_on_those_before() -> None:
     )
     for _ in range(2):
         for number in range(200):
-            assert said(document.statements(PAGE, users=(f"user-{number}",))) == "UUUUUU"
-        assert said(document.statements(PAGE, users=("education",))) == "UUUUUA"
-        assert said(document.statements(PAGE, arranged=True)) == "UUUUUA"
-        assert said(document.statements("https://example.com/shop/", arranged=True)) == "UUUUUP"
+            assert outcomes_of(document.statements(PAGE, users=(f"user-{number}",))) == "UUUUUU"
+        assert outcomes_of(document.statements(PAGE, users=("education",))) == "UUUUUA"
+        assert outcomes_of(document.statements(PAGE, arranged=True)) == "UUUUUA"
+        assert (
+            outcomes_of(document.statements("https://example.com/shop/", arranged=True)) == "UUUUUP"
+        )
 
 
 @pytest.mark.requirement("RSL-2")
 @given(st.lists(CONTENT, min_size=1, max_size=4))
 def test_order_makes_no_difference(contents: list[str]) -> None:
-    assert said(read(*contents).statements(PAGE)) == said(
+    assert outcomes_of(read(*contents).statements(PAGE)) == outcomes_of(
         read(*reversed(contents)).statements(PAGE)
     )
 
@@ -1089,7 +1108,7 @@ def test_order_makes_no_difference(contents: list[str]) -> None:
 def test_what_is_refused_everywhere_is_refused_on_every_page(contents: list[str]) -> None:
     document = read(*contents)
     for url in (PAGE, "https://example.com/", "https://example.com/shop?x"):
-        outcomes = dict(zip(TERMS, said(document.statements(url)), strict=True))
+        outcomes = dict(zip(TERMS, outcomes_of(document.statements(url)), strict=True))
         assert all(outcomes[term] in "PU" for term in document.everywhere())
 
 
@@ -1151,7 +1170,8 @@ def test_documents_that_cannot_be_read_are_reported(body: bytes, rule: str) -> N
     assert {finding.rule for finding in document.findings} == {rule}
 
 
-JOINED = [  # robots.txt, whether all is licensed and ai-train prohibited: "" where nothing is stated
+# robots.txt, whether all is licensed and ai-train prohibited: "" if nothing is stated
+JOINED = [
     ("User-agent: mybot\nLicense: /all.xml\nLicense: /no.xml\nAllow: /\n", "all no"),
     ("User-agent: x\nUser-agent: mybot\nLicense: /all.xml\nAllow: /\n", "all"),
     # The line may end the list of agents.
@@ -1160,7 +1180,7 @@ JOINED = [  # robots.txt, whether all is licensed and ai-train prohibited: "" wh
     ("User-agent: mybot\nLicense: /all.xml\nUser-agent: x\nAllow: /\n", "all"),
     ("User-agent: x\nLicense: /all.xml\nUser-agent: mybot\nLicense: /all.xml\nAllow: /\n", "all"),
     ("License: /all.xml\nUser-agent: x\nLicense: /no.xml\nUser-agent: mybot\nAllow: /\n", "no"),
-    # A record of ACAP may be another's.
+    # A record of ACAP may be for another agent.
     ("User-agent: *\nAllow: /\nACAP-crawler: x\nLicense: /all.xml\n", ""),
     ("User-agent: *\nAllow: /\nACAP-crawler: x\nLicense: /no.xml\n", "no"),
     ("License: /all.xml\nUser-agent: *\nAllow: /\nACAP-crawler: x\nLicense: /no.xml\n", "all no"),

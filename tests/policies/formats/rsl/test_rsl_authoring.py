@@ -1,4 +1,4 @@
-"""What is wrong with RSL besides its syntax."""
+"""Checks of RSL beyond its syntax."""
 
 from __future__ import annotations
 
@@ -40,10 +40,13 @@ def rules_in(body: bytes) -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("body", "findings"),
     [
-        (rsl(content('<license><permits type="usage">train-ai</permits></license>')), [("rsl.usage", 3)]),
-        (rsl(content('<license><permits type="usage">search ai_train</permits></license>')), [("rsl.usage", 3)]),
+        (rsl(content('<license><permits type="usage">train-ai</permits></license>')), [("rsl.usage",
+         3)]),
+        (rsl(content('<license><permits type="usage">search ai_train</permits></license>')),
+         [("rsl.usage", 3)]),
         (rsl(content('<license><payment type="free"/></license>')), [("rsl.no-permits", 3)]),
-        (rsl(content(f"{SEARCH[:-10]}<prohibits type='usage'>ai-all search</prohibits></license>")), [("rsl.contradiction", 3)]),
+        (rsl(content(f"{SEARCH[:-10]}<prohibits type='usage'>ai-all search</prohibits></license>")),
+         [("rsl.contradiction", 3)]),
         (rsl(content(url="/[a-z]+/")), [("rsl.pattern", 3)]),
         (rsl(content(), content(url="https://example.org/")), [("rsl.other-host", 4)]),
         (rsl(content(), content()), [("rsl.repeated", 4)]),
@@ -65,12 +68,14 @@ def test_what_cannot_be_meant_is_found_with_its_line(
         rsl(content('<license><prohibits type="usage">ai-train</prohibits></license>')),
         rsl(
             content(
-                '<license><permits type="usage">all</permits><prohibits type="usage">ai-train</prohibits></license>'
+                '<license><permits type="usage">all</permits><prohibits '
+                'type="usage">ai-train</prohibits></license>'
             )
         ),
         rsl(
             content(
-                '<license><permits type="usage">search</permits><prohibits type="user">commercial</prohibits></license>'
+                '<license><permits type="usage">search</permits><prohibits '
+                'type="user">commercial</prohibits></license>'
             )
         ),
         rsl(
@@ -91,16 +96,19 @@ def test_every_element_that_is_not_of_rsl_is_found() -> None:
     assert [
         finding.message
         for finding in read(body, "u").findings
-        if finding.message.endswith("of RSL here")
+        if finding.message.startswith("RSL has no ")
     ] == [
-        "`whatever` is no element of RSL here",
-        "`foo` is no attribute of RSL here",
-        "`deny` is no element of RSL here",
+        "RSL has no element `whatever` here. It counts as an unknown condition.",
+        "RSL has no attribute `foo` here. It counts as an unknown condition.",
+        "RSL has no element `deny` here. It counts as an unknown condition.",
     ]
 
 
 def test_references_that_others_pass_over_are_found() -> None:
-    robots = b"License: /rsl.xml\nLicense: https://example.com/rsl.xml\nLicense: MIT\nLicense: https://example.com/rsl.xml b\n"
+    robots = (
+        b"License: /rsl.xml\nLicense: https://example.com/rsl.xml\nLicense: MIT\n"
+        b"License: https://example.com/rsl.xml b\n"
+    )
     document = Fetched(status=200, body=rsl(content(), content()))
     files = {
         f"{ORIGIN}/robots.txt": Fetched(status=200, body=robots),
@@ -112,7 +120,10 @@ def test_references_that_others_pass_over_are_found() -> None:
         ("rsl.reference", f"{ORIGIN}/robots.txt", 4),
         ("rsl.repeated", f"{ORIGIN}/rsl.xml", 4),
     ]
-    page = b'<!doctype html>\n<link type="application/rsl+xml" href="/a"><link rel="license" type="application/rsl+xml" href="/b">'
+    page = (
+        b'<!doctype html>\n<link type="application/rsl+xml" href="/a"><link rel="license" '
+        b'type="application/rsl+xml" href="/b">'
+    )
     findings = check_document(Content([(b"Content-Type", b"text/html")], page), ORIGIN)
     assert [(finding.rule, finding.line) for finding in findings] == [("rsl.reference", 2)]
 

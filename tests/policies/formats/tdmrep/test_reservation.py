@@ -1,4 +1,7 @@
-"""The TDM Reservation Protocol (W3C TDMRep): the file, the response fields, the markup, and the metadata of EPUB and PDF."""
+"""The TDM Reservation Protocol (W3C TDMRep).
+
+These are the tests of the file, the response fields, the markup, and the metadata of EPUB and PDF.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def rule(location: object, reserved: object, policy: str = "") -> dict[str, obje
     )
 
 
-def said(reservation: Reservation | None) -> str:
+def describe(reservation: Reservation | None) -> str:
     if reservation is None:
         return "-"
     return {True: "1", False: "0", None: "?"}[reservation.reserved] + (
@@ -50,7 +53,7 @@ def said(reservation: Reservation | None) -> str:
     )
 
 
-def found(findings: tuple[Finding, ...]) -> str:
+def describe_findings(findings: tuple[Finding, ...]) -> str:
     return "; ".join(
         f"{finding.rule.removeprefix('tdmrep.')} {finding.line}" for finding in findings
     )
@@ -96,7 +99,8 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("unreserved-decoded-there", [rule("/~user/a", 1)], "/%7euser/%61", "1"),
     ("reserved-not-decoded", [rule("/a%2Fb", 1)], "/a/b", "-"),
     ("beyond-ascii", [rule("/é/", 1)], "/%c3%A9/1", "1"),
-    # "Other values are considered protocol errors": not set. Then a later rule can reserve, and cannot give up.
+    # "Other values are considered protocol errors": not set. Then a later rule can reserve, and
+    # cannot give up.
     ("value-2", [rule("/", 2)], "/", "-"),
     ("value-minus", [rule("/", -1)], "/", "-"),
     ("value-true", [rule("/", True)], "/", "-"),
@@ -112,7 +116,7 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("unset-then-reserved", [rule("/a", "x"), rule("/", 1)], "/a", "1"),
     ("unset-then-given-up", [rule("/a", "x"), rule("/", 0)], "/a", "-"),
     ("unset-elsewhere", [rule("/a", "x"), rule("/", 0)], "/b", "0"),
-    # What is not written as the specification has it reserves and gives nothing up.
+    # A rule that departs from the specification can reserve, but not give up.
     ("no-location", [{"tdm-reservation": 1}], "/a", "1"),
     ("no-location-0", [{"tdm-reservation": 0}], "/a", "-"),
     ("empty-location", [rule("", 1)], "/a", "1"),
@@ -170,7 +174,7 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ids=[case[0] for case in CASES],
 )
 def test_first_rule_that_matches(rules: list[Any], target: str, want: str) -> None:
-    assert said(read(rules).reservation(target)) == want
+    assert describe(read(rules).reservation(target)) == want
 
 
 @pytest.mark.requirement("TDM-1", "TDM-2")
@@ -256,7 +260,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ),
     (
         "comment",
-        '[\n// ours\n{"location": "/x", "tdm-reservation": 0}, // free\n{"location": "/", "tdm-reservation": 1}]',
+        '[\n// ours\n{"location": "/x", "tdm-reservation": 0}, // free\n'
+        '{"location": "/", "tdm-reservation": 1}]',
         "1",
         "strict 2",
     ),
@@ -274,7 +279,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ),
     (
         "comment-with-a-rule",
-        '[{"location": "/page", "tdm-reservation": 0},\n// {"location": "/", "tdm-reservation": 1}\n]',
+        '[{"location": "/page", "tdm-reservation": 0},\n'
+        '// {"location": "/", "tdm-reservation": 1}\n]',
         "0",
         "strict 1",
     ),
@@ -293,7 +299,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ),
     (
         "error-then-not-reserved",
-        '[{"location": "/other", "tdm-reservation": 1} oops {"location": "/", "tdm-reservation": 0}]',
+        '[{"location": "/other", "tdm-reservation": 1} oops {"location": "/", '
+        '"tdm-reservation": 0}]',
         "-",
         "syntax 1",
     ),
@@ -322,7 +329,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ),
     (
         "error-then-ten",
-        '[oops {"location": "/", "tdm-reservation": 10}, {"tdm-reservation": 1.5}, {"tdm-reservation": true}]',
+        '[oops {"location": "/", "tdm-reservation": 10}, {"tdm-reservation": 1.5}, '
+        '{"tdm-reservation": true}]',
         "-",
         "syntax 1",
     ),
@@ -414,8 +422,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
 )
 def test_malformed_file(text: str, want: str, findings: str) -> None:
     file = read(text)
-    assert said(file.reservation("/page")) == want
-    assert found(file.findings) == findings
+    assert describe(file.reservation("/page")) == want
+    assert describe_findings(file.findings) == findings
 
 
 @pytest.mark.requirement("TDM-3")
@@ -424,35 +432,36 @@ def test_malformed_file(text: str, want: str, findings: str) -> None:
     [
         (
             '[{"location": "/", "tdm-reservation": true}]',
-            "`true` is neither 0 nor 1: the reservation is not set",
+            "`true` is neither 0 nor 1, so the reservation is not set.",
         ),
         (
             '[{"location": "/", "tdm-reservation": null}]',
-            "`null` is neither 0 nor 1: the reservation is not set",
+            "`null` is neither 0 nor 1, so the reservation is not set.",
         ),
         (
             '[{"location": "/", "tdm-reservation": 2}]',
-            "`2` is neither 0 nor 1: the reservation is not set",
+            "`2` is neither 0 nor 1, so the reservation is not set.",
         ),
         (
             '[{"location": "/", "tdm-reservation": 1, "tdm-policy": "http://"}]',
-            "`http://` is no address of a policy",
+            "`http://` is not the address of a policy. Write a URL.",
         ),
         (
             '[{"location": "/", "tdm-reservation": 1, "tdm-policy": 7}]',
-            "`what is no text` is no address of a policy",
+            "`a value that is not text` is not the address of a policy. Write a URL.",
         ),
         (
             '[{"location": "a/", "tdm-reservation": 1}]',
-            "location `a/` is read with a / before it: the rule can only reserve",
+            "The location `a/` is read with a leading `/`. The rule can only reserve.",
         ),
         (
             '[{"location": 7, "tdm-reservation": 1}]',
-            "location `` is no pattern: the rule can only reserve, and everything",
+            "The location `` is not a pattern. The rule can only reserve, and it does so "
+            "for everything.",
         ),
         (
             '[{"location": "/" 1}]',
-            "This is not JSON: Expecting ',' delimiter. What stands behind it is not read.",
+            "This is not JSON: Expecting ',' delimiter. The rest of the file is not read.",
         ),
         (
             '[{"location": "/", "tdm-reservation": 1},]',
@@ -473,15 +482,17 @@ def test_findings_quote_what_they_are_about(text: str, message: str) -> None:
 @pytest.mark.requirement("TDM-3", "WHY-1")
 def test_the_reason_behind_a_syntax_error_is_the_line_that_reserves() -> None:
     file = read(
-        '[{"location": "/a", "tdm-reservation": 0},\noops\n{"location": "/b",\n  "tdm-reservation": 1}]'
+        '[{"location": "/a", "tdm-reservation": 0},\noops\n{"location": "/b",\n'
+        '  "tdm-reservation": 1}]'
     )
-    assert [said(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
+    assert [describe(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
     reservation = file.reservation("/c")
     assert reservation is not None
     assert reservation.source == Location("body", 4, '"tdm-reservation": 1', URL)
     (finding,) = file.findings
     assert finding.message == (
-        "This is not JSON: Expecting value. What stands behind it is not read. As `tdm-reservation` is 1 in line 4, everything"
+        "This is not JSON: Expecting value. The rest of the file is not read. As "
+        "`tdm-reservation` is 1 in line 4, everything"
         " is reserved that no rule before it matches."
     )
     assert not file.everywhere()
@@ -496,18 +507,19 @@ def test_reasons_of_what_is_no_array_and_of_what_is_not_read() -> None:
     past = read("[", cut=True)
     reservation = past.reservation("/a")
     assert reservation is not None
-    assert (said(reservation), reservation.source.url) == ("1", URL)
-    assert "longer than what is read" in reservation.source.text
-    assert found(past.findings) == "limit 0; syntax 1"
+    assert (describe(reservation), reservation.source.url) == ("1", URL)
+    assert "longer than the limit" in reservation.source.text
+    assert describe_findings(past.findings) == "limit 0; syntax 1"
     assert (
-        found(read('[{"location": "/", "tdm-reservation": 1},\n', cut=True).findings) == "limit 0"
+        describe_findings(read('[{"location": "/", "tdm-reservation": 1},\n', cut=True).findings)
+        == "limit 0"
     )
 
 
 @pytest.mark.requirement("TDM-3")
 def test_utf_16_file_is_read() -> None:
     assert (
-        said(
+        describe(
             tdmrep.read('[{"location": "/", "tdm-reservation": 1}]'.encode("utf-16")).reservation(
                 "/"
             )
@@ -520,7 +532,7 @@ def test_utf_16_file_is_read() -> None:
 def test_octets_that_are_no_utf_8_are_those_of_the_url() -> None:
     rules = tdmrep.read(b'[{"location": "/caf\xe9/", "tdm-reservation": 1}]', URL)
     assert [
-        said(rules.reservation(target)) for target in ("/caf%E9/", "/caf%e9/a", "/caf%C3%A9/")
+        describe(rules.reservation(target)) for target in ("/caf%E9/", "/caf%e9/a", "/caf%C3%A9/")
     ] == ["1", "1", "-"]
 
 
@@ -545,20 +557,23 @@ def test_octets_that_are_no_utf_8_are_those_of_the_url() -> None:
     ],
 )
 def test_a_value_that_is_not_read_gives_nothing_up(value: str) -> None:
-    """It is JSON, of which no more is read."""
-    rules = '[{"location": "/a", "tdm-reservation": 0},\n{"location": "/b", "tdm-reservation": 0, "id": %s},\n{"location": "/c"}]'
+    """It is JSON, but the rest is not read."""
+    rules = (
+        '[{"location": "/a", "tdm-reservation": 0},\n'
+        '{"location": "/b", "tdm-reservation": 0, "id": %s},\n{"location": "/c"}]'
+    )
     file = read(rules % value)
-    assert [said(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
-    assert found(file.findings) == "limit 2"
+    assert [describe(file.reservation(path)) for path in ("/a", "/b", "/c")] == ["0", "1", "1"]
+    assert describe_findings(file.findings) == "limit 2"
 
 
 @pytest.mark.requirement("TDM-3", "SEC-1")
 def test_what_lies_past_a_limit_gives_nothing_up() -> None:
     many = read([rule(f"/{number}/", 0) for number in range(tdmrep.MAX_RULES + 1)])
     assert [
-        said(many.reservation(path)) for path in ("/0/", f"/{tdmrep.MAX_RULES}/", "/other")
+        describe(many.reservation(path)) for path in ("/0/", f"/{tdmrep.MAX_RULES}/", "/other")
     ] == ["0", "1", "1"]
-    assert found(many.findings) == "limit 1"
+    assert describe_findings(many.findings) == "limit 1"
     most = read(
         "[\n"
         + ",\n".join(json.dumps(rule(f"/{number}/", 0)) for number in range(tdmrep.MAX_RULES))
@@ -572,25 +587,28 @@ def test_what_lies_past_a_limit_gives_nothing_up() -> None:
     lines = read(
         "[\n" + ",\n".join(json.dumps(rule("/", 0)) for _ in range(tdmrep.MAX_RULES + 1)) + "]"
     )
-    assert found(lines.findings) == f"limit {tdmrep.MAX_RULES + 2}"
+    assert describe_findings(lines.findings) == f"limit {tdmrep.MAX_RULES + 2}"
     none = read([rule("/a", 0), *[0] * tdmrep.MAX_RULES, rule("/", 1)])
-    assert [said(none.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    assert [describe(none.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     long = read(
         '[{"location": "/a", "tdm-reservation": 0},\n'
         + " " * MAX_BYTES
         + '{"location": "/", "tdm-reservation": 1}]'
     )
-    assert [said(long.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    assert [describe(long.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     cut = read('[{"location": "/a", "tdm-reservation": 0},\n{"location": "/", "tdm-re', cut=True)
-    assert [said(cut.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    assert [describe(cut.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     one_line = read(
         '[{"location": "/a", "tdm-reservation": 0}, {"location": "'
         + "x" * MAX_BYTES
         + '", "tdm-reservation": 1}]'
     )
-    assert [said(one_line.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    assert [describe(one_line.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     not_array = read('{"tdm-reservation": 0, "id": %s}' % ("1" * 5000))
-    assert (said(not_array.reservation("/")), found(not_array.findings)) == ("1", "limit 1")
+    assert (describe(not_array.reservation("/")), describe_findings(not_array.findings)) == (
+        "1",
+        "limit 1",
+    )
     assert not read("not an array", cut=False).everywhere()
     assert read("[", cut=True).everywhere()
 
@@ -656,7 +674,7 @@ FIELDS: list[tuple[list[tuple[str, str]], str]] = [
 @pytest.mark.requirement("TDM-1")
 @pytest.mark.parametrize(("lines", "want"), one_in(2, FIELDS))
 def test_response_fields(lines: list[tuple[str, str]], want: str) -> None:
-    assert said(fields(*lines)) == want
+    assert describe(fields(*lines)) == want
 
 
 def markup(
@@ -692,23 +710,24 @@ MARKUP = [
 @pytest.mark.requirement("TDM-1")
 @pytest.mark.parametrize(("text", "want"), one_in(2, MARKUP))
 def test_markup(text: str, want: str) -> None:
-    assert said(markup(f"<!doctype html><head>{text}</head>")) == want
+    assert describe(markup(f"<!doctype html><head>{text}</head>")) == want
 
 
 @pytest.mark.requirement("TDM-1")
 def test_a_reason_has_a_policy_as_the_url_of_the_page_tells_it() -> None:
     told = markup(
-        '<base href="/policies/"><meta name="tdm-policy" content="policy.json"><meta name="tdm-reservation" content="1">'
+        '<base href="/policies/"><meta name="tdm-policy" content="policy.json"><meta '
+        'name="tdm-reservation" content="1">'
     )
     assert told
     assert told.source.text == f"tdm-reservation: 1; tdm-policy: {POLICY}"
-    assert said(fields(*replay("tdm-reservation", told.source.text))) == said(told)
+    assert describe(fields(*replay("tdm-reservation", told.source.text))) == describe(told)
 
 
 @pytest.mark.requirement("TDM-1")
 def test_markup_in_utf_16_and_no_markup() -> None:
     text = '<meta name="tdm-reservation" content="1">'
-    assert said(markup(text, encoding="utf-16")) == "1"
+    assert describe(markup(text, encoding="utf-16")) == "1"
     assert markup(text, b"text/plain") is None
 
 
@@ -723,7 +742,7 @@ def test_a_page_without_the_words_is_not_parsed() -> None:
 def test_what_came_before_is_told_of_values_that_are_odd() -> None:
     one = fields(("tdm-reservation", "maybe\x1b"), ("tdm-policy", "http://"))
     assert one is not None
-    assert found(one.findings) == "value 0; value 0"
+    assert describe_findings(one.findings) == "value 0; value 0"
     assert [finding.url for finding in one.findings] == [PAGE, PAGE]
     assert "\x1b" not in str(one)
     assert one.source == Location(
@@ -772,7 +791,7 @@ def test_later_sources_supersede_and_absence_resets_nothing(
     reservations: list[Reservation | None], want: str
 ) -> None:
     holds = tdmrep.effective(reservations)
-    assert said(holds) == want
+    assert describe(holds) == want
     verdicts = [(one.verdict, one.rule) for one in tdmrep.statements(reservations)]
     reserved, given_up = (Verdict.DENY, "tdmrep.reserved"), (Verdict.ALLOW, "tdmrep.not-reserved")
     assert verdicts == {"-": [], "?": [], "1": [reserved], "0": [given_up]}[want[0]]
@@ -802,7 +821,7 @@ def test_the_policy_stands_in_the_reason_and_only_where_the_right_is_reserved() 
 def test_the_place_is_that_of_who_sets_the_reservation(
     reservations: list[Reservation], text: str
 ) -> None:
-    """And what is odd in any of them is reported."""
+    """The oddities of each source are reported."""
     odd = [
         one._replace(findings=(Finding(rule="tdmrep.value", message="odd", url=PAGE, line=number),))
         for number, one in enumerate(reservations)
@@ -822,7 +841,7 @@ def test_those_before_can_be_put_together_first(
 ) -> None:
     together = [tdmrep.effective(reservations[:first]), *reservations[first:]]
     assert tdmrep.statements(together) == tdmrep.statements(reservations)
-    assert said(tdmrep.effective(together)) == said(tdmrep.effective(reservations))
+    assert describe(tdmrep.effective(together)) == describe(tdmrep.effective(reservations))
 
 
 @pytest.mark.requirement("TDM-1")
@@ -835,7 +854,10 @@ def test_the_last_that_is_set_decides(reservations: list[Reservation | None]) ->
 
 # sec-epub2, sec-epub3
 
-CONTAINER = '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>%s</rootfiles></container>'
+CONTAINER = (
+    '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+    "<rootfiles>%s</rootfiles></container>"
+)
 OPF = '<package xmlns="http://www.idpf.org/2007/opf" prefix="%s"><metadata>%s</metadata></package>'
 
 
@@ -894,14 +916,15 @@ EPUB = [
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_epub(metadata: str, prefix: str, want: str, method: int) -> None:
     assert (
-        said(document(epub(metadata, prefix=prefix, method=method), "application/epub+zip")) == want
+        describe(document(epub(metadata, prefix=prefix, method=method), "application/epub+zip"))
+        == want
     )
 
 
 @pytest.mark.requirement("TDM-4")
 def test_epub_is_known_by_its_content_and_supersedes() -> None:
     told = document(epub('<meta name="tdm:reservation" content="0"/>'))
-    assert said(tdmrep.effective([R, None, told])) == "0 https://example.com/1"
+    assert describe(tdmrep.effective([R, None, told])) == "0 https://example.com/1"
     assert document(b"PK\x03\x04 some other archive", "application/zip") is None
 
 
@@ -920,7 +943,9 @@ def test_epub_is_known_by_its_content_and_supersedes() -> None:
 def test_epub_with_a_document_type_that_declares_nothing(doctype: str, want: str) -> None:
     package = doctype + OPF % ("", '<meta name="tdm:reservation" content="1"/>')
     container = CONTAINER % '<rootfile full-path="b.opf"/>'
-    assert said(document(epub("", container=container, extra={"b.opf": package.encode()}))) == want
+    assert (
+        describe(document(epub("", container=container, extra={"b.opf": package.encode()}))) == want
+    )
 
 
 @pytest.mark.requirement("TDM-4")
@@ -930,12 +955,15 @@ def test_epub_with_several_package_documents() -> None:
         name: (OPF % ("", f'<meta name="tdm:reservation" content="{value}"/>')).encode()
         for name, value in (("a.opf", 0), ("b.opf", 1))
     }
-    assert said(document(epub("", container=CONTAINER % roots, extra=extra))) == "1"
+    assert describe(document(epub("", container=CONTAINER % roots, extra=extra))) == "1"
 
 
 @pytest.mark.requirement("TDM-4", "SEC-1")
 def test_a_reservation_counts_after_however_many_others() -> None:
-    start = b'%PDF-1.7 <rdf:RDF xmlns:a="http://www.w3.org/ns/tdmrep" xmlns:b="https://www.w3.org/ns/tdmrep/">'
+    start = (
+        b'%PDF-1.7 <rdf:RDF xmlns:a="http://www.w3.org/ns/tdmrep" '
+        b'xmlns:b="https://www.w3.org/ns/tdmrep/">'
+    )
     for last, want in (
         (b"<b:reservation>1</b:reservation>", "1"),
         (b'<x b:reservation = "1">', "1"),
@@ -944,7 +972,7 @@ def test_a_reservation_counts_after_however_many_others() -> None:
         told = document(
             start + b"<a:reservation>0</a:reservation>" * 1000 + last, "application/pdf"
         )
-        assert said(told) == want
+        assert describe(told) == want
 
 
 BOMB = '<meta name="tdm:reservation" content="1"/>' + " " * (20 * 1024 * 1024)
@@ -984,10 +1012,10 @@ UNREADABLE_EPUB: list[tuple[str, Callable[[], bytes], str]] = [
 )
 def test_epub_that_cannot_be_read_changes_nothing(made: Callable[[], bytes], findings: str) -> None:
     told = document(made(), "application/epub+zip")
-    assert said(told) == "?"
+    assert describe(told) == "?"
     assert told is not None
-    assert found(told.findings) == findings
-    assert said(tdmrep.effective([R, told])) == "1 https://example.com/1"
+    assert describe_findings(told.findings) == findings
+    assert describe(tdmrep.effective([R, told])) == "1 https://example.com/1"
 
 
 @pytest.mark.requirement("TDM-4", "SEC-1")
@@ -1042,23 +1070,28 @@ XMP = [
 @pytest.mark.parametrize("compress", [False, True])
 def test_pdf(properties: str, want: str, compress: bool) -> None:
     assert (
-        said(document(pdf(RDF % (DESCRIPTION % properties), compress=compress), "application/pdf"))
+        describe(
+            document(pdf(RDF % (DESCRIPTION % properties), compress=compress), "application/pdf")
+        )
         == want
     )
 
 
 @pytest.mark.requirement("TDM-4")
 def test_pdf_with_other_spellings_of_the_same() -> None:
-    attributes = '<rdf:Description t:reservation = "1" t:policy="/p" xmlns:t="http://www.w3.org/ns/tdmrep/"/>'
-    assert said(document(pdf(RDF % attributes))) == "1 https://example.com/p"
-    # As the example of the specification has it, which is no XML
+    attributes = (
+        '<rdf:Description t:reservation = "1" t:policy="/p" '
+        'xmlns:t="http://www.w3.org/ns/tdmrep/"/>'
+    )
+    assert describe(document(pdf(RDF % attributes))) == "1 https://example.com/p"
+    # As in the example of the specification, which is not XML
     unquoted = RDF.replace('"', "") % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>")
-    assert said(document(pdf(unquoted))) == "1"
+    assert describe(document(pdf(unquoted))) == "1"
     twice = "".join(
         pdf(RDF % (DESCRIPTION % f"<tdm:reservation>{value}</tdm:reservation>")).decode("latin-1")
         for value in (1, 0)
     )
-    assert said(document(twice.encode("latin-1"))) == "1"
+    assert describe(document(twice.encode("latin-1"))) == "1"
     assert document(b"<rdf:RDF/> but no PDF") is None
 
 
@@ -1066,7 +1099,7 @@ def test_pdf_with_other_spellings_of_the_same() -> None:
 def test_pdf_with_metadata_of_many_images() -> None:
     images = b"".join(pdf(RDF % f"<x>{number}</x>", compress=True) for number in range(100))
     assert (
-        said(
+        describe(
             document(
                 images
                 + pdf(RDF % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>"), compress=True)
@@ -1083,19 +1116,19 @@ def test_pdf_that_is_hostile() -> None:
     broken = b"%PDF-1.7 /Type /Metadata /Filter /FlateDecode >> stream\nnothing"
     told = document(broken)
     assert told is not None
-    assert found(told.findings) == "syntax 0"
+    assert describe_findings(told.findings) == "syntax 0"
     many = document(
         b"%PDF-1.7 "
         + b"/Type /Metadata " * 100_000
         + (b"xmlns:a='http://www.w3.org/ns/tdmrep/'" + b"<" * 100) * 1000
     )
-    assert said(many) == "?"
+    assert describe(many) == "?"
     many = document(b"%PDF-1.7 " + (b"http://www.w3.org/ns/tdmrep/</rdf:RDF") * 1000)
     assert many is not None
-    assert found(many.findings) == "limit 0"
+    assert describe_findings(many.findings) == "limit 0"
 
 
-# Whatever comes
+# Any input
 
 
 @pytest.mark.requirement("TDM-3", "SEC-1")

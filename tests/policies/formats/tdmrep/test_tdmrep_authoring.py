@@ -1,4 +1,4 @@
-"""What is wrong with TDMRep besides its syntax."""
+"""Checks of TDMRep beyond its syntax."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.tdmrep import FORMAT as TDMREP
 from comity.policies.formats.tdmrep.checks import check_document, check_site, members
 from comity.policies.formats.tdmrep.reservation import WELL_KNOWN, read
-from tests.policies.formats.mending import findings_of, mended
+from tests.policies.formats.mending import apply_fixes, findings_of
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/.well-known/tdmrep.json"
@@ -100,11 +100,14 @@ def test_members_have_their_places() -> None:
 @pytest.mark.requirement("META-5")
 @pytest.mark.parametrize("attribute", ["property", "http-equiv"])
 def test_another_attribute_than_name_is_told(attribute: str) -> None:
-    page = f'<!doctype html>\n<meta {attribute}="tdm-reservation" content="1"><meta {attribute}="description" content="1">'
+    page = (
+        f'<!doctype html>\n<meta {attribute}="tdm-reservation" content="1"><meta '
+        f'{attribute}="description" content="1">'
+    )
     (finding,) = check_document(Content([(b"Content-Type", b"text/html")], page.encode()), ORIGIN)
     assert (finding.rule, finding.line) == ("tdmrep.attribute", 2)
     assert (
-        finding.message == f'few crawlers read `{attribute}` here: write `name="tdm-reservation"`'
+        finding.message == f'Few crawlers read `{attribute}` here. Write `name="tdm-reservation"`.'
     )
 
 
@@ -167,7 +170,7 @@ LENIENT = [
 @pytest.mark.requirement("TDM-3")
 @pytest.mark.parametrize(("written", "strict"), LENIENT)
 def test_strict_json_is_written(written: str, strict: str) -> None:
-    assert mended(TDMREP, WELL_KNOWN, written.encode()).decode() == strict
+    assert apply_fixes(TDMREP, WELL_KNOWN, written.encode()).decode() == strict
     json.loads(strict.removeprefix("\ufeff"))
     assert "tdmrep.strict" not in [
         finding.rule for finding in findings_of(TDMREP, WELL_KNOWN, strict.encode())
@@ -184,7 +187,7 @@ def test_strict_json_is_written(written: str, strict: str) -> None:
     ],
 )
 def test_what_is_no_json_is_not_mended(text: str) -> None:
-    assert mended(TDMREP, WELL_KNOWN, text.encode()) == text.encode()
+    assert apply_fixes(TDMREP, WELL_KNOWN, text.encode()) == text.encode()
 
 
 PIECES = st.sampled_from(
@@ -208,14 +211,14 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=10))
 def test_strict_json_means_the_same(pieces: list[str]) -> None:
     body = f"[{''.join(pieces)}]".encode()
-    once = mended(TDMREP, WELL_KNOWN, body)
+    once = apply_fixes(TDMREP, WELL_KNOWN, body)
     before, after = (
         [rule._replace(text="", line=0) for rule in read(of, URL).rules] for of in (body, once)
     )
     assert before == after
     if once != body:
         json.loads(once)
-    assert mended(TDMREP, WELL_KNOWN, once) == once
+    assert apply_fixes(TDMREP, WELL_KNOWN, once) == once
 
 
 WRITTEN = st.sampled_from(['"1"', '"0"', "1", "0", '" 1"', "true", '"2"', "null"])
@@ -233,11 +236,11 @@ def test_a_number_is_written_for_a_text_and_no_truth_value(
         for location, written in each
     )
     body = f"[{f',{between}'.join(objects)}]".encode()
-    once = mended(TDMREP, WELL_KNOWN, body)
+    once = apply_fixes(TDMREP, WELL_KNOWN, body)
     before, after = (read(of, URL).rules for of in (body, once))
     assert [rule._replace(text="") for rule in before] == [rule._replace(text="") for rule in after]
     assert not any(
         finding.rule == "tdmrep.text" for finding in findings_of(TDMREP, WELL_KNOWN, once)
     )
     assert b"true" in once or b"true" not in body
-    assert mended(TDMREP, WELL_KNOWN, once) == once
+    assert apply_fixes(TDMREP, WELL_KNOWN, once) == once
