@@ -1,4 +1,6 @@
-"""The statements of a site's policies on one URL: as values for programs, and as tables for people."""
+"""Explain the statements of a site's policies about one URL.
+
+`explain` returns values for programs, and `show` prints tables for people."""
 
 from __future__ import annotations
 
@@ -32,9 +34,10 @@ def explain(
     response: Fetched | None = None,
     max_delay: float = DEFAULTS["COMITY_MAX_DELAY"],
 ) -> dict[str, Any]:
-    """Return everything that is known of a request for the URL, as JSON holds it.
+    """Return all knowledge about a request for the URL, as a JSON value.
 
-    `response`: what came back for it, if anything has. `max_delay`: seconds between two requests where a limit cannot be read."""
+    `response`: the response to the request; None: there is none.
+    `max_delay`: the seconds between two requests if a limit is unreadable."""
     decision = site.judge(agent, url, facts)
     page = (
         site.page(
@@ -120,7 +123,9 @@ def _rate(rate: Any) -> dict[str, Any]:
 
 
 def _limit(limit: StatedLimit) -> dict[str, Any]:
-    """Return one limit of automation-preferences.txt. `advice`: what to write instead of a value that cannot be read."""
+    """Return one limit of automation-preferences.txt as a JSON value.
+
+    `advice` says what to write instead of an unreadable value; "": the value is readable."""
     source = limit.source
     return {
         "name": limit.name,
@@ -133,7 +138,7 @@ def _limit(limit: StatedLimit) -> dict[str, Any]:
 
 
 def unread_limit(limit: dict[str, Any]) -> str:
-    """Return what to say of a limit whose value cannot be read; "" of others."""
+    """Return the remark about a limit with an unreadable value; "": the value is readable."""
     return (
         f"`{limit['text']}` cannot be read, so the strictest value applies: {limit['advice']}"
         if limit["advice"]
@@ -142,6 +147,7 @@ def unread_limit(limit: dict[str, Any]) -> str:
 
 
 def reasons_as_json(reasons: Iterable[Reason]) -> list[dict[str, Any]]:
+    """Return the reasons as a JSON value."""
     return [
         {
             "rule": reason.rule,
@@ -163,7 +169,7 @@ COLORS = {"allow": "green", "deny": "red", "defer": "yellow"}
 
 
 def show(explanation: dict[str, Any], console: Console) -> None:
-    """The explanation for people."""
+    """Print an explanation of `explain` for people."""
     verdict = explanation["verdict"]
     until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
     headline = Text.assemble(
@@ -179,13 +185,13 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
         console.print(line(sentence))
     console.print()
-    for make_table in (_overruled, _uses, _elements, _requests, _rates, _files, _findings):
+    for make_table in (_losing_rules, _uses, _elements, _requests, _rates, _files, _findings):
         rows = make_table(explanation, origin_of(explanation["url"]))
         if rows.row_count:
             console.print(rows)
 
 
-def _overruled(explanation: dict[str, Any], origin: str) -> Table:
+def _losing_rules(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("Rules that match too, and lose", "rule", "where", "line")
     for reason in explanation["overruled"]:
         add_row(rows, reason["rule"], location_of(reason), reason["text"])
@@ -200,9 +206,8 @@ def _uses(explanation: dict[str, Any], origin: str) -> Table:
             Text(answer["verdict"], COLORS[answer["verdict"]]),
             limits_of(answer),
         )
-        for reason in (
-            answer["reasons"] if answer["stated"] else answer["reasons"][:1]
-        ):  # the first decided
+        # The first reason decides about uses without a statement.
+        for reason in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:
             text = (
                 reason["text"] or reason["rule"]
                 if answer["stated"]
@@ -286,19 +291,20 @@ def _findings(explanation: dict[str, Any], origin: str) -> Table:
 
 
 def location_of(reason: dict[str, Any]) -> str:
+    """Return the URL and, if it is known, the line of a reason, limit or finding."""
     return f"{reason['url']}:{reason['line']}" if reason["line"] else str(reason["url"])
 
 
 def limits_of(answer: dict[str, Any]) -> str:
-    """The restrictions of a permitted use, e.g. "max_words 12"."""
+    """Return the restrictions of a permitted use, e.g. "max_words 12"."""
     return ", ".join(
-        name if value is True else f"{name} {_joined(value)}"
+        name if value is True else f"{name} {_join_values(value)}"
         for name, value in answer.items()
         if name not in ("verdict", "stated", "reasons")
     )
 
 
-def _joined(value: Any) -> str:
+def _join_values(value: Any) -> str:
     if not isinstance(value, list):
         return str(value)
     texts = (

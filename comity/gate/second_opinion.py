@@ -1,14 +1,17 @@
-"""The second opinion: what other readers of robots.txt would do about a URL, and why it is not what comity does.
+"""The second opinion: other readers' decisions about a URL by robots.txt, and why they differ.
 
-    READERS                                      one row for each reader; none whose time a site can make exponential
-    second_opinions(site, agent, url, decision)  what each that is installed would do
-    differing(site, tokens)                      which of them decide otherwise of URLs that its lines speak of
-    unread_uses(agent, page, decision)           which refusals of uses none of them reads
-    sentences(opinions, uses)                    both for people, where there is a difference
+    READERS                                      one row for each reader. A reader is left out if a
+                                                 site can make its time exponential
+    second_opinions(site, agent, url, decision)  the decision of each installed reader
+    differing(site, tokens)                      the readers that decide differently about URLs in
+                                                 the rules of the file
+    unread_uses(agent, page, decision)           the refused uses that no reader knows about
+    sentences(opinions, uses)                    sentences for people, if there is a difference
 
-A reader is asked by its own code, about the file as it was fetched and under the product token. Why it differs is tried out: the
-file is written anew, in steps that say the same to comity (REWRITINGS), and the first one after which the reader agrees is what
-it reads otherwise. Which of the site's lines it goes by is tried out as well, by leaving lines out."""
+A reader decides by its own code, with the file as it was fetched and the product token. Experiments
+find the cause of a difference: the file is rewritten in steps that change nothing for comity
+(REWRITINGS). The first step after which the reader agrees names the cause. The line that the reader
+follows is found by experiments too, by leaving lines out."""
 
 from __future__ import annotations
 
@@ -33,37 +36,62 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.records import Kind, read_record
 from comity.policies.syntax.urls import spellings, target_of
 
-# Octets of a file times those of the target: about what matching may cost at each try. Beyond it only the verdicts are given.
+# Octets of a file times octets of the target, about the cost of one experiment. Beyond this number,
+# only the verdicts are given, without causes.
 MAX_EXPLAINED = 16 * 1024 * 1024
 
 Allows = Callable[[str, str], bool]  # (product token, absolute URL)
 
 
 class Outcome(NamedTuple):
-    """The decision of a reader that reads no file."""
+    """The decision of a reader without reading the body.
 
-    allowed: bool | None  # None: it raises, or nobody knows
+    Attributes:
+        allowed: None: the reader raises an exception, or its decision is unknown.
+        cause: The reason of the decision: a verb and its objects.
+    """
+
+    allowed: bool | None
     cause: str
 
 
 class Reader(NamedTuple):
-    module: str  # that is imported when the reader is asked
-    subject: str  # of a sentence
-    parse: Callable[
-        [Any, bytes], Allows
-    ]  # the module and a body; raises whatever the reader raises
-    outcome: Callable[[Fetched], Outcome | None]  # None: it reads the body
+    """Another reader of robots.txt.
+
+    Attributes:
+        module: The name of its module, which is imported when it is needed.
+        subject: The reader's name in sentences.
+        parse: Takes the module and a body. Raises the exceptions of the reader.
+        outcome: The decision without reading the body; None: the reader reads the body.
+    """
+
+    module: str
+    subject: str
+    parse: Callable[[Any, bytes], Allows]
+    outcome: Callable[[Fetched], Outcome | None]
 
 
 class Opinion(NamedTuple):
-    """The decision of one reader about a URL."""
+    """The decision of one reader about a URL.
 
-    reader: str  # the name of its module
-    verdict: Verdict | None  # ALLOW or DENY; None: it raises, or nobody knows; `cause` says so
-    agrees: bool | None  # with comity; None as above
-    cause: str  # why it differs: a verb and its objects; "" where it agrees, and where the cause was not found
-    line: int  # of robots.txt, 1-based, that it goes by, or that it reads otherwise; 0: none that could be told
-    text: str  # that line as written, printable
+    Attributes:
+        reader: The name of its module.
+        verdict: ALLOW or DENY; None: the reader raises an exception, or its decision is unknown.
+            `cause` says which.
+        agrees: The reader decides like comity; None: its decision is unknown.
+        cause: Why the reader differs: a verb and its objects; "": it agrees, or the cause was not
+            found.
+        line: Number of the line in robots.txt, counted from 1, that the reader follows or reads
+            differently; 0: no line was found.
+        text: This line as written, printable.
+    """
+
+    reader: str
+    verdict: Verdict | None
+    agrees: bool | None
+    cause: str
+    line: int
+    text: str
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -77,17 +105,21 @@ class Opinion(NamedTuple):
         }
 
 
-# What each reader does with a body.
+# How each reader parses a body.
 
 
 def _protego(module: Any, body: bytes) -> Allows:
-    """Decode the body as scrapy.robotstxt.ProtegoRobotParser, Scrapy's default, does."""
+    """Parse the body with Protego.
+
+    The body is decoded as by scrapy.robotstxt.ProtegoRobotParser, the default of Scrapy."""
     parsed = module.Protego.parse(body.decode("utf-8-sig", "ignore"))
     return lambda token, url: bool(parsed.can_fetch(url, token))
 
 
 def _robotparser(module: Any, body: bytes) -> Allows:
-    """Call its own `read`, whose decoding differs between versions of Python: a data URL needs no network."""
+    """Parse the body with the reader's own `read`, through a data URL, which needs no network.
+
+    The decoding in `read` differs between versions of Python."""
     parser = module.RobotFileParser(f"data:text/plain;base64,{base64.b64encode(body).decode()}")
     parser.read()
     return lambda token, url: bool(parser.can_fetch(token, url))
@@ -97,21 +129,23 @@ def _google(module: Any, body: bytes) -> Allows:
     return lambda token, url: bool(module.RobotsMatcher().OneAgentAllowedByRobots(body, token, url))
 
 
-# What each reader does with what came back, besides a body.
+# How each reader treats status codes and errors.
 
 _UNKNOWN_TARGET = Outcome(
-    None, "follows redirects by rules of its own: what they lead to is not known"
+    None, "follows redirects by rules of its own, so the file that it reads is not known"
 )
 
 
 def _scrapy_outcome(fetched: Fetched) -> Outcome | None:
-    """scrapy.downloadermiddlewares.robotstxt: the body of any answer is parsed, and where none comes, everything is fetched."""
+    """Decide like scrapy.downloadermiddlewares.robotstxt.
+
+    It parses the body of any answer, and fetches everything if there is no body."""
     if fetched.unreachable_since:
-        return Outcome(True, "keeps no copy of a robots.txt that stands in while the server fails")
+        return Outcome(True, "keeps no copy of robots.txt for the time while the server fails")
     if fetched.body:
         return None
     if fetched.error:
-        return Outcome(True, "fetches everything where robots.txt cannot be had")
+        return Outcome(True, "fetches everything if robots.txt cannot be fetched")
     match fetched.status // 100:
         case 2:
             return None
@@ -120,43 +154,46 @@ def _scrapy_outcome(fetched: Fetched) -> Outcome | None:
         case _:
             return Outcome(
                 True,
-                f"reads the answer with status {fetched.status} as a robots.txt, and finds no rules there",
+                f"reads the answer with status {fetched.status} as a robots.txt,"
+                " and finds no rules there",
             )
 
 
 def _google_outcome(fetched: Fetched) -> Outcome | None:
-    """Google's crawlers, by developers.google.com/search/docs/crawling-indexing/robots/robots_txt:
-    429, 5xx and network errors count as a complete disallow, other answers 4xx and redirects after the fifth as no file."""
+    """Decide like Google's crawlers.
+
+    developers.google.com/search/docs/crawling-indexing/robots/robots_txt: 429, 5xx and network
+    errors refuse everything. Other 4xx answers and redirects after the fifth count as no file."""
     if (
         fetched.status == 429
         or fetched.status >= 500
         or (fetched.error and fetched.status // 100 not in (2, 3))
     ):
-        return Outcome(False, "stops crawling where robots.txt cannot be had, says Google")
+        return Outcome(False, "stops crawling if robots.txt cannot be fetched, says Google")
     if fetched.status // 100 == 2:
         return None
-    return Outcome(True, f"takes status {fetched.status} for no robots.txt, says Google")
+    return Outcome(True, f"treats status {fetched.status} as no robots.txt, says Google")
 
 
 def _robotparser_outcome(fetched: Fetched) -> Outcome | None:
-    """urllib.robotparser.RobotFileParser.read"""
+    """Decide like urllib.robotparser.RobotFileParser.read."""
     if fetched.unreachable_since:
-        return Outcome(None, "what the server answers now is not known")
+        return Outcome(None, "depends on the server's answer now, which is not known")
     if fetched.status // 100 == 2:
         return None
     if fetched.status in (401, 403):
         return Outcome(
-            False, f"takes status {fetched.status} of robots.txt for a refusal of everything"
+            False, f"treats status {fetched.status} of robots.txt as a refusal of everything"
         )
     match fetched.status // 100:
         case 4:
-            return Outcome(True, f"takes status {fetched.status} for no robots.txt")
+            return Outcome(True, f"treats status {fetched.status} as no robots.txt")
         case 5:
             return Outcome(False, f"refuses everything after status {fetched.status} of robots.txt")
         case 3:
             return _UNKNOWN_TARGET
         case _:
-            return Outcome(None, "raises URLError where robots.txt cannot be had")
+            return Outcome(None, "raises URLError if robots.txt cannot be fetched")
 
 
 READERS = (
@@ -167,7 +204,9 @@ READERS = (
 
 
 def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> list[Opinion]:
-    """The opinions of the readers that are installed about a plain request for the URL. `decision`: of comity. Never raises."""
+    """Return the opinions of the installed readers about a plain request for the URL.
+
+    `decision`: the decision of comity. Never raises."""
     return [
         _opinion(reader, module, site, Question(b"", agent.token, safe_url_string(url)), decision)
         for reader in READERS
@@ -175,13 +214,14 @@ def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> l
     ]
 
 
-MAX_PROBES = 50  # URLs that are tried of a file
+MAX_PROBES = 50  # URLs that are tried for each file
 
 
 def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, str]]:
-    """The readers that are installed, the agents and the URLs of which robots.txt by itself says another thing to the reader.
+    """Yield each installed reader, agent and URL for which the reader decides differently.
 
-    Tried are the first MAX_PROBES URLs that its rules speak of, as it is taken. Never raises."""
+    `tokens`: the product tokens of the agents. Only robots.txt counts. One URL is tried for each
+    pattern in its rules, up to MAX_PROBES. Never raises."""
     fetched = site.files[f"{site.origin}/robots.txt"]
     if availability(fetched) is not Availability.PRESENT:
         return
@@ -190,7 +230,7 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
     decisions = (
         (agent, url, alone.access(agent, url)) for agent in map(Agent, tokens) for url in urls
     )
-    # Visit-time, and what ACAP says: no reader knows of it.
+    # Decisions by Visit-time and ACAP are left out, because no reader knows these.
     decided = [
         row
         for row in decisions
@@ -198,7 +238,7 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
     ]
     for reader in READERS:
         module = _module(reader)
-        allows = _parsed(reader, module, fetched.body) if module else None
+        allows = _parse(reader, module, fetched.body) if module else None
         for agent, url, decision in decided:
             if allows and _ask(allows, agent.token, safe_url_string(url)) is (
                 decision.verdict is not Verdict.ALLOW
@@ -207,7 +247,7 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
 
 
 def _probes(body: bytes) -> Iterator[str]:
-    """A target for each pattern of a rule that begins with a slash, which matches it."""
+    """Yield a matching target for each rule with a pattern that begins with a slash."""
     lines = _lines(body)
     patterns = (
         normal_pattern(record.value) for record in _records(lines) if record.kind is not Kind.AGENT
@@ -216,30 +256,32 @@ def _probes(body: bytes) -> Iterator[str]:
     yield from dict.fromkeys(target for target in targets if target.startswith("/"))
 
 
-def _parsed(reader: Reader, module: Any, body: bytes) -> Allows | None:
+def _parse(reader: Reader, module: Any, body: bytes) -> Allows | None:
+    """Parse the body; None: the reader raises an exception."""
     try:
         return reader.parse(module, body)
-    except Exception:  # code of others, about a file that anybody may have written
+    except Exception:  # foreign code, and a file from anywhere
         return None
 
 
 def _ask(allows: Allows, token: str, url: str) -> bool | None:
+    """Return the decision of a parsed file; None: the reader raises an exception."""
     try:
         return allows(token, url)
-    except Exception:  # as above
+    except Exception:  # foreign code, and a file from anywhere
         return None
 
 
 def _module(reader: Reader) -> Any:
-    """Import the reader; None where it is not installed, or cannot be imported."""
+    """Import the reader; None: it is not installed, or cannot be imported."""
     try:
         return import_module(reader.module)
-    except Exception:  # code of others, of which nothing depends here
+    except Exception:  # foreign code, which comity can do without
         return None
 
 
 class Question(NamedTuple):
-    """A question to a reader."""
+    """A question to a reader: may the agent with this token fetch the URL by this robots.txt?"""
 
     body: bytes
     token: str
@@ -260,7 +302,7 @@ def _opinion(
     if outcome is None:
         try:
             outcome = Outcome(reader.parse(module, question.body)(question.token, question.url), "")
-        except Exception as error:  # code of others, about a file that anybody may have written
+        except Exception as error:  # foreign code, and a file from anywhere
             outcome = Outcome(None, f"raises {type(error).__name__} when it reads robots.txt")
     if outcome.allowed is None:
         return opinion(None, None, outcome.cause, 0, "")
@@ -278,8 +320,8 @@ def _opinion(
 
 
 def _answer(reader: Reader, module: Any, question: Question) -> bool | None:
-    """The reader's answer; None: it raises."""
-    allows = _parsed(reader, module, question.body)
+    """Return the reader's answer; None: it raises an exception."""
+    allows = _parse(reader, module, question.body)
     return _ask(allows, question.token, question.url) if allows else None
 
 
@@ -293,26 +335,27 @@ def _cause_of_difference(
     form = reason.rule.partition(".")[0]
     path = urlsplit(reason.source.url).path
     if reason.source.url != f"{site.origin}/robots.txt":
-        return f"reads robots.txt alone, and not {printable(path)}"
+        return f"reads robots.txt only, and not {printable(path)}"
     if form != "robots":
-        return f"reads User-agent, Allow and Disallow alone, and nothing of {form.upper()}"
+        return f"reads User-agent, Allow and Disallow only, and ignores {form.upper()}"
     if reason.rule == "robots.visit-time":
-        return "heeds no Visit-time"
+        return "ignores Visit-time"
     if reason.rule == "robots.self":
-        return "lets a robots.txt forbid itself"
+        return "obeys rules that forbid robots.txt itself"
     if reason.rule in ("robots.unavailable", "robots.unreachable"):
         return _reads_as_robots_txt(site.files[reason.source.url])
     if is_marked_up(question.body):
-        return "reads robots.txt with its tags, and what it permits between them"
+        return "reads a robots.txt with HTML tags as it is, permissions included"
     if _is_allowed(question) is allowed:
         if any(
             _is_allowed(question._replace(url=site.origin + target)) is not allowed
             for target in spellings(question.url)
         ):
-            return "compares the path as it is sent, and none that servers may take it for"
-        return "reads User-agent, Allow and Disallow alone, and nothing of ACAP"
-    alone = ((cause, rewrite(question)) for cause, rewrite in REWRITINGS)
-    for cause, rewritten in (*alone, *_one_after_the_other(question)):
+            return "compares the path as it is sent, and no other spelling of it"
+        return "reads User-agent, Allow and Disallow only, and ignores ACAP"
+    # Each rewriting alone, then all of them one after the other.
+    single = ((cause, rewrite(question)) for cause, rewrite in REWRITINGS)
+    for cause, rewritten in (*single, *_apply_in_order(question)):
         if rewritten != question and asks(rewritten) is not allowed and asks(rewritten) is not None:
             return cause
     return ""
@@ -327,31 +370,36 @@ def _reads_as_robots_txt(fetched: Fetched) -> str:
     return f"reads {answer} as a robots.txt"
 
 
-def _one_after_the_other(question: Question) -> Iterator[tuple[str, Question]]:
+def _apply_in_order(question: Question) -> Iterator[tuple[str, Question]]:
+    """Yield each rewriting's cause, and the question after this and all earlier rewritings."""
     for cause, rewrite in REWRITINGS:
         question = rewrite(question)
         yield cause, question
 
 
-# Lines that may permit or refuse, in any spelling that readers know, and wherever they take a line to begin.
+# Lines that may permit or refuse, in all spellings that readers know. Readers disagree about where
+# a line begins, so the words may be anywhere in it.
 _PERMITS = re.compile(rb"(?<![A-Za-z])(?i:allow)")
 _REFUSES = re.compile(rb"(?i:di[a-z]+w)")
 
 
 def _rule_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, str]:
-    """The line without which the reader would answer otherwise, the lines of its kind before it left out as well.
+    """Return number and text of the line that decides for the reader.
 
-    A comment stands where the line was: a blank line ends groups for some."""
+    Without this line and the lines of its kind before it, the reader would answer differently. A
+    comment replaces each of them, because blank lines end groups for some readers."""
     kind = _PERMITS if allowed else _REFUSES
     lines = re.split(EOL, question.body)
     edits = {
         index: b"#" for index, line in enumerate(lines) if kind.search(line.partition(b"#")[0])
     }
-    return _flipping(asks, question, edits, allowed=allowed)
+    return _find_flip(asks, question, edits, allowed=allowed)
 
 
 def _agent_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, str]:
-    """The User-agent line that names for the reader somebody else than for comity."""
+    """Return number and text of the User-agent line that the reader reads differently.
+
+    The line addresses another agent for the reader than for comity."""
     lines = re.split(EOL, question.body)
     token = question.token.encode()
     edits = {}
@@ -360,16 +408,17 @@ def _agent_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, 
             edits[record.line_index] = b"User-agent: " + (
                 token if addressee == _OURS else b"not-" + token
             )
-    return _flipping(asks, question, edits, allowed=allowed)
+    return _find_flip(asks, question, edits, allowed=allowed)
 
 
-def _flipping(
+def _find_flip(
     asks: Asks, question: Question, edits: dict[int, bytes], *, allowed: bool
 ) -> tuple[int, str]:
-    """Number and text of the line whose edit, after all edits before it, changes the reader's answer; 0 and "": none does.
+    """Return number and text of the line whose edit changes the reader's answer.
 
-    `edits`: index of a line -> what it becomes, in order."""
-    parts = re.split(b"(%s)" % EOL, question.body)  # by turns lines and their ends
+    All edits before it are made too. 0 and "": no edit changes the answer.
+    `edits`: index of a line -> its new text, in order."""
+    parts = re.split(b"(%s)" % EOL, question.body)  # lines and line ends alternate
 
     def flips(number: int) -> bool:
         edited = parts.copy()
@@ -387,7 +436,7 @@ def _flipping(
     return index + 1, printable(parts[2 * index].removeprefix(b"\xef\xbb\xbf"))
 
 
-# The rewritings: each says the same to comity as the file before it.
+# The rewritings. None of them changes comity's decision.
 
 
 class _Record(NamedTuple):
@@ -403,12 +452,12 @@ def _lines(body: bytes) -> list[bytes]:
     return re.split(EOL, text_of(body)[0])
 
 
-def _joined(lines: Iterable[bytes]) -> bytes:
+def _join_lines(lines: Iterable[bytes]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
 def _records(lines: list[bytes]) -> Iterator[_Record]:
-    """The records of groups, which have a User-agent line and are no ACAP record."""
+    """Yield the records of groups with a User-agent line. ACAP records are left out."""
     in_group = False
     for index, line in enumerate(lines):
         record = read_record(line)
@@ -429,13 +478,13 @@ def _rules(question: Question) -> robots.AgentRules:
 
 
 def _is_allowed(question: Question) -> bool:
-    """The answer by RFC 9309 alone."""
+    """Return comity's answer by RFC 9309 alone."""
     rule = _rules(question).decide(question.target)
     return rule is None or rule.verdict is Verdict.ALLOW
 
 
 def _own_lines(question: Question) -> list[bytes]:
-    """The rules that bind the agent, in the order of the file."""
+    """Return the lines of the rules that apply to the agent, in the order of the file."""
     lines = _lines(question.body)
     parsed = robots.parse(question.body)
     indices = {
@@ -451,13 +500,13 @@ def _own_lines(question: Question) -> list[bytes]:
 
 
 def _matching_lines(question: Question) -> list[bytes]:
-    """The rules that match, the deciding one first."""
+    """Return the lines of the rules that match the target, the deciding one first."""
     lines = _lines(question.body)
     return [lines[rule.line - 1] for rule in _rules(question).matching(question.target)]
 
 
 def _of_everybody(question: Question, rules: Iterable[bytes]) -> Question:
-    return question._replace(body=_joined([b"User-agent: *", *rules]))
+    return question._replace(body=_join_lines([b"User-agent: *", *rules]))
 
 
 def _in_utf8(question: Question) -> Question:
@@ -472,54 +521,56 @@ def _within_the_limit(question: Question) -> Question:
     )
 
 
-# What str.splitlines takes for the end of a line, and RFC 9309 section-2.2 does not.
+# Ends of lines for str.splitlines, but not for RFC 9309 section-2.2.
 _NO_END = re.compile(rb"[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
-def _escaped(octets: re.Match[bytes]) -> bytes:
+def _escape(octets: re.Match[bytes]) -> bytes:
     return b"".join(b"%%%02X" % octet for octet in octets[0])
 
 
 def _in_lines(question: Question) -> Question:
     return question._replace(
-        body=_joined(_NO_END.sub(_escaped, line) for line in _lines(question.body))
+        body=_join_lines(_NO_END.sub(_escape, line) for line in _lines(question.body))
     )
 
 
 def _in_ascii(question: Question) -> Question:
     return question._replace(
-        body=_joined(re.sub(rb"[\x80-\xff]+", _escaped, line) for line in _lines(question.body))
+        body=_join_lines(re.sub(rb"[\x80-\xff]+", _escape, line) for line in _lines(question.body))
     )
 
 
-def _spelled_out(question: Question) -> Question:
+def _spell_out(question: Question) -> Question:
     lines = _lines(question.body)
     for index, line in enumerate(lines):
         if (record := read_record(line)) is not None:
             lines[index] = record.kind.value + b": " + record.value
-    return question._replace(body=_joined(lines))
+    return question._replace(body=_join_lines(lines))
 
 
 def _groups_alone(question: Question) -> Question:
     lines = _lines(question.body)
-    return question._replace(body=_joined(lines[record.line_index] for record in _records(lines)))
+    return question._replace(
+        body=_join_lines(lines[record.line_index] for record in _records(lines))
+    )
 
 
-_OURS, _OTHERS = "ours", "theirs"  # neither is a part of the other
+_OURS, _OTHERS = "ours", "theirs"  # neither word is a part of the other
 
 
 def _addressee(record: _Record, token: str) -> str:
-    """The one whom a User-agent line names: _OURS, "*" or _OTHERS."""
+    """Return the addressee of a User-agent line: _OURS, "*" or _OTHERS."""
     names = robots.parse(b"User-agent: " + record.value)
     return _OURS if names.names(token) else "*" if names.names("*") else _OTHERS
 
 
-def _renamed(question: Question) -> Question:
+def _rename_agents(question: Question) -> Question:
     lines = _lines(question.body)
     for record in _records(lines):
         if record.kind is Kind.AGENT:
             lines[record.line_index] = f"User-agent: {_addressee(record, question.token)}".encode()
-    return question._replace(body=_joined(lines), token=_OURS)
+    return question._replace(body=_join_lines(lines), token=_OURS)
 
 
 def _in_one_group(question: Question) -> Question:
@@ -534,7 +585,7 @@ def _by_rank(question: Question) -> Question:
 
 
 def _in_normal_form(question: Question) -> Question:
-    """Patterns and the URL, as `patterns` compares them."""
+    """Write patterns and the URL in the normal form in which comity compares them."""
     lines = _lines(question.body)
     for record in _records(lines):
         if record.kind is not Kind.AGENT and record.value:
@@ -542,7 +593,7 @@ def _in_normal_form(question: Question) -> Question:
                 record.kind.value + b": " + normal_pattern(record.value).encode()
             )
     return question._replace(
-        body=_joined(lines), url=_with_target(question, normal_target(question.target))
+        body=_join_lines(lines), url=_with_target(question, normal_target(question.target))
     )
 
 
@@ -556,8 +607,10 @@ def _matching_alone(question: Question) -> Question:
 
 
 def _literally(question: Question) -> Question:
-    """Put the target for the pattern of the deciding rule, where that has a `*` or `$`; of the others, keep those that have none
-    and stay behind it."""
+    """Replace the deciding rule's pattern by the target if the pattern has a `*` or `$`.
+
+    Of the other rules, keep those without `*` and `$` that are shorter than the target, and so
+    still rank behind it."""
     rule = _rules(question).decide(question.target)
     deciding, *others = _matching_lines(question) or [b""]
     if rule is None or not _SPECIAL.search(_pattern(deciding)):
@@ -593,21 +646,21 @@ def _rule(verdict: Verdict, pattern: str) -> bytes:
     return f"{'Allow' if verdict is Verdict.ALLOW else 'Disallow'}: {pattern}".encode()
 
 
-_NAMES = "reads the names in User-agent lines otherwise"
+_NAMES = "reads the names in User-agent lines differently"
 REWRITINGS: tuple[tuple[str, Callable[[Question], Question]], ...] = (
-    ("reads a byte order mark, or UTF-16, otherwise", _in_utf8),
+    ("reads a byte order mark, or UTF-16, differently", _in_utf8),
     (f"reads on after the first {MAX_BYTES // 1024} KiB", _within_the_limit),
     ("ends lines elsewhere than at CR and LF", _in_lines),
-    ("reads octets that are not ASCII otherwise", _in_ascii),
-    ("reads misspelled names, or lines without a colon, otherwise", _spelled_out),
-    ("ends a group, or its list of agents, at lines that are no rules", _groups_alone),
-    (_NAMES, _renamed),
-    ("does not put together all groups that name the agent", _in_one_group),
-    ("goes by the first rule that matches, and not by the longest", _by_rank),
+    ("reads octets that are not ASCII differently", _in_ascii),
+    ("reads misspelled names, or lines without a colon, differently", _spell_out),
+    ("ends a group, or its list of agents, at lines that are not rules", _groups_alone),
+    (_NAMES, _rename_agents),
+    ("does not combine all groups that name the agent", _in_one_group),
+    ("follows the first rule that matches, and not the longest", _by_rank),
     ("compares escapes such as %2F as they are written", _in_normal_form),
-    ("takes another rule to match the path", _matching_alone),
-    ("reads `*` or `$` in a pattern otherwise", _literally),
-    ("ranks the rules that match otherwise", _deciding_alone),
+    ("finds that another rule matches the path", _matching_alone),
+    ("reads `*` or `$` in a pattern differently", _literally),
+    ("ranks the matching rules differently", _deciding_alone),
 )
 
 
@@ -620,7 +673,10 @@ _DOES = {
 
 
 def unread_uses(agent: Agent, page: Page, decision: Decision) -> list[str]:
-    """The declared uses that the site refuses of a page which may be fetched: no reader of robots.txt knows of them."""
+    """Return the declared uses that the site's statements refuse.
+
+    Other readers of robots.txt do not know these refusals. The list is empty if the page may not be
+    fetched."""
     if decision.verdict is not Verdict.ALLOW:
         return []
     return [
@@ -631,9 +687,10 @@ def unread_uses(agent: Agent, page: Page, decision: Decision) -> list[str]:
 
 
 def sentences(opinions: Iterable[dict[str, Any]], uses: list[str]) -> list[str]:
-    """One for each answer that is not comity's, and one for the uses: none where all agree.
+    """Return one sentence for each answer that differs from comity's, and one for the uses.
 
-    `opinions`: as `Opinion.as_json`. `uses`: as of `unread_uses`."""
+    The list is empty if all agree. `opinions`: values of `Opinion.as_json`. `uses`: the result of
+    `unread_uses`."""
     answers: dict[tuple[str, str, str], list[str]] = {}
     for opinion in opinions:
         if not opinion["agrees"]:
@@ -646,9 +703,7 @@ def sentences(opinions: Iterable[dict[str, Any]], uses: list[str]) -> list[str]:
         for (does, cause, line), names in answers.items()
     ]
     refused = (
-        [f"Readers of robots.txt alone know nothing of this refusal: {', '.join(uses)}"]
-        if uses
-        else []
+        [f"Readers of robots.txt alone do not know this refusal: {', '.join(uses)}"] if uses else []
     )
     return differing + refused
 

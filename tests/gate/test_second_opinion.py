@@ -1,4 +1,4 @@
-"""What other readers of robots.txt would do where comity decides otherwise, and why: docs/policy-command.md."""
+"""Other readers' decisions that differ from comity's, and their causes (docs/policy-command.md)."""
 
 from __future__ import annotations
 
@@ -32,37 +32,36 @@ CORPUS = Path(__file__).parents[3] / "shared/corpus/robots/files"
 PROTEGO, PYTHON, GOOGLE = "protego", "urllib.robotparser", "jwm.robotstxt.googlebot"
 ALL = (PROTEGO, PYTHON, GOOGLE)
 
-Answer = tuple[str | None, str, int]  # verdict, why, line
+Answer = tuple[str | None, str, int]  # verdict, cause, line
 
 ENDS = "ends lines elsewhere than at CR and LF"
-MARK = "reads a byte order mark, or UTF-16, otherwise"
+MARK = "reads a byte order mark, or UTF-16, differently"
 RAISES = "raises UnicodeDecodeError when it reads robots.txt"
-NOT_ASCII = "reads octets that are not ASCII otherwise"
-FIRST = "goes by the first rule that matches, and not by the longest"
-SPECIAL = "reads `*` or `$` in a pattern otherwise"
-ANOTHER = "takes another rule to match the path"
+NOT_ASCII = "reads octets that are not ASCII differently"
+FIRST = "follows the first rule that matches, and not the longest"
+SPECIAL = "reads `*` or `$` in a pattern differently"
+ANOTHER = "finds that another rule matches the path"
 ESCAPES = "compares escapes such as %2F as they are written"
-GROUP = "ends a group, or its list of agents, at lines that are no rules"
-MERGED = "does not put together all groups that name the agent"
-NAMES = "reads the names in User-agent lines otherwise"
-SPELLED = "reads misspelled names, or lines without a colon, otherwise"
-ITSELF = "lets a robots.txt forbid itself"
+GROUP = "ends a group, or its list of agents, at lines that are not rules"
+MERGED = "does not combine all groups that name the agent"
+NAMES = "reads the names in User-agent lines differently"
+SPELLED = "reads misspelled names, or lines without a colon, differently"
+ITSELF = "obeys rules that forbid robots.txt itself"
 LIMIT = "reads on after the first 512 KiB"
-NO_ACAP = "reads User-agent, Allow and Disallow alone, and nothing of ACAP"
-SENT = "compares the path as it is sent, and none that servers may take it for"
+NO_ACAP = "reads User-agent, Allow and Disallow only, and ignores ACAP"
+SENT = "compares the path as it is sent, and no other spelling of it"
 HTML = "reads an HTML page as a robots.txt"
-MARKUP = "reads robots.txt with its tags, and what it permits between them"
+MARKUP = "reads a robots.txt with HTML tags as it is, permissions included"
 
 
 def differing(
     site: Site, target: str, agent: Agent, facts: Facts | None = None, now: datetime | None = None
 ) -> dict[str, Answer]:
-    """Reader -> its answer, of those that do not agree."""
+    """Return the answers of the readers that disagree: reader -> answer."""
     decision = site.judge(agent, ORIGIN + target, facts or Facts(), now)
     opinions = second_opinions(site, agent, ORIGIN + target, decision)
-    assert [opinion.reader for opinion in opinions] == list(
-        ALL
-    )  # the tests have them all installed
+    # The tests need all readers installed.
+    assert [opinion.reader for opinion in opinions] == list(ALL)
     for opinion in opinions:
         if opinion.agrees:
             assert (opinion.verdict is Verdict.ALLOW) is (decision.verdict is Verdict.ALLOW)
@@ -90,8 +89,8 @@ class Case(NamedTuple):
     id: str
     body: bytes
     target: str
-    verdict: str  # of comity
-    answers: dict[str, Answer]  # of the readers that differ
+    verdict: str  # comity's verdict
+    answers: dict[str, Answer]  # the answers of the readers that differ
     token: str = "examplebot"
 
 
@@ -249,7 +248,8 @@ CASES = [
     ),
     Case(
         "two groups",
-        b"User-agent: examplebot\nDisallow: /a\n\nUser-agent: x\nDisallow: /\n\nUser-agent: examplebot\nDisallow: /b\n",
+        b"User-agent: examplebot\nDisallow: /a\n\nUser-agent: x\nDisallow: /\n\n"
+        b"User-agent: examplebot\nDisallow: /b\n",
         "/b",
         "deny",
         allow(MERGED, PYTHON),
@@ -332,7 +332,7 @@ CASES = [
         "deny",
         allow(MARKUP, *ALL, line=3),
     ),
-    # What none of them reads
+    # Files that no other reader reads
     Case(
         "an ACAP refusal",
         STAR + b"ACAP-crawler: *\nACAP-disallow-crawl: /a\n",
@@ -354,7 +354,7 @@ CASES = [
         "deny",
         allow(NO_ACAP, *ALL),
     ),
-    # MEET-6: what servers take a path for
+    # MEET-6: paths that servers treat as equal
     Case(
         "dot segments",
         STAR + b"Disallow: /closed/\n",
@@ -378,7 +378,7 @@ def test_bodies(case: Case) -> None:
 COPY = Fetched(
     status=200, body=STAR + b"Disallow: /a\n", unreachable_since=datetime(2026, 1, 1, tzinfo=UTC)
 )
-MOVED = "follows redirects by rules of its own: what they lead to is not known"
+MOVED = "follows redirects by rules of its own, so the file that it reads is not known"
 CUT = "reads a part of a robots.txt as the whole of it"
 
 
@@ -391,12 +391,12 @@ CUT = "reads a part of a robots.txt as the whole of it"
         (
             Fetched(status=401),
             "allow",
-            deny("takes status 401 of robots.txt for a refusal of everything", PYTHON),
+            deny("treats status 401 of robots.txt as a refusal of everything", PYTHON),
         ),
         (
             Fetched(status=403),
             "allow",
-            deny("takes status 403 of robots.txt for a refusal of everything", PYTHON),
+            deny("treats status 403 of robots.txt as a refusal of everything", PYTHON),
         ),
         (
             Fetched(status=404, body=STAR + b"Disallow: /a\n"),
@@ -410,7 +410,7 @@ CUT = "reads a part of a robots.txt as the whole of it"
                 "reads the answer with status 429 as a robots.txt, and finds no rules there",
                 PROTEGO,
             )
-            | allow("takes status 429 for no robots.txt", PYTHON),
+            | allow("treats status 429 as no robots.txt", PYTHON),
         ),
         (
             Fetched(status=503),
@@ -423,8 +423,10 @@ CUT = "reads a part of a robots.txt as the whole of it"
         (
             Fetched(status=0, error="no answer within 20 seconds"),
             "deny",
-            allow("fetches everything where robots.txt cannot be had", PROTEGO)
-            | dict.fromkeys((PYTHON,), (None, "raises URLError where robots.txt cannot be had", 0)),
+            allow("fetches everything if robots.txt cannot be fetched", PROTEGO)
+            | dict.fromkeys(
+                (PYTHON,), (None, "raises URLError if robots.txt cannot be fetched", 0)
+            ),
         ),
         (Fetched(status=302), "allow", dict.fromkeys((PROTEGO, PYTHON), (None, MOVED, 0))),
         (Fetched(status=206, body=STAR + b"Disallow: /b\n"), "deny", allow(CUT, *ALL)),
@@ -438,8 +440,10 @@ CUT = "reads a part of a robots.txt as the whole of it"
         (
             COPY,
             "deny",
-            allow("keeps no copy of a robots.txt that stands in while the server fails", PROTEGO)
-            | dict.fromkeys((PYTHON,), (None, "what the server answers now is not known", 0)),
+            allow("keeps no copy of robots.txt for the time while the server fails", PROTEGO)
+            | dict.fromkeys(
+                (PYTHON,), (None, "depends on the server's answer now, which is not known", 0)
+            ),
         ),
     ],
     ids=[
@@ -457,7 +461,9 @@ CUT = "reads a part of a robots.txt as the whole of it"
         "copy",
     ],
 )
-def test_what_came_back(fetched: Fetched, verdict: str, answers: dict[str, Answer]) -> None:
+def test_status_codes_and_errors(
+    fetched: Fetched, verdict: str, answers: dict[str, Answer]
+) -> None:
     site = of_robots(fetched)
     assert site.access(Agent("examplebot"), f"{ORIGIN}/a").verdict.value == verdict
     assert differing(site, "/a", Agent("examplebot")) == answers
@@ -469,7 +475,7 @@ def test_other_files_are_not_read() -> None:
         STAR + b"Disallow: /b\n", automation_preferences=b"scope: /\nallowed-methods: GET\n"
     )
     answers = differing(site, "/a", Agent("examplebot"), Facts(method="POST"))
-    assert answers == allow("reads robots.txt alone, and not /automation-preferences.txt", *ALL)
+    assert answers == allow("reads robots.txt only, and not /automation-preferences.txt", *ALL)
     assert differing(site, "/a", Agent("examplebot")) == {}
 
 
@@ -478,7 +484,7 @@ def test_visit_time_is_not_heeded() -> None:
     site = of_robots(STAR + b"Visit-time: 0100-0200\n")
     agent = Agent("examplebot")
     assert differing(site, "/a", agent, now=datetime(2026, 1, 1, 12, tzinfo=UTC)) == allow(
-        "heeds no Visit-time", *ALL
+        "ignores Visit-time", *ALL
     )
     assert differing(site, "/a", agent, now=datetime(2026, 1, 1, 1, 30, tzinfo=UTC)) == {}
 
@@ -532,13 +538,14 @@ def said(case: str, uses: list[str]) -> list[str]:
         (
             "one rule",
             ["train", "ai"],
-            ["Readers of robots.txt alone know nothing of this refusal: train, ai"],
+            ["Readers of robots.txt alone do not know this refusal: train, ai"],
         ),
         (
             "an unknown line between agents",
             [],
             [
-                "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are no rules"
+                "Scrapy by itself would fetch this: it ends a group, or its list of agents, "
+                "at lines that are not rules"
             ],
         ),
         (
@@ -546,31 +553,33 @@ def said(case: str, uses: list[str]) -> list[str]:
             [],
             [
                 "Scrapy by itself, urllib.robotparser and Google's parser would fetch this: "
-                "each compares the path as it is sent, and none that servers may take it for"
+                "each compares the path as it is sent, and no other spelling of it"
             ],
         ),
         (
             "a literal $",
             [],
             [
-                "Scrapy by itself would fetch this: it takes another rule to match the path (robots.txt:2: Allow: /a$)",
-                "urllib.robotparser would fetch this: it goes by the first rule that matches, and not by the longest "
+                "Scrapy by itself would fetch this: it finds that another rule matches the path "
                 "(robots.txt:2: Allow: /a$)",
+                "urllib.robotparser would fetch this: it follows the first rule that matches, "
+                "and not the longest (robots.txt:2: Allow: /a$)",
             ],
         ),
         (
             "a longer Allow",
             [],
             [
-                "urllib.robotparser would not fetch this: it goes by the first rule that "
-                "matches, and not by the longest (robots.txt:2: Disallow: /a)"
+                "urllib.robotparser would not fetch this: it follows the first rule that "
+                "matches, and not the longest (robots.txt:2: Disallow: /a)"
             ],
         ),
         (
             "Latin-1 in a comment",
             [],
             [
-                "urllib.robotparser may or may not fetch this: it raises UnicodeDecodeError when it reads robots.txt"
+                "urllib.robotparser may or may not fetch this: it raises UnicodeDecodeError "
+                "when it reads robots.txt"
             ],
         ),
         (
@@ -584,7 +593,7 @@ def test_sentences(case: str, uses: list[str], lines: list[str]) -> None:
     assert said(case, uses) == lines
 
 
-# Pieces of robots.txt, of which files are put together.
+# Pieces of robots.txt from which test files are made.
 PIECES = st.sampled_from(
     [
         *(
@@ -617,7 +626,7 @@ TARGETS = st.sampled_from(
 
 @given(body=BODIES, target=TARGETS)
 def test_rewritings_say_the_same_to_comity(body: bytes, target: str) -> None:
-    """Each by itself, and all in turn: what a reader makes of them tells of the reader alone."""
+    """No rewriting alone and no sequence of them changes comity's answer, only a reader's."""
     question = Question(body, "examplebot", ORIGIN + target)
     first = stated(question)
     for why, rewrite in REWRITINGS:
@@ -647,7 +656,7 @@ def test_never_raises(body: bytes, target: str, status: int) -> None:
 @pytest.mark.skipif(not CORPUS.exists(), reason="the real files are not here")
 @pytest.mark.requirement("WHY-1")
 def test_real_files() -> None:
-    """Every difference has its cause; each reader differs somewhere."""
+    """Every difference has a cause, and each reader differs in some file."""
     readers, causes = Counter[str](), Counter[str]()
     for file in sorted(CORPUS.iterdir()):
         body = file.read_bytes()

@@ -126,7 +126,7 @@ def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path
     command = ("policy", "--agent", "mybot", "--offline", str(offline))
     differing = scrapy(*command, "https://example.com/a", folder=tmp_path)
     assert differing.stdout.splitlines()[3] == (
-        "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are no rules"
+        "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are not rules"
     )
     agreeing = scrapy(*command, "https://example.com/b", folder=tmp_path)
     assert " fetch this" not in agreeing.stdout
@@ -190,7 +190,9 @@ def test_as_many_referenced_files_are_read_as_a_crawl_would_read(
     assert done.returncode == status
     told = json.loads(done.stdout)
     assert told["verdict"] == ("allow" if number == 5 else "deny")
-    says = "https://example.com refers to 6 policy files, of which only 5 are read: everything is refused\n"
+    says = (
+        "https://example.com refers to 6 policy files, but only 5 are read: everything is refused\n"
+    )
     assert done.stderr == (says if number == 6 else "")
     if number == 6:
         assert [(reason["rule"], reason["line"]) for reason in told["reasons"]] == [
