@@ -440,7 +440,7 @@ def _find_flip(
 
 
 class _Record(NamedTuple):
-    line_index: int
+    line_index: int  # from 0
     kind: Kind  # AGENT, ALLOW or DISALLOW
     value: bytes
 
@@ -506,14 +506,17 @@ def _matching_lines(question: Question) -> list[bytes]:
 
 
 def _of_everybody(question: Question, rules: Iterable[bytes]) -> Question:
+    """Ask about a file with one group, for all agents, with these rules."""
     return question._replace(body=_join_lines([b"User-agent: *", *rules]))
 
 
 def _in_utf8(question: Question) -> Question:
+    """Write the file in UTF-8 without a byte order mark."""
     return question._replace(body=text_of(question.body, limit=len(question.body))[0])
 
 
 def _within_the_limit(question: Question) -> Question:
+    """Cut the file at MAX_BYTES, as comity does."""
     return (
         question._replace(body=text_of(question.body)[0])
         if len(question.body) > MAX_BYTES
@@ -526,22 +529,26 @@ _NO_END = re.compile(rb"[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
 def _escape(octets: re.Match[bytes]) -> bytes:
+    """Percent-encode the matched octets."""
     return b"".join(b"%%%02X" % octet for octet in octets[0])
 
 
 def _in_lines(question: Question) -> Question:
+    """End each line by LF, and percent-encode the characters that end lines for some readers."""
     return question._replace(
         body=_join_lines(_NO_END.sub(_escape, line) for line in _lines(question.body))
     )
 
 
 def _in_ascii(question: Question) -> Question:
+    """Percent-encode all octets that are not ASCII."""
     return question._replace(
         body=_join_lines(re.sub(rb"[\x80-\xff]+", _escape, line) for line in _lines(question.body))
     )
 
 
 def _spell_out(question: Question) -> Question:
+    """Write each record with the correct name, a colon and its value."""
     lines = _lines(question.body)
     for index, line in enumerate(lines):
         if (record := read_record(line)) is not None:
@@ -550,6 +557,7 @@ def _spell_out(question: Question) -> Question:
 
 
 def _groups_alone(question: Question) -> Question:
+    """Leave out all lines except the records of groups."""
     lines = _lines(question.body)
     return question._replace(
         body=_join_lines(lines[record.line_index] for record in _records(lines))
@@ -560,12 +568,13 @@ _OURS, _OTHERS = "ours", "theirs"  # neither word is a part of the other
 
 
 def _addressee(record: _Record, token: str) -> str:
-    """Return the addressee of a User-agent line: _OURS, "*" or _OTHERS."""
+    """Return the agents that a User-agent line addresses: _OURS, "*" or _OTHERS."""
     names = robots.parse(b"User-agent: " + record.value)
     return _OURS if names.names(token) else "*" if names.names("*") else _OTHERS
 
 
 def _rename_agents(question: Question) -> Question:
+    """Replace the names in User-agent lines, and the token, by two plain words."""
     lines = _lines(question.body)
     for record in _records(lines):
         if record.kind is Kind.AGENT:
@@ -574,10 +583,12 @@ def _rename_agents(question: Question) -> Question:
 
 
 def _in_one_group(question: Question) -> Question:
+    """Combine the rules that apply to the agent in one group."""
     return _of_everybody(question, _own_lines(question))
 
 
 def _by_rank(question: Question) -> Question:
+    """Put the matching rules first, in the order of their rank."""
     matching = _matching_lines(question)
     return _of_everybody(
         question, [*matching, *(line for line in _own_lines(question) if line not in matching)]
@@ -603,6 +614,7 @@ def _with_target(question: Question, target: str) -> str:
 
 
 def _matching_alone(question: Question) -> Question:
+    """Leave out all rules that do not match the target."""
     return _of_everybody(question, _matching_lines(question))
 
 
@@ -636,6 +648,7 @@ def _pattern(line: bytes) -> str:
 
 
 def _deciding_alone(question: Question) -> Question:
+    """Leave one rule: the deciding one, with the target as its pattern."""
     rule = _rules(question).decide(question.target)
     target = normal_target(question.target)
     line = _rule(rule.verdict if rule else Verdict.ALLOW, target)

@@ -1,4 +1,4 @@
-"""Requests that the client admits, their times and its counts, checked by what servers saw."""
+"""Admissions, their times and the counts of a client, checked by the requests at servers."""
 
 from __future__ import annotations
 
