@@ -107,7 +107,7 @@ class Parts:
         )
 
     async def close(self) -> None:
-        """End all fetches of policies and resources, and release all waiting requests."""
+        """End all fetches of policies and resources, and let all waiting requests end."""
         await self._resources.close()
         await self.policies.close()
         self.pace.close()
@@ -122,7 +122,7 @@ class Parts:
     def back_off(self, url: str, status: int, headers: Headers) -> float | None:
         """Pause the host of the URL if its answer says that it gets too many requests.
 
-        Return the pause in seconds; None if the answer says nothing of the kind."""
+        Return the pause in seconds; None if the answer does not say so."""
         return (
             self.pace.overloaded(url, status, retry_after(headers, time()))
             if status in TOO_MANY

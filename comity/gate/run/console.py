@@ -42,7 +42,7 @@ def plain_console(file: TextIO) -> Console:
 
 
 class _Trimmed:
-    """A text file that drops the spaces with which tables fill up their last column."""
+    """A text file that drops spaces at the ends of lines, with which tables fill up columns."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -97,12 +97,12 @@ def line(text: str, style: str = "") -> Text:
 
 
 def complain(text: str) -> None:
-    """Print a text on standard error."""
+    """Print a text on standard error, without hidden characters."""
     print(unhidden(text), file=sys.stderr)  # noqa: T201
 
 
 def say(text: str) -> None:
-    """Print a text on standard output. The caller removes hidden characters."""
+    """Print a text on standard output as it is."""
     with read_or_not():
         print(text)  # noqa: T201
 

@@ -18,7 +18,7 @@ class Paced(Protocol):
     """The attributes of a limiter that observers read.
 
     Attributes:
-        name: The host, or the group of hosts, that is limited.
+        name: The limited host name, or the limited scope of automation-preferences.txt.
         floor: The operator's own limits.
         windows: The floor, and every limit that origins ask for.
         in_flight: The number of requests under way.
