@@ -1,9 +1,10 @@
-"""Requests of scripts and agents without Scrapy: judged, paced and counted as those of a crawl (docs/clients.md).
+"""Judge, pace and count the requests of scripts and agents without Scrapy (docs/clients.md).
 
     async with Client("examplebot") as client:
         admission = await client.admit("https://example.com/")    # RefusedError
 
-`comity.client.httpx` and `comity.client.aiohttp` do that for each request of these libraries."""
+The rules are those of a crawl. `comity.client.httpx` and `comity.client.aiohttp` apply them to each
+request of these libraries."""
 
 from comity.client.admission import Admission
 from comity.client.client import Client

@@ -1,4 +1,4 @@
-"""A request that may go out, from its admission to the end of its answer."""
+"""An admitted request, from its admission to the end of its answer."""
 
 from __future__ import annotations
 
@@ -23,45 +23,60 @@ T = TypeVar("T")
 
 
 class Admission:
-    """A request that may go out. Whoever makes it says here how it went."""
+    """A request that may go out. Its sender reports the answer here.
+
+        admission = await client.admit("https://example.com/")
+        response = await admission.sent(lambda: send(admission.url, admission.fields))
+        refusal = admission.answered(response.status, response.headers)
+
+    Attributes:
+        client: The client that admitted the request.
+        request: The request, as the gate sees it.
+        decision: The decision that allowed the request.
+        leads_from: The reach of the answer's site. Requests to which the answer leads are judged
+            by it. Until `answered` knows more, it is PUBLIC.
+    """
 
     def __init__(self, client: Client, parts: Parts, request: Request, decision: Decision) -> None:
         self.client = client
         self.request = request
         self.decision = decision
-        self.leads_from = (
-            Reach.PUBLIC
-        )  # where its site is, as far as it is known: by that is judged what its answer leads to
+        self.leads_from = Reach.PUBLIC
         self._parts = parts
 
     @property
     def url(self) -> str:
+        """The URL of the request."""
         return self.request.url
 
     @property
     def facts(self) -> Facts:
-        """All that policies were asked about the request, but for its URL."""
+        """All facts of the request that policies were asked about, except its URL."""
         outgoing = self._parts.access.admitted(self.request)
         return outgoing.facts if outgoing is not None else Facts(method=self.request.method)
 
     @property
     def fields(self) -> dict[str, str]:
-        """The header fields that the request is to carry: what it is made for."""
+        """The header fields that the request has to carry: its purposes."""
         purposes = self.facts.purposes
         return self._parts.options.purpose_fields(
             self.client.agent.purposes if purposes is None else purposes
         )
 
     def declare(self, headers: MutableMapping[str, str]) -> None:
-        """Put the same into the header fields. Nobody else's word goes out under that name."""
+        """Put `fields` into the header fields of the request.
+
+        A field of this name that is already there is replaced, or removed if there are no
+        purposes."""
         if (name := self._parts.options.purpose_header) in headers:
             del headers[name]
         headers.update(self.fields)
 
     async def sent(self, send: Callable[[], Awaitable[T]]) -> T:
-        """Send the request. StoodStillError if this process was stopped for so long that its turn is over.
+        """Call `send`, which sends the request, and return its result.
 
-        ClosedError if the client is closed, before or meanwhile. Nothing goes out then."""
+        StoodStillError: this process was stopped for so long that the request's turn is over.
+        ClosedError: the client is closed, or was closed meanwhile. The request does not go out."""
         return await self.client.parts.standstill.guard(self.request, send)
 
     def answered(
@@ -72,22 +87,25 @@ class Admission:
         address: str | None = None,
         body_follows: bool = False,
     ) -> Decision | None:
-        """The header fields came: the delay of the host counts from now, and longer where the status says that it is asked too
-        often. Return the refusal of an answer that may not be used: it is not to be read, and its request has ended.
+        """Report that the status and the header fields of the answer came.
 
-        `address`: of the server, where it is known; of no account where a proxy is set. `body_follows`: the request takes its
-        place until `ended` is called."""
+        The delay of the host counts from now. It is longer if the status says that the host gets
+        too many requests. Return the refusal if the answer may not be used, else None. Do not read
+        a refused answer: its request has ended.
+
+        `address`: the IP address of the server; None: unknown. It is ignored if a proxy is set.
+        `body_follows`: the request counts as in flight until `ended` is called."""
         parts, request = self._parts, self.request
         parts.pace.settle(request)
         parts.back_off(request.url, status, header_pairs(headers))
-        refused = self._refused(status, headers, address)
-        if refused is not None:
-            parts.access.record_stopped(request, refused)
-        if refused is not None or not body_follows:
+        refusal = self._refusal(status, headers, address)
+        if refusal is not None:
+            parts.access.record_stopped(request, refusal)
+        if refusal is not None or not body_follows:
             self.ended()
-        return refused
+        return refusal
 
-    def _refused(self, status: int, headers: Fields, address: str | None) -> Decision | None:
+    def _refusal(self, status: int, headers: Fields, address: str | None) -> Decision | None:
         response = PlainResponse(self.url, request=self.request, ip_address=self._address(address))
         reaches = self._parts.referrals.check_response(self.request, response)
         if reaches is not None:
@@ -106,7 +124,9 @@ class Admission:
         return literal(address) if address and is_known else None
 
     def ended(self) -> None:
-        """The request takes no place any more. What was not answered counts from now."""
+        """Report that the request has ended, so it no longer counts as in flight.
+
+        If it was not answered, the delay of its host counts from now."""
         self._parts.pace.through(self.request)
 
-    failed = ended  # it came to nothing, though the server may have seen it
+    failed = ended  # without an answer, though the server may have seen the request

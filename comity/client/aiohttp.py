@@ -1,11 +1,15 @@
-"""aiohttp through comity: each request, and each hop of a redirect, is judged, paced and counted before it goes out.
+"""Send requests of aiohttp through comity.
 
-    async with Client("examplebot") as client, aiohttp.ClientSession(middlewares=(middleware(client),)) as session:
-        async with session.get("https://example.com/") as response:    # RefusedError, which is an aiohttp.ClientError
-            page = await page_of(response)                             # what may be done with it
+Each request, and each hop of a redirect, is judged, paced and counted before it goes out.
 
-What a request is besides its URL, method and header fields is said around it: `with saying(kind="xhr", led_by=response): ...`,
-with the keywords of `Client.admit`."""
+    async with Client("examplebot") as client:
+        async with aiohttp.ClientSession(middlewares=(middleware(client),)) as session:
+            async with session.get("https://example.com/") as response:    # RefusedError
+                page = await page_of(response)    # the permissions
+
+The RefusedError of this module is an aiohttp.ClientError too. To declare more about requests than
+URL, method and header fields, use the keywords of `Client.admit` around them:
+`with saying(kind="xhr", led_by=response): ...`."""
 
 from __future__ import annotations
 
@@ -43,27 +47,32 @@ class RefusedError(Refused, ClientError):
     """The request may not be made, or its answer may not be used."""
 
 
-_SILENT = TraceConfig()  # hears nothing
+_SILENT = TraceConfig()  # without callbacks
 _SILENT.freeze()
 
 
 class _Leader(Trace):
-    """The admission whose answer leads to the next hop. It stands among the traces of a request: nothing else goes with all of
-    its hops, in whatever task other middlewares make them, and ends with the last one."""
+    """The admission whose answer leads to the next hop of a redirect.
+
+    It is kept among the traces of the request. Nothing else passes along all hops, even if other
+    middlewares make them in other tasks, and ends with the last hop."""
 
     def __init__(self, request: ClientRequest, admission: Admission) -> None:
         super().__init__(request.session, _SILENT, SimpleNamespace())
         self.admission = admission
 
 
-# In the task of a request: the options that are said around it.
-_options: ContextVar[dict[str, Any] | None] = ContextVar("comity_said", default=None)
+# The options of the enclosing `saying`, for the requests of a task.
+_options: ContextVar[dict[str, Any] | None] = ContextVar("comity_options", default=None)
 
 _admissions: WeakKeyDictionary[ClientResponse, Admission] = WeakKeyDictionary()
 
 
 def middleware(client: Client) -> ClientMiddlewareType:
-    """The middleware for `middlewares=` of a session: the last one, so that it sees what the others make of a request."""
+    """Return the middleware for `middlewares=` of a session.
+
+    Make it the last one, so that it sees the requests as the other middlewares have changed them.
+    """
 
     async def comity_middleware(
         request: ClientRequest, handler: ClientHandlerType
@@ -97,7 +106,7 @@ def middleware(client: Client) -> ClientMiddlewareType:
             if isinstance(error, StoodStillError):
                 raise ClientConnectionError(str(error)) from None
             raise
-        connection = response.connection  # None: the body has come already
+        connection = response.connection  # None: the whole body has arrived already
         refusal = admission.answered(
             response.status,
             response.raw_headers,
@@ -118,10 +127,12 @@ def middleware(client: Client) -> ClientMiddlewareType:
 
 
 def _note_peer(request: ClientRequest, peers: list[str]) -> None:
-    """Note where the request goes, once that is known: the connection of an answer is gone when its body has come."""
+    """Add the IP address of each server to `peers` when the request is sent.
+
+    The answer cannot tell the address later: its connection is gone after the end of the body."""
     send = request.send
 
-    async def noting(connection: Connection) -> ClientResponse:
+    async def send_and_note(connection: Connection) -> ClientResponse:
         peer = (
             connection.transport.get_extra_info("peername")
             if connection.transport is not None
@@ -131,15 +142,16 @@ def _note_peer(request: ClientRequest, peers: list[str]) -> None:
             peers.append(str(peer[0]))
         return await send(connection)
 
-    request.send = noting  # type: ignore[assignment, method-assign]  # there is no other place that sees every connection
+    # No other place sees every connection.
+    request.send = send_and_note  # type: ignore[assignment, method-assign]
 
 
 @contextmanager
 def saying(**options: Any) -> Iterator[None]:
-    """Say of the requests that are made within, in this task, what they are, with keywords of `Client.admit`. PolicyError for
-    others.
+    """Declare facts of the requests that this task makes inside the `with` block.
 
-    `led_by`: a response, or an admission."""
+    `options`: keywords of `Client.admit`. `led_by` may be a response or an admission.
+    PolicyError: a keyword is unknown."""
     token = _options.set(admit_options(options, _admission_of))
     try:
         yield
@@ -148,8 +160,9 @@ def saying(**options: Any) -> Iterator[None]:
 
 
 async def page_of(response: ClientResponse) -> Page:
-    """The permissions of what came back; it is read where it was not yet. PolicyError for a response that did not come through
-    the middleware."""
+    """Return the page of the response, with its permissions. The body is read if necessary.
+
+    PolicyError: the response did not come through the middleware."""
     admission = _admission_of(response)
     body = await response.read()
     return await admission.client.page(admission, response.status, response.raw_headers, body)
@@ -159,6 +172,6 @@ def _admission_of(response: Any) -> Admission:
     admission = _admissions.get(response) if isinstance(response, ClientResponse) else response
     if not isinstance(admission, Admission):
         raise PolicyError(
-            "this is no response that came through comity: write one, or its admission"
+            "this response did not come through comity: write one that did, or its admission"
         )
     return admission

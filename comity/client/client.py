@@ -1,14 +1,18 @@
-"""The client: each request asks here before it goes out, and says here how it went.
+"""The client. Each request asks it before it goes out, and reports its answer to it.
 
-How it works. The parts are those of a crawl (comity/gate/parts.py): policies, access, pace, pages. A request passes them so:
+How it works. The parts are those of a crawl (comity/gate/parts.py): policies, access, pace, pages.
+A request passes these methods:
 
-    admit       the policies of its origin, the decision, the turn of its host; what is refused raises RefusedError
-    answered    its turn counts from here, a 429 or 503 holds the host, and the answer may turn out to be of no use
-    ended       it takes no place any more; `failed`: nor did it bring anything
-    page        what may be done with what it brought
+    admit       fetch the policies of its origin, decide, wait for its turn at the host;
+                a refused request raises RefusedError
+    answered    the delay of the host counts from here, 429 and 503 pause the host, and the answer
+                may be refused by its header fields
+    ended       the request no longer counts as in flight; `failed`: it got no answer
+    page        return the permissions of the answer
 
-Whoever leads to a request matters (SEC-7): a site may not lead to an inner address, and a redirect is led to by its site. So
-`admit` takes the admission of the request whose answer leads there; without one it is the operator's own."""
+The source of a request matters (SEC-7): a site may not lead to an inner address, and a redirect
+comes from its site. So if the answer to one request leads to another, `admit` takes the admission
+of the first one. Without it, the operator leads to the request."""
 
 from __future__ import annotations
 
@@ -59,11 +63,19 @@ KEYWORDS = (
     "inner",
 )
 
-_SETTING = re.compile(r"\b(?:COMITY_|(?=USER_AGENT\b))([A-Z_]+)")  # by its keyword here
+# The name of a setting in a message. Its group is the keyword in upper case.
+_SETTING = re.compile(r"\b(?:COMITY_|(?=USER_AGENT\b))([A-Z_]+)")
 
 
 class Client:
-    """Asks for the policies of sites, and lets out the requests that they permit. To be opened with `async with`."""
+    """Fetch the policies of sites, and admit the requests that they permit.
+
+        async with Client("examplebot") as client:
+            admission = await client.admit("https://example.com/")    # RefusedError
+
+    Attributes:
+        counts: The statistics of its requests.
+    """
 
     def __init__(
         self,
@@ -78,18 +90,30 @@ class Client:
         per_host: int = 8,
         **settings: Any,
     ) -> None:
-        """`agent`: the product token that policies know it by. `user_agent`: as it is sent; "": the token alone. `uses`: what is
-        done with the content. `store`: the file of policies, with the pace of hosts beside it; all processes that have the same
-        one share both. "": that of this user on this machine, as crawls have it; None: one of its own that is dropped at the
-        end. `min_delay`: seconds between two requests to a host, at least. `max_delay`: seconds that a request may wait; one that
-        would have to wait longer is refused. `per_host`: requests in flight at a time. `settings`: of KEYWORDS, as
-        docs/settings.md has them. PolicyError where one makes no sense."""
+        """Check the arguments. Nothing is opened before `async with`.
+
+        Arguments:
+            agent: The product token by which policies name the agent.
+            user_agent: The User-Agent field that is sent; "": the token alone.
+            uses: The intended uses of the content.
+            purposes: The purposes of the requests.
+            store: Path of the file of policies. The pace of hosts is kept beside it. All processes
+                with this store share both. "": the default store of crawls; None: a temporary
+                store of this client.
+            min_delay: The least number of seconds between two requests to a host.
+            max_delay: The longest wait of a request in seconds. If a request would have to wait
+                longer, it is refused.
+            per_host: The most requests in flight to a host.
+            settings: Settings of KEYWORDS (docs/settings.md).
+
+        PolicyError: a value is invalid. TypeError: a keyword is unknown."""
         for name in settings:
             if name not in KEYWORDS:
                 raise TypeError(f"Client() has no `{name}`: write some of {', '.join(KEYWORDS)}")
         if not isinstance(per_host, int) or per_host < 1:
             raise PolicyError(
-                f"per_host `{printable(str(per_host).encode())}` is not a number of requests: write 1 or more"
+                f"per_host `{printable(str(per_host).encode())}` is not a number of requests:"
+                " write 1 or more"
             )
         keywords = settings | {
             "agent": agent,
@@ -109,11 +133,9 @@ class Client:
         try:
             self._options = Options.from_settings(self._settings)
         except PolicyError as error:
-            _raise_in_own_words(error)
+            _raise_with_keywords(error)
         self._is_alone = store is None
-        self._folder: TemporaryDirectory[str] | None = (
-            None  # of the store that is dropped at the end
-        )
+        self._folder: TemporaryDirectory[str] | None = None  # folder of the temporary store
         self.counts = Counts()
         self._parts: Parts | None = None
         self._facts = SessionFacts(self._settings, self.agent)
@@ -121,11 +143,16 @@ class Client:
 
     @property
     def agent(self) -> Agent:
+        """The agent for which policies are read."""
         return self._options.agent
 
     def user_agent_for(self, user_agent: str | None, default: str) -> str:
-        """The User-Agent of a request: that of the agent, or another one that names it. PolicyError for one that does not, as the
-        site could not know whom it addresses. `user_agent`: on the request; `default`: what the library sends on its own."""
+        """Return the User-Agent field of a request: the agent's, or another one that names it.
+
+        `user_agent`: the field of the request; None: it has none.
+        `default`: the value that the library sends by itself, which is replaced.
+        PolicyError: the field does not name the agent. Then the site could not know which of its
+        rules apply to the request."""
         if user_agent is None or user_agent == default:
             return self.agent.user_agent
         if not re.search(
@@ -133,18 +160,19 @@ class Client:
         ):
             text, token = printable(user_agent.encode(errors="replace")), self.agent.token
             raise PolicyError(
-                f"User-Agent `{text}` does not name `{token}`, for which policies are read: leave it out"
+                f"User-Agent `{text}` does not name `{token}`, for which policies are read:"
+                " leave it out"
             )
         return user_agent
 
     @property
     def parts(self) -> Parts:
-        """The parts that its requests pass. ClosedError where it is not open."""
+        """The parts that its requests pass. ClosedError: the client is not open."""
         if self._parts is None or self._is_closed:
             raise ClosedError("the client is not open: use it within `async with Client(...)`")
         return self._parts
 
-    # As its parts see it: comity/gate/run/surroundings.py
+    # The interface to its parts (comity/gate/run/surroundings.py)
 
     @property
     def stats(self) -> Counts:
@@ -156,10 +184,10 @@ class Client:
 
     @property
     def in_downloader(self) -> Container[Request]:
-        return ()  # each request says by itself when it is through
+        return ()  # `ended` is called at the end of each request
 
     def wake(self) -> None:
-        """Nothing waits but in place."""
+        """Do nothing: there is no queue, because each request waits in `admit`."""
 
     async def __aenter__(self) -> Self:
         if self._parts is not None or self._is_closed:
@@ -181,7 +209,7 @@ class Client:
                 raise
         except PolicyError as error:
             self._drop_folder()
-            _raise_in_own_words(error)
+            _raise_with_keywords(error)
         self._parts = Parts(self, self._settings, options, files, ledger, facts=self._facts)
         self._parts.standstill.open()
         return self
@@ -190,9 +218,10 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End what waits or has no answer yet, with ClosedError, and close the store.
+        """End all waiting and unanswered requests with ClosedError, and close the store.
 
-        The turn of a request is over then: if it went out later, it could follow one of another process at once."""
+        Requests must not go out later. Their turn is over, so another process may already have sent
+        a request to the host."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -220,13 +249,25 @@ class Client:
         session: Session | None = None,
         led_by: Admission | None = None,
     ) -> Admission:
-        """Wait until the request may go out, and count it. RefusedError where it may not, or would have to wait longer than
-        `max_delay`; ClosedError where the client is closed meanwhile; PolicyError for a kind, purpose or URL that is none.
+        """Wait until the request may go out, count it, and return its admission.
 
-        `kind`: "document", "api", "xhr", several of them, or "resource" for what a page embeds; None: as the header fields say.
-        `automations`: by which it is made, e.g. "cdp", "headless". `purposes`: None for those of the client. `referer`: the page
-        from which it is made, where the fields do not say so. `session`: what it carries, where it is one of a session. `led_by`:
-        the request whose answer leads there, by a redirect, a link or as part of its page; None: the operator does."""
+        Arguments:
+            url: The URL of the request.
+            method: Its method.
+            kind: "document", "api", "xhr", several of these, or "resource" for resources that a
+                page embeds; None: inferred from the header fields.
+            automations: The automation mechanisms of the request, e.g. "cdp", "headless".
+            purposes: The purposes of the request; None: those of the client.
+            headers: Its header fields.
+            referer: The page that makes the request, if the header fields do not name it; None:
+                the header fields decide.
+            session: Facts of the session that the request belongs to; None: no session.
+            led_by: The admission of the request whose answer leads there, by a redirect, a link or
+                as a part of its page; None: the operator leads there.
+
+        RefusedError: the request may not go out, or would have to wait longer than `max_delay`.
+        ClosedError: the client is not open, or was closed meanwhile.
+        PolicyError: a kind, a purpose, the URL or another argument is invalid."""
         parts = self.parts
         request = plain_request(
             url, method, headers, referer, declared_meta(kind, automations, purposes)
@@ -236,7 +277,7 @@ class Client:
         decision = await self._wait(parts, request, led_by)
         parts.access.record(request, decision)
         if decision.verdict is not Verdict.ALLOW:
-            parts.pace.withdraw(request)  # it may have had its turn before
+            parts.pace.withdraw(request)  # the refused request may have got its turn already
             raise RefusedError(decision, url, request.method)
         parts.access.admit(request)
         return Admission(self, parts, request, decision)
@@ -267,11 +308,18 @@ class Client:
         *,
         url: str | None = None,
     ) -> Page:
-        """The permissions of what came back. ClosedError where the client is closed; PolicyError where the URL can have no
-        policies.
+        """Return the page of a response, with its permissions.
 
-        `admission`: of the request; or the URL of one that was not asked for here. `body`: without content coding. `url`: where
-        it was found in the end, if elsewhere, as in a browser: then the policies of both bind."""
+        Arguments:
+            admission: The admission of the request, or the URL of a request that was made
+                without this client.
+            status: The status of the response.
+            headers: Its header fields.
+            body: Its body, without content coding.
+            url: The final URL if it differs from the requested one, e.g. in a browser. Then the
+                policies of both URLs apply. None: the requested URL.
+
+        ClosedError: the client is closed. PolicyError: the URL cannot have policies."""
         parts = self.parts
         request = admission.request if isinstance(admission, Admission) else PlainRequest(admission)
         response = PlainResponse(
@@ -285,13 +333,14 @@ class Client:
             page = await parts.responses.page(response)
             if page is None:
                 raise PolicyError(
-                    f"`{printable(response.url.encode())}` is at no site: there are no policies for it"
+                    f"`{printable(response.url.encode())}` does not belong to a site, so it has no"
+                    " policies: write a URL of http or https"
                 )
             return await parts.responses.completed(response, page)
         except ClosingError:
             raise ClosedError("the client was closed") from None
 
 
-def _raise_in_own_words(error: PolicyError) -> NoReturn:
-    """The settings of crawls are keywords here."""
+def _raise_with_keywords(error: PolicyError) -> NoReturn:
+    """Raise the error with the keywords of Client() instead of the names of settings."""
     raise PolicyError(_SETTING.sub(lambda match: match[1].lower(), str(error))) from None

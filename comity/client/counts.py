@@ -1,4 +1,4 @@
-"""The counts of the requests of a client."""
+"""The statistics of a client's requests."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ from collections import Counter
 
 
 class Counts(Counter[str]):
-    """The counts, under the names that the statistics of a crawl have (docs/projects.md)."""
+    """Counters under the names of a crawl's statistics (docs/projects.md).
 
-    waited = 0.0  # seconds from asking to being let out, of all requests together
+    Attributes:
+        waited: Seconds from `admit` to the decision, of all requests together.
+    """
+
+    waited = 0.0
 
     def inc_value(self, key: str, count: int = 1) -> None:
+        """Add to a counter."""
         self[key] += count
 
     @property
     def asked(self) -> int:
-        """The requests that were let out."""
+        """The number of admitted requests."""
         return self["comity/access/allow"]
 
     @property
     def refused(self) -> dict[str, int]:
-        """Rule -> how many requests it refused, and answers that were not read for it."""
+        """Rule -> the number of requests and answers that it refused."""
         refused = Counter[str]()
         for key, number in self.items():
             for kind in ("comity/access/deny/", "comity/access/stopped/"):

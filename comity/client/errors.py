@@ -1,4 +1,4 @@
-"""A request that may not be made, and a client that makes none."""
+"""The errors of a client: a refused request, and a closed client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from comity.policies.syntax.printable import printable
 
 
 class RefusedError(Exception):
-    """The request may not be made, or its answer may not be used."""
+    """The request may not be made, or its answer may not be used.
+
+    Attributes:
+        decision: The decision, with its reasons.
+        url: The URL of the request.
+        method: The method of the request.
+    """
 
     def __init__(self, decision: Decision, url: str, method: str = "GET") -> None:
         super().__init__(decision, url, method)
@@ -16,7 +22,7 @@ class RefusedError(Exception):
         self.method = method
 
     def __str__(self) -> str:
-        """The request, and the reasons that decided: what it would have to wait for too."""
+        """Return the request, the decision, and the cause of a wait that is too long."""
         causes = (
             self.decision.reasons[1:2]
             if self.decision.reasons[0].rule == "comity.max-delay"
@@ -27,4 +33,4 @@ class RefusedError(Exception):
 
 
 class ClosedError(RuntimeError):
-    """The client was closed, or is not open yet: nothing is asked for, and nothing was learnt about the site."""
+    """The client was closed, or is not open yet, so nothing is known about the site."""

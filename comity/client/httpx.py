@@ -1,11 +1,15 @@
-"""httpx through comity: each request, and each hop of a redirect, is judged, paced and counted before it goes out.
+"""Send requests of httpx through comity.
 
-    async with Client("examplebot") as client, httpx.AsyncClient(transport=Transport(client)) as http:
-        response = await http.get("https://example.com/")    # RefusedError, which is a httpx.RequestError
-        page = await page_of(response)                       # what may be done with it
+Each request, and each hop of a redirect, is judged, paced and counted before it goes out.
 
-What a request is besides its URL, method and header fields stands in its extensions:
-`extensions={"comity": {"kind": "xhr", "led_by": response}}`, with the keywords of `Client.admit`."""
+    async with Client("examplebot") as client:
+        async with httpx.AsyncClient(transport=Transport(client)) as http:
+            response = await http.get("https://example.com/")    # RefusedError
+            page = await page_of(response)    # the permissions
+
+The RefusedError of this module is an httpx.RequestError too. To declare more about a request than
+URL, method and header fields, put the keywords of `Client.admit` into its extensions:
+`extensions={"comity": {"kind": "xhr", "led_by": response}}`."""
 
 from __future__ import annotations
 
@@ -26,12 +30,12 @@ from comity.client.options import admit_options, redirect_options
 from comity.gate.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError
 
-KEY = "comity"  # of the extensions of requests: what is said of them; of responses: their admission
-_LEADER = (
-    "comity_leader"  # of requests: the one that was redirected. httpx copies extensions to each hop
-)
+# Keys of extensions. KEY: declarations of a request, or the admission of a response. _LEADER: the
+# admission of the redirected request; httpx copies extensions to each hop.
+KEY = "comity"
+_LEADER = "comity_leader"
 
-_OWN_NAME = f"python-httpx/{httpx.__version__}"  # what httpx sends where nobody says otherwise
+_OWN_NAME = f"python-httpx/{httpx.__version__}"  # the default User-Agent of httpx
 
 
 class RefusedError(Refused, httpx.RequestError):
@@ -43,10 +47,12 @@ class RefusedError(Refused, httpx.RequestError):
 
 
 class Transport(httpx.AsyncBaseTransport):
-    """A transport that asks the client first, and another one to make the request."""
+    """A transport that asks the client first, and lets another transport make the request."""
 
     def __init__(self, client: Client, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        """`transport`: None for that of httpx. A proxy is an argument of this one, and told to the client too (`proxy`)."""
+        """`transport`: makes the requests; None: the default transport of httpx.
+
+        Give a proxy to this transport, and to the client too (`proxy`)."""
         self._client = client
         self._transport = httpx.AsyncHTTPTransport() if transport is None else transport
 
@@ -85,7 +91,8 @@ class Transport(httpx.AsyncBaseTransport):
     async def _admit(self, request: httpx.Request) -> Admission:
         if "target" in request.extensions:
             raise PolicyError(
-                "the extension `target` asks for another resource than the URL: write the URL of what is asked for"
+                "the extension `target` asks for another resource than the URL: leave it out, and"
+                " write the URL of that resource"
             )
         options = admit_options(request.extensions.get(KEY, {}), _admission_of)
         leader: Admission | None = request.extensions.get(_LEADER)
@@ -101,7 +108,7 @@ class Transport(httpx.AsyncBaseTransport):
 
 
 class _Body(httpx.AsyncByteStream):
-    """A body whose end frees the place of its request."""
+    """A body that ends its request when it is closed."""
 
     def __init__(self, stream: httpx.AsyncByteStream, admission: Admission) -> None:
         self._stream = stream
@@ -119,8 +126,9 @@ class _Body(httpx.AsyncByteStream):
 
 
 async def page_of(response: httpx.Response) -> Page:
-    """The permissions of what came back; it is read where it was not yet. PolicyError for a response that did not come through
-    a Transport."""
+    """Return the page of the response, with its permissions. The body is read if necessary.
+
+    PolicyError: the response did not come through a Transport."""
     admission = _admission_of(response)
     body = await response.aread()
     return await admission.client.page(admission, response.status_code, response.headers.raw, body)
@@ -130,6 +138,6 @@ def _admission_of(response: Any) -> Admission:
     admission = response.extensions.get(KEY) if isinstance(response, httpx.Response) else response
     if not isinstance(admission, Admission):
         raise PolicyError(
-            "this is no response that came through comity: write one, or its admission"
+            "this response did not come through comity: write one that did, or its admission"
         )
     return admission

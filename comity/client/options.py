@@ -1,4 +1,4 @@
-"""The options of a single request, which scripts say in the way that their library has for it."""
+"""The options of a single request, which scripts pass in the way of their library."""
 
 from __future__ import annotations
 
@@ -10,28 +10,24 @@ from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
 
-KEYS = (
-    "kind",
-    "automations",
-    "purposes",
-    "referer",
-    "session",
-    "led_by",
-)  # keywords of Client.admit
+KEYS = ("kind", "automations", "purposes", "referer", "session", "led_by")  # of Client.admit
 
 
 def admit_options(mapping: object, admission_of: Callable[[Any], Admission]) -> dict[str, Any]:
-    """The keywords for `Client.admit`. PolicyError for what is none.
+    """Check options of a request, and return them as keywords for `Client.admit`.
 
-    `admission_of`: that of a response of the library, or of itself."""
+    `admission_of`: returns the admission of the library's response, or an admission unchanged.
+    PolicyError: `mapping` is not a mapping, or has an unknown key."""
     if not isinstance(mapping, Mapping):
         raise PolicyError(
-            f"`{printable(str(mapping).encode(errors='replace'))}` is no mapping: write some of {', '.join(KEYS)}"
+            f"`{printable(str(mapping).encode(errors='replace'))}` is not a mapping:"
+            f" write some of {', '.join(KEYS)}"
         )
     for key in mapping:
         if key not in KEYS:
             raise PolicyError(
-                f"`{printable(str(key).encode(errors='replace'))}` is unknown: write some of {', '.join(KEYS)}"
+                f"`{printable(str(key).encode(errors='replace'))}` is unknown:"
+                f" write some of {', '.join(KEYS)}"
             )
     options = dict(mapping)
     if options.get("led_by") is not None:
@@ -40,10 +36,11 @@ def admit_options(mapping: object, admission_of: Callable[[Any], Admission]) -> 
 
 
 def redirect_options(options: dict[str, Any], leader: Admission, url: str) -> dict[str, Any]:
-    """The keywords for the next hop of a redirect: the answer before leads there, and a session ends where another origin
-    begins, as libraries leave credentials behind there.
+    """Return the keywords for the next hop of a redirect.
 
-    `leader`: the admission of the hop before."""
+    The answer of the hop before leads there. A session ends at the border of its origin, because
+    libraries remove credentials there.
+    `leader`: the admission of the hop before. `url`: the URL of the next hop."""
     if leader.facts.session is None or origin_or_empty(leader.url) != origin_or_empty(url):
         options.pop("session", None)
     return options | {"led_by": leader}

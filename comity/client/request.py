@@ -1,4 +1,4 @@
-"""A request of a script, as the parts of a crawl take it: what it says of itself, and its header fields."""
+"""Turn a script's request, with its declarations and header fields, into one for the gate."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from comity.policies import Agent, PolicyError
 from comity.policies.answers.request import Facts, Session
 from comity.policies.syntax.printable import printable
 
-Fields = (
-    Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]
-)  # header fields, of one name several times too
+# Header fields. Pairs may repeat a name.
+Fields = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]
 
-RESOURCE = "resource"  # as a kind: what a page embeds. The formats have no word for it, it counts as what its fields say
+# The kind of resources that a page embeds. The formats have no word for it, so the kinds of such a
+# request are inferred from its header fields.
+RESOURCE = "resource"
 
-# Header fields that no policy asks for (see `facts_of`), and those with which libraries frame the body.
+# Header fields that no policy asks for (see `facts_of`), and those with which libraries frame the
+# body.
 _SILENT = frozenset(
     (
         b"host",
@@ -34,20 +36,25 @@ _SILENT = frozenset(
 
 
 class SessionFacts(RequestFacts):
-    """The facts of requests that bring sessions of their own."""
+    """The facts of requests that may belong to sessions of the script.
+
+    Attributes:
+        sessions: Request -> the session that it belongs to.
+    """
 
     def __init__(self, settings: Settings, agent: Agent) -> None:
         super().__init__(settings, agent)
         self.sessions: WeakKeyDictionary[Request, Session] = WeakKeyDictionary()
 
     def for_request(self, request: Request, session: Session | None = None) -> Facts:
+        """Return the facts of a request, with its session. PolicyError: invalid declaration."""
         return super().for_request(request, session or self.sessions.get(request))
 
 
 def declared_meta(
     kind: str | Iterable[str] | None, automations: Iterable[str], purposes: Iterable[str] | None
 ) -> dict[str, Any]:
-    """The value of `meta["comity"]` for keywords of `Client.admit`."""
+    """Return the value of `meta["comity"]` for keywords of `Client.admit`."""
     declared = {
         "kind": None if kind is None or kind == RESOURCE else word_list(kind),
         "automations": word_list(automations) or None,
@@ -57,23 +64,30 @@ def declared_meta(
 
 
 def word_list(words: Iterable[str]) -> str | tuple[str, ...]:
-    """The words; of a text, they stand in it with commas between."""
+    """Return words as a tuple, or a text with commas between words unchanged."""
     return words if isinstance(words, str) else tuple(words)
 
 
 def plain_request(
     url: str, method: str, headers: Fields, referer: str | None, declared: dict[str, Any]
 ) -> Request:
-    """The request, with what is declared of it. PolicyError where it makes no sense."""
-    fields = _by_name(headers)
+    """Return a request with its declarations.
+
+    `referer`: replaces the Referer field; None: the field stays. `declared`: of `declared_meta`.
+    PolicyError: the URL, the Host field or a declaration is invalid."""
+    fields = _group_by_name(headers)
     check_host(url, fields.get(b"host", ()))
     try:
         request = PlainRequest(
-            url, method=method, headers=_telling(fields), meta={KEY: declared} if declared else {}
+            url,
+            method=method,
+            headers=_informative_fields(fields),
+            meta={KEY: declared} if declared else {},
         )
-    except ValueError:  # it has no scheme
+    except ValueError:  # the URL has no scheme
         raise PolicyError(
-            f"`{printable(url.encode(errors='replace'))}` is no absolute URL"
+            f"`{printable(url.encode(errors='replace'))}` is not an absolute URL: begin it with"
+            " https:// or http://"
         ) from None
     if referer is not None:
         request.headers.set("Referer", referer)
@@ -81,17 +95,19 @@ def plain_request(
     return request
 
 
-def _telling(fields: Mapping[bytes, list[str | bytes]]) -> Headers:
-    """The header fields of a request without those that tell nothing of what it is, as most requests of libraries have no other:
-    what has none is known at once."""
+def _informative_fields(fields: Mapping[bytes, list[str | bytes]]) -> Headers:
+    """Return the header fields without those that imply no facts of the request.
+
+    Most requests of libraries have no others, and the facts of requests without fields are known at
+    once."""
     values = {name: of_name for name, of_name in fields.items() if name not in _SILENT}
     if values.get(b"accept") in (["*/*"], [b"*/*"]):
         del values[b"accept"]
     return Headers(values)
 
 
-def _by_name(fields: Fields) -> dict[bytes, list[str | bytes]]:
-    """The values by lower-case name."""
+def _group_by_name(fields: Fields) -> dict[bytes, list[str | bytes]]:
+    """Return the values of header fields by lower-case name."""
     values: dict[bytes, list[str | bytes]] = {}
     pairs: Iterable[tuple[str | bytes, str | bytes]] = (
         fields.items() if isinstance(fields, Mapping) else fields
@@ -104,9 +120,12 @@ def _by_name(fields: Fields) -> dict[bytes, list[str | bytes]]:
 
 
 def plain_headers(fields: Fields) -> Headers:
-    return Headers(_by_name(fields))
+    """Return header fields as the gate sees them."""
+    return Headers(_group_by_name(fields))
 
 
 def header_pairs(fields: Fields) -> Iterator[tuple[bytes, bytes]]:
-    """Name and value of each header field, as policies take them; nothing is done before the first is asked for."""
+    """Yield name and value of each header field, as policies take them.
+
+    It is a generator, so an unused result costs nothing."""
     yield from fields_of(plain_headers(fields))

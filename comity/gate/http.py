@@ -84,8 +84,9 @@ class Headers(dict[bytes, list[bytes]]):
     """Header fields of a PlainRequest or PlainResponse: name -> values."""
 
     def __init__(
-        self, fields: Mapping[Any, str | bytes | Iterable[str | bytes]] = {}
-    ) -> None:  # it is not changed
+        self,
+        fields: Mapping[Any, str | bytes | Iterable[str | bytes]] = {},  # never changed
+    ) -> None:
         """`fields`: name -> value, or values."""
         super().__init__()
         for name, values in fields.items():
@@ -118,15 +119,15 @@ def _octets(text: str | bytes) -> bytes:
 
 def fields_of(headers: Any) -> Iterator[tuple[bytes, bytes]]:
     """Yield name and value of each header field. `headers`: Headers, or those of Scrapy."""
-    # The `items` of Scrapy's class makes each name anew.
+    # The `items` method of Scrapy's class would normalise each name again.
     return ((name, value) for name, values in dict.items(headers) for value in values)
 
 
 class PlainRequest:
-    """A request that is not one of Scrapy.
+    """A request that does not come from Scrapy.
 
     Attributes:
-        url: As it goes out. A URL with characters that no client sends is percent-encoded.
+        url: The URL that goes out. Characters that no client sends are percent-encoded.
         meta: Declarations, such as `meta["comity"]` (docs/automation.md)."""
 
     def __init__(
@@ -136,7 +137,7 @@ class PlainRequest:
         method: str = "GET",
         headers: Headers | None = None,
         body: bytes = b"",
-        meta: Mapping[str, Any] = {},  # it is copied
+        meta: Mapping[str, Any] = {},  # copied, never changed
     ) -> None:
         """ValueError if the URL has no scheme."""
         if not _SCHEME.match(url):
@@ -152,7 +153,7 @@ class PlainRequest:
 
 
 class PlainResponse:
-    """A response that is not one of Scrapy."""
+    """A response that does not come from Scrapy."""
 
     def __init__(
         self,

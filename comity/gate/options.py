@@ -1,4 +1,4 @@
-"""The COMITY_* settings, read once and checked (docs/settings.md)."""
+"""Read the COMITY_* settings once, and check them (docs/settings.md)."""
 
 from __future__ import annotations
 
@@ -73,20 +73,19 @@ DEFAULTS: dict[str, Any] = {
 INNER = ("allow", "deny")
 REPORT_ENDINGS = (".html", ".htm", ".json")
 MAX_PORT = 65535
-PROGRESS = ("line", "summary", "off")  # while it goes on and at the end; at the end; nothing
-# What holds for the uses that a policy file could refuse, while the file cannot be fetched.
+# "line": progress during the crawl and at its end; "summary": at its end only; "off": none.
+PROGRESS = ("line", "summary", "off")
+# The answer about uses that a policy file could refuse, while the file cannot be fetched.
 UNREACHABLE_USES = ("deny", "default")
-BROWSER = (
-    "all",
-    "documents",
-)  # what a browser asks for is judged; what a page needs to be shown goes with it
-ELEMENTS = (
-    "tag",
-    "redact",
-    "strip",
-)  # say so in the tag; cut them out of items; take them from the response
+# "all": all requests of a browser are judged; "documents": documents are judged, and the files
+# that show a page go with its document.
+BROWSER = ("all", "documents")
+# Refused elements: "tag": the tag names them; "redact": they are cut out of items; "strip": they
+# are removed from the response.
+ELEMENTS = ("tag", "redact", "strip")
 
-# ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
+# Terms of ACAP 1.0 section 2.5 and of later vocabularies. In the settings, `:` and `,` are
+# separators.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 PURPOSE = re.compile(r"[A-Za-z0-9][!-~]*")  # ACAP 1.0 section-2.3.3: a name or a URI
 NUMBER = re.compile(r"[0-9]{1,18}")
@@ -96,74 +95,108 @@ HOST = re.compile(r"([^\s/\\?#@*:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 
 
 class SettingsError(SystemExit, PolicyError):
-    """Settings that no crawl can be made by: one that goes on without its policies would be worse than none.
+    """The settings are invalid, so there is no crawl: none may run without its policies.
 
-    Where nobody catches it, the program ends with its one line instead of a traceback, and with status 1."""
+    If the error is not caught, the program ends with status 1 and prints one line, no traceback."""
 
 
 def stop(message: str, *, program: str = "comity") -> NoReturn:
-    """`program`: who says it."""
-    with suppress(RuntimeError):  # there is no loop
+    """Raise SettingsError with the message.
+
+    `program`: the name of the program, with which the message begins."""
+    with suppress(RuntimeError):  # no event loop is running
         if task := asyncio.current_task():
-            task.add_done_callback(_retrieve)
+            task.add_done_callback(_retrieve_exception)
     raise SettingsError(f"{program}: {message}")
 
 
-def _retrieve(task: asyncio.Task[Any]) -> None:
-    """Or asyncio prints a traceback besides, of an exception that has ended its loop and so was seen by everybody."""
+def _retrieve_exception(task: asyncio.Task[Any]) -> None:
+    """Mark the exception of the task as seen.
+
+    Else asyncio prints a traceback too, although the exception has already ended the program."""
     if not task.cancelled():
         task.exception()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The settings of one crawl."""
+    """The settings of one crawl.
+
+    Attributes:
+        agent: The crawler, with its purposes, uses and arrangements.
+        sessions: The sessions that hosts get.
+        purpose_header: The header field that tells servers the purposes; "": none does.
+        skip_unusable: Do not fetch pages that are known to refuse every declared use.
+        drop_unusable: Drop an item if none of the declared uses is left.
+        rel_nofollow: Drop links with rel=nofollow.
+        elements: A word of ELEMENTS: the treatment of elements that a page refuses for one of the
+            declared uses.
+        tag: Where the tag of an item goes.
+        browser: A word of BROWSER: the requests of a browser that are judged.
+        progress: A word of PROGRESS: the output about the progress of the crawl.
+        report: Path of the report: JSON if it ends in .json, else an HTML page; "": no report.
+        metrics: Port for Prometheus, on this machine only; 0: any free port; None: no metrics.
+        sets_gc: Tune the garbage collector during crawls.
+        inner: A word of INNER: "allow": sites may lead to servers at inner addresses that the
+            operator has not asked for.
+        store: Path of the store for policy files.
+        state: URL of the state that several workers share instead of the store and JOBDIR; "": no
+            state is shared.
+        crawl: Name of the crawl in the shared state; "": the spider's name.
+        max_waiting: The most requests of the crawl that wait in the shared state; 0: no limit.
+        again_after: Seconds after which a finished crawl in the shared state begins again;
+            0: never.
+        worker_timeout: Seconds without a sign of life after which a worker counts as dead.
+        part_seconds: The least number of seconds for which a part of a feed grows, if a feed is
+            stored in parts.
+        client: The options of the client for policy files.
+        policy_timeout: Seconds for one policy file, with all its redirects.
+        min_delay: The least number of seconds between two requests to a host.
+        max_delay: The longest wait in seconds. If a request would have to wait longer, it is
+            refused.
+    """
 
     agent: Agent
     sessions: tuple[DeclaredSession, ...]
-    purpose_header: str  # "": purposes are not declared to servers
-    skip_unusable: bool  # do not fetch what is known to be refused for every declared use
-    drop_unusable: bool  # drop an item when none of the declared uses is left
-    rel_nofollow: bool  # drop links that have rel=nofollow
-    elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
-    tag: TagSetting  # where the tag of an item goes
-    browser: str  # of BROWSER: which requests of a browser are judged
-    progress: str  # of PROGRESS: what is told of how the crawl goes
-    report: str  # path of the report, a page, or data where it ends in .json; "": none is written
-    metrics: (
-        int | None
-    )  # port for Prometheus, on this machine only; 0: any that is free; None: there are none
-    sets_gc: bool  # the garbage collector is set for crawls while they go on
-    inner: str  # of INNER: whether sites may lead to servers at inner addresses that the operator has not asked for
+    purpose_header: str
+    skip_unusable: bool
+    drop_unusable: bool
+    rel_nofollow: bool
+    elements: str
+    tag: TagSetting
+    browser: str
+    progress: str
+    report: str
+    metrics: int | None
+    sets_gc: bool
+    inner: str
     store: Path
-    state: str  # URL of what several workers share instead of the store and JOBDIR; "": nothing
-    crawl: str  # name of the crawl there; "": that of the spider
-    max_waiting: int  # requests of the crawl there at a time; 0: any number
-    again_after: (
-        float  # seconds for which it has been finished when it begins again; 0: it never does
-    )
-    worker_timeout: float  # seconds without a sign of life after which a worker is taken for dead
-    part_seconds: (
-        float  # seconds that a file of a feed grows, at least, where a feed is stored in parts
-    )
-    client: ClientOptions  # of the client for policy files
-    policy_timeout: float  # seconds for one policy file over all its hops
-    min_delay: float  # seconds between two requests to a host, at least
-    max_delay: float  # seconds; what asks for a longer wait is refused
+    state: str
+    crawl: str
+    max_waiting: int
+    again_after: float
+    worker_timeout: float
+    part_seconds: float
+    client: ClientOptions
+    policy_timeout: float
+    min_delay: float
+    max_delay: float
 
     def purpose_fields(self, purposes: Iterable[str]) -> dict[str, str]:
-        """The header fields that tell a server what a request is made for."""
+        """Return the header fields that tell a server the purposes of a request.
+
+        They are empty without purposes, or without `purpose_header`."""
         value = ", ".join(purposes)
         return {self.purpose_header: value} if self.purpose_header and value else {}
 
     @property
     def ledger(self) -> Path:
-        """The pace file of all who have this store."""
+        """Path of the pace file that all crawls with this store share."""
         return self.store.with_name("pace.sqlite")
 
     @classmethod
     def checked(cls, settings: Settings) -> Self:
-        """SettingsError where a setting makes no sense."""
+        """Read the settings. SettingsError: a setting is invalid."""
         try:
             return cls.from_settings(settings)
         except PolicyError as error:
@@ -171,7 +204,9 @@ class Options:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """PolicyError, with the setting's name and what to write instead, where a value makes no sense."""
+        """Read the settings.
+
+        PolicyError: a setting is invalid. The message has its name and a correct value."""
         agent = _agent(settings)
         _check_slots(settings)
         return cls(
@@ -206,7 +241,7 @@ class Options:
 
 
 def tag_setting(settings: Settings) -> TagSetting:
-    """PolicyError where COMITY_TAG makes no sense."""
+    """Read COMITY_TAG. PolicyError: it is invalid."""
     return TagSetting.parse(str(_get(settings, "COMITY_TAG")), subject="COMITY_TAG")
 
 
@@ -277,7 +312,7 @@ def _seconds(settings: Settings, name: str, *, zero: bool = True) -> float:
 
 
 def _check_slots(settings: Settings) -> None:
-    """PolicyError where DOWNLOAD_SLOTS, of which the pace of hosts is made, makes no sense."""
+    """Check DOWNLOAD_SLOTS, which sets the pace of hosts. PolicyError: it is invalid."""
     name = "DOWNLOAD_SLOTS"
     value = settings.get(name)
     try:
@@ -296,13 +331,13 @@ def _check_slots(settings: Settings) -> None:
             is_delay = False
         if not is_delay:
             raise _wrong(
-                name, delay, f"is no `delay` of `{host}`: write a number of seconds, at least 0"
+                name, delay, f"is not a `delay` of `{host}`: write a number of seconds, at least 0"
             )
         try:
             int(concurrency)
         except (TypeError, ValueError, OverflowError):
             raise _wrong(
-                name, concurrency, f"is no `concurrency` of `{host}`: write a whole number"
+                name, concurrency, f"is not a `concurrency` of `{host}`: write a whole number"
             ) from None
 
 
@@ -354,7 +389,7 @@ def _metrics(settings: Settings) -> int | None:
         raise _wrong(
             "COMITY_METRICS",
             value,
-            "is no port: write a number up to 65535, or 0 for any that is free",
+            "is not a port: write a number up to 65535, or 0 for any free port",
         )
     return int(value)
 
@@ -362,7 +397,7 @@ def _metrics(settings: Settings) -> int | None:
 def _field_name(settings: Settings, name: str, *, optional: bool = False) -> str:
     value = str(_get(settings, name))
     if not (FIELD_NAME.fullmatch(value) or (optional and not value)):
-        raise _wrong(name, value, "is no name of a header field: use letters, digits and `-`")
+        raise _wrong(name, value, "is not a name of a header field: use letters, digits and `-`")
     return value
 
 
@@ -388,7 +423,10 @@ def _names(
 
 
 def parsed_defaults(value: Any, *, subject: str) -> dict[str, Verdict]:
-    """`{"index": "allow"}`, the same as JSON, or `index:allow,train:deny`. PolicyError."""
+    """Read the verdicts for uses about which sites state nothing.
+
+    `value`: the mapping `{"index": "allow"}`, this mapping as JSON, or `index:allow,train:deny`.
+    `subject`: the setting or option that messages name. PolicyError: the value is invalid."""
     remedy = 'write use:allow or use:deny with commas between, e.g. "index:allow,train:deny"'
     try:
         pairs = _pairs(value) if isinstance(value, str) else list(value.items())
@@ -406,9 +444,15 @@ def parsed_defaults(value: Any, *, subject: str) -> dict[str, Verdict]:
 
 
 def _arrangements(settings: Settings) -> tuple[Arrangement, ...]:
-    """`{"example.com": ["take-down", {"uses": ["train"]}]}`, the same as JSON, or `example.com:take-down` with commas between."""
+    """Read COMITY_ARRANGEMENTS.
+
+    Its value is the mapping `{"example.com": ["take-down", {"uses": ["train"]}]}`, this mapping as
+    JSON, or `example.com:take-down,example.org:take-down`."""
     value = _get(settings, "COMITY_ARRANGEMENTS")
-    remedy = 'write host:feature with commas between, e.g. "example.com:take-down,example.com:re-crawl", or a mapping for licences'
+    remedy = (
+        'write host:feature with commas between, e.g. "example.com:take-down,example.com:re-crawl",'
+        " or a mapping for licences"
+    )
     try:
         pairs = _pairs(value) if isinstance(value, str) else list(value.items())
         pairs = [
@@ -439,11 +483,13 @@ def _arrangements(settings: Settings) -> tuple[Arrangement, ...]:
 
 
 def _licence(host: str, members: dict[Any, Any]) -> Arrangement:
-    """`{"uses": ["train"], "reference": "contract 2026/14"}`"""
+    """Read a licence in COMITY_ARRANGEMENTS.
+
+    It is a mapping like `{"uses": ["train"], "reference": "contract 2026/14"}`."""
     remedy = 'write {"uses": ["train"], "reference": "contract 7"}'
     if unknown := members.keys() - {"uses", "reference"}:
         raise _wrong(
-            "COMITY_ARRANGEMENTS", next(iter(unknown)), f"is no part of a licence: {remedy}"
+            "COMITY_ARRANGEMENTS", next(iter(unknown)), f"is not a part of a licence: {remedy}"
         )
     value, reference = members.get("uses"), members.get("reference", "")
     names = value.split(",") if isinstance(value, str) else value
@@ -461,7 +507,7 @@ def _licence(host: str, members: dict[Any, Any]) -> Arrangement:
         raise _wrong(
             "COMITY_ARRANGEMENTS",
             reference,
-            f"is no reference of at most {MAX_SHOWN} printable characters: {remedy}",
+            f"is not a reference of at most {MAX_SHOWN} printable characters: {remedy}",
         )
     return Arrangement(host, uses=frozenset(uses), reference=reference)
 
@@ -482,20 +528,24 @@ def _vocabulary(settings: Settings) -> Vocabulary:
         cause = (
             error.strerror
             if isinstance(error, OSError) and error.strerror
-            else "it is no file of TOML, which is UTF-8"
+            else "it is not a TOML file in UTF-8"
         )
         raise _wrong("COMITY_VOCABULARY", value, f"cannot be read: {cause}") from None
 
 
 def _sessions(settings: Settings) -> tuple[DeclaredSession, ...]:
-    """`{"example.com": {"token": "env:TOKEN"}}`, or the same as JSON. No message shows what may hold a credential."""
+    """Read COMITY_SESSIONS.
+
+    Its value is the mapping `{"example.com": {"token": "env:TOKEN"}}`, or this mapping as JSON.
+    Messages never show values that may contain a credential."""
     value = _get(settings, "COMITY_SESSIONS")
     try:
         mapping = json.loads(value.strip() or "{}") if isinstance(value, str) else value
         pairs = list(mapping.items())
     except (AttributeError, TypeError, ValueError, RecursionError):
         raise PolicyError(
-            'COMITY_SESSIONS is not a mapping of hosts: write {"example.com": {"token": "env:VARIABLE"}}, or the same as JSON'
+            "COMITY_SESSIONS is not a mapping of hosts: write"
+            ' {"example.com": {"token": "env:VARIABLE"}}, or the same as JSON'
         ) from None
     sessions: dict[str, DeclaredSession] = {}
     for name, session in pairs:
@@ -503,11 +553,12 @@ def _sessions(settings: Settings) -> tuple[DeclaredSession, ...]:
             host = _host(str(name))
         except ValueError:
             raise PolicyError(
-                'COMITY_SESSIONS names what is not a host: write "example.com" or "example.com:8080"'
+                "COMITY_SESSIONS has a key that is not a host: write"
+                ' "example.com" or "example.com:8080"'
             ) from None
         if host in sessions:
             raise _wrong(
-                "COMITY_SESSIONS", host, "stands more than once: write one session for a host"
+                "COMITY_SESSIONS", host, "occurs more than once: write one session for a host"
             )
         try:
             sessions[host] = declared_session(host, session)
@@ -517,9 +568,10 @@ def _sessions(settings: Settings) -> tuple[DeclaredSession, ...]:
 
 
 def _host(name: str, *, with_wildcard: bool = False) -> str:
-    """The host as URLs have it: lower case, A-labels. ValueError for what is not a host with or without a port.
+    """Return the host in the form of URLs: lower case, A-labels.
 
-    `with_wildcard`: it may begin with "*."."""
+    `with_wildcard`: the host may begin with "*.".
+    ValueError: the text is not a host, with or without a port."""
     if with_wildcard and name.strip().startswith("*."):
         return f"*.{_host(name.strip()[2:])}"
     match = HOST.fullmatch(name.strip())
@@ -531,15 +583,16 @@ def _host(name: str, *, with_wildcard: bool = False) -> str:
 
 
 class _Members(list[tuple[Any, Any]]):
-    """The members of a JSON object, also where a name stands twice."""
+    """The members of a JSON object, in which a name may occur twice."""
 
     def items(self) -> Self:
         return self
 
 
 def _pairs(text: str) -> list[tuple[Any, Any]]:
-    """The pairs of a JSON object, or of `key:word` with commas between; a key may have colons of its own. ValueError
-    otherwise."""
+    """Return the pairs of a JSON object, or of `key:word` with commas between.
+
+    A key may contain colons. ValueError: the text has neither form."""
     if text.lstrip().startswith("{"):
         return list(json.loads(text, object_pairs_hook=_Members))
     pairs = [pair.rpartition(":") for pair in text.split(",") if pair.strip()]
@@ -564,15 +617,16 @@ def _state(settings: Settings) -> str:
     value = str(_get(settings, "COMITY_STATE"))
     if value and settings.get("JOBDIR"):
         raise PolicyError(
-            "JOBDIR is set beside COMITY_STATE, which keeps the requests of the crawl already: leave JOBDIR out"
+            "JOBDIR is set beside COMITY_STATE, which keeps the requests of the crawl already:"
+            " leave JOBDIR out"
         )
     return value
 
 
 def project_store() -> Path:
-    """Return the store of the Scrapy project around the current folder, in the folder of its data.
+    """Return the store in the data folder of the Scrapy project around the current folder.
 
-    Scrapy's documentation, "Default structure of Scrapy projects", says where that is."""
+    Scrapy's documentation, "Default structure of Scrapy projects", defines this folder."""
     folders = (Path.cwd(), *Path.cwd().parents)
     found = next((folder for folder in folders if (folder / "scrapy.cfg").is_file()), None)
     if found is None:
@@ -587,13 +641,15 @@ def project_store() -> Path:
 
 
 def machine_store() -> Path:
-    """The store of all projects of the user on this machine: so they share the pace of a host. PolicyError where there is no
-    place."""
-    with suppress(
-        RuntimeError
-    ):  # there is no home folder; older versions say so by a path that begins with "~"
+    """Return the store that all projects of the user on this machine share.
+
+    Through it they also share the pace of a host. PolicyError: there is no home folder."""
+    # Without a home folder, platformdirs raises RuntimeError. Older versions return a path that
+    # begins with "~".
+    with suppress(RuntimeError):
         if (folder := user_data_path("comity", appauthor=False)).is_absolute():
             return folder / "policies.sqlite"
     raise PolicyError(
-        "COMITY_STORE is not set, and there is no home folder to keep policy files in: set it to a path of yours"
+        "COMITY_STORE is not set, and there is no home folder to keep policy files in:"
+        " set it to a path of yours"
     )

@@ -1,4 +1,4 @@
-"""The parts that requests pass on their way out and back: policies, access, pace, and the pages of what came."""
+"""The parts that requests and responses pass: policies, access, pace, and pages of responses."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ class Parts:
         *,
         facts: RequestFacts | None = None,
         looked_up: Callable[[Policies], None] = lambda policies: None,
-        observer: Observer = Observer(),  # noqa: B008  # it has no state
+        observer: Observer = Observer(),  # noqa: B008  # Observer has no state
     ) -> None:
-        """`settings`: those of Scrapy that count besides the options. `facts`: None for those of Scrapy's requests. `looked_up`:
-        is called with the policies of an origin whenever they were looked up."""
+        """`settings`: Scrapy's own settings, which count besides comity's options.
+        `facts`: None: the facts of Scrapy's requests.
+        `looked_up`: is called with the policies of an origin after each lookup."""
         self.observer = observer
         self.options = options
         self.agent = options.agent
@@ -106,18 +107,22 @@ class Parts:
         )
 
     async def close(self) -> None:
+        """End all fetches of policies and resources, and let all waiting requests end."""
         await self._resources.close()
         await self.policies.close()
         self.pace.close()
         self.standstill.close()
 
     def hold(self, request: Request, wait: float) -> bool:
-        """Give the request back to our scheduler, for `wait` seconds. False where it did not come from there."""
+        """Give the request back to comity's scheduler for `wait` seconds.
+
+        False: the request did not come from this scheduler, so it was not given back."""
         return False
 
     def back_off(self, url: str, status: int, headers: Headers) -> float | None:
-        """Leave the host of the URL alone where its answer says that it is asked too often. Return the seconds until it is asked
-        again; None for another answer."""
+        """Pause the host of the URL if its answer says that it gets too many requests.
+
+        Return the pause in seconds; None if the answer does not say so."""
         return (
             self.pace.overloaded(url, status, retry_after(headers, time()))
             if status in TOO_MANY

@@ -1,4 +1,4 @@
-"""The settings of the operator, as the gate reads them: those of a Scrapy project, or of a client without Scrapy."""
+"""Read the operator's settings, from a Scrapy project or from a client without Scrapy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Settings(Protocol):
 
     def get(self, name: Any, default: Any = None) -> Any: ...
 
-    def getbool(self, name: Any, default: bool = False) -> bool: ...  # as Scrapy has it
+    def getbool(self, name: Any, default: bool = False) -> bool: ...  # Scrapy's signature
 
     def getint(self, name: Any, default: int = 0) -> int: ...
 
@@ -21,10 +21,10 @@ class Settings(Protocol):
 
 
 class PlainSettings(dict[str, Any]):
-    """The settings of a client without Scrapy. Texts are read as Scrapy reads them."""
+    """The settings of a client without Scrapy. It converts texts as Scrapy does."""
 
     def getbool(self, name: Any, default: bool = False) -> bool:
-        """ValueError for a text that is neither a number, True nor False."""
+        """Return a setting as bool. ValueError: the text is neither a number, True nor False."""
         value = self.get(name, default)
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true"
@@ -37,6 +37,6 @@ class PlainSettings(dict[str, Any]):
         return float(self.get(name, default))
 
     def getdict(self, name: Any, default: Any = None) -> dict[Any, Any]:
-        """ValueError for a text that is not a JSON object."""
+        """Return a setting as dict. ValueError: the text is not a JSON object."""
         value = self.get(name, default) or {}
         return dict(json.loads(value) if isinstance(value, str) else value)

@@ -732,7 +732,7 @@ def test_a_line_that_another_reader_understands_otherwise_is_named(tmp_path: Pat
     found = rules(tmp_path, {"robots.txt": robots}, "comity.other-readers")
     assert [(name, line) for name, line, _ in found] == [("robots.txt", 2)]
     assert (
-        "urllib.robotparser would not fetch /a/b as comity-nobody: it goes by the first rule that matches"
+        "urllib.robotparser would not fetch /a/b as comity-nobody: it follows the first rule that matches"
         in found[0][2]
     )
     assert (

@@ -1,4 +1,4 @@
-"""Requests over httpx and aiohttp, as scripts make them."""
+"""Make requests with httpx and aiohttp, as scripts do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from comity.policies import Page
 
 
 class Got(NamedTuple):
-    """A response that was read."""
+    """A response with its whole body and its page."""
 
     status: int
     url: str
@@ -28,16 +28,18 @@ class Got(NamedTuple):
 
 
 class Library(NamedTuple):
-    """A way to make requests: `ask(method, url, headers=..., said=..., follows=...)` within `opened(client)`."""
+    """A library for requests.
+
+    Inside `opened(client)`, call `ask(method, url, headers=..., said=..., follows=...)`."""
 
     name: str
     opened: Callable[[Client], AbstractAsyncContextManager[Callable[..., Any]]]
-    error: type[Exception]  # of which its refusals are
+    error: type[Exception]  # the base class of its errors, refusals included
 
 
 @asynccontextmanager
 async def over_httpx(client: Client) -> AsyncIterator[Callable[..., Any]]:
-    # The certificates of the machine are not read: that takes longer than most tests.
+    # Reading the certificates of the machine would take longer than most tests.
     transport = httpx.AsyncHTTPTransport(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
     async with httpx.AsyncClient(transport=through_httpx.Transport(client, transport)) as http:
 

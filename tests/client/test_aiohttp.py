@@ -1,4 +1,4 @@
-"""What only aiohttp has."""
+"""The client with features that only aiohttp has."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_wait_that_is_too_long_for_the_timeout_gives_its_turn_back(serve: Serv
 
 
 def test_a_refusal_after_a_redirect_leaves_the_next_request_to_the_operator(serve: Serve) -> None:
-    """What is asked for in the same task later is not led to by what was refused before."""
+    """A refused redirect does not lead to a later request of the same task."""
     other = serve({"/robots.txt": ROBOTS})
     site = serve(
         {
@@ -85,14 +85,14 @@ def test_a_refusal_after_a_redirect_leaves_the_next_request_to_the_operator(serv
 async def in_another_task(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
-    """As time limits of before Python 3.12 do it, and whatever shields or races."""
+    """Run the handler in another task, like time limits before Python 3.12, shields and races."""
     return await asyncio.ensure_future(handler(request))
 
 
 async def once_more(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
-    """As middlewares for credentials do it."""
+    """Repeat the request after status 401, as middlewares for credentials do."""
     response = await handler(request)
     if response.status != 401:
         return response
@@ -104,7 +104,7 @@ async def once_more(
 @pytest.mark.parametrize(
     ("others", "is_requoted", "host"),
     one_in(
-        5,  # which has each of them
+        5,  # every value occurs in a fifth of the cases
         product(
             [(), (in_another_task,), (once_more,)],
             [True, False],
@@ -140,8 +140,8 @@ def test_a_redirect_leads_however_it_is_spelt_and_followed(
     assert inner.seen == []
 
 
-def test_what_is_sent_again_behind_a_redirect_is_led_to_as_before(serve: Serve) -> None:
-    """What a site has led to once is not what the operator has chosen."""
+def test_a_site_leads_to_requests_repeated_behind_a_redirect(serve: Serve) -> None:
+    """The site leads to the repeated request too: the operator has not chosen it."""
     statuses = iter((401, 200))
     other = serve({"/robots.txt": ROBOTS, "/": lambda _: serve.Answer(status=next(statuses))})
     site = serve(
@@ -166,7 +166,7 @@ def test_a_response_that_came_by_another_way_has_no_page(serve: Serve) -> None:
 
     async def run() -> None:
         async with aiohttp.ClientSession() as session, session.get(server.url("/")) as response:
-            with pytest.raises(PolicyError, match="no response that came through comity"):
+            with pytest.raises(PolicyError, match="did not come through comity"):
                 await page_of(response)
 
     asyncio.run(run())

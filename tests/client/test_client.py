@@ -1,4 +1,4 @@
-"""The client: what it lets out, when, and what it counts, by what servers saw and by its own word."""
+"""Admissions, their times and the counts of a client, checked by the requests at servers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILE = "/automation-preferences.txt"
 
 
 def alone(**options: Any) -> Client:
-    """A client that shares nothing with anybody."""
+    """Return a client with a store of its own."""
     return Client("testbot", **{"store": None, "min_delay": 0, **options})
 
 
@@ -157,7 +157,7 @@ READ_ONLY = "scope: /\nallowed-methods: GET, POST\nallow-xhr: read-only\n"
         ),
     ],
 )
-def test_a_request_is_judged_as_what_it_is(
+def test_a_request_is_judged_by_its_facts(
     serve: Serve, preferences: str, arguments: Any, expected: str
 ) -> None:
     server = serve({"/robots.txt": ROBOTS, FILE: preferences})
@@ -220,7 +220,7 @@ def test_purposes_go_out(serve: Serve) -> None:
 
 @pytest.mark.requirement("WEB-3", "RATE-1")
 def test_a_start_counts_from_the_headers_of_its_answer(serve: Serve) -> None:
-    """However long its body takes; and from its failure."""
+    """The length of its body does not matter. A failed request counts from its failure."""
     server = serve({"/robots.txt": ROBOTS})
 
     async def run() -> None:
@@ -268,15 +268,14 @@ def test_the_store_is_that_of_all_crawls_or_is_dropped(tmp_path: Path) -> None:
 def test_tasks_and_clients_with_one_store_keep_the_pace_together(
     serve: Serve, tmp_path: Path
 ) -> None:
-    """Two clients are to each other as two processes are: what they share is the files."""
+    """Two clients share only files, like two processes."""
     server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n"})
     starts: list[float] = []
 
     async def ask(client: Client, number: int) -> None:
         admission = await client.admit(server.url(f"/{number}"))
-        starts.append(
-            asyncio.get_running_loop().time()
-        )  # the delay is counted from the answer, which comes later
+        # The delay counts from the answer, which comes later.
+        starts.append(asyncio.get_running_loop().time())
         admission.answered(200)
 
     async def run() -> None:
@@ -307,9 +306,8 @@ def test_retry_after_holds_the_host_for_every_client(
             admission = await client.admit(server.url("/"))
             assert admission.answered(status, {"Retry-After": "3600"}) is None
             await refused_until(client)
-        async with Client(
-            "testbot", store=store, min_delay=0
-        ) as client:  # also after the end of the one that was told
+        # The pause outlives the client that got the answer.
+        async with Client("testbot", store=store, min_delay=0) as client:
             await refused_until(client)
 
     async def refused_until(client: Client) -> None:
@@ -346,8 +344,8 @@ def test_outside_of_visiting_hours_the_moment_is_named(serve: Serve) -> None:
 
 
 @pytest.mark.requirement("WEB-3", "RATE-1")
-def test_behind_an_answer_that_is_still_read_nobody_waits_for_ever(serve: Serve) -> None:
-    """Whoever reads it may be the one that waits."""
+def test_a_request_behind_an_unfinished_answer_does_not_wait_for_ever(serve: Serve) -> None:
+    """The task that reads the answer may be the one that waits."""
     server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.05\n"})
 
     async def run() -> None:
@@ -387,13 +385,13 @@ def test_no_more_are_out_at_a_time_than_may_be(serve: Serve) -> None:
 
 
 async def done_soon(task: asyncio.Task[Any]) -> bool:
-    """Whether it is done when the loop has nothing more to do at once, and the store has answered."""
+    """Return True if the task ends as soon as the loop is idle and the store has answered."""
     await asyncio.wait([task], timeout=0.05)
     return task.done()
 
 
 @pytest.mark.requirement("WEB-3")
-def test_who_waits_no_more_gives_the_turn_back(serve: Serve) -> None:
+def test_a_cancelled_request_gives_its_turn_back(serve: Serve) -> None:
     server = serve({"/robots.txt": ROBOTS})
 
     async def run() -> None:
@@ -413,10 +411,10 @@ def test_who_waits_no_more_gives_the_turn_back(serve: Serve) -> None:
 
 
 @pytest.mark.requirement("WEB-3")
-def test_who_is_cancelled_after_a_long_wait_gives_the_turn_back(
+def test_a_request_cancelled_after_a_long_wait_gives_its_turn_back(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a long wait the policies are asked again, with the turn in hand."""
+    """After a long wait the policies are asked again, when the request already has its turn."""
     server = serve({"/robots.txt": ROBOTS})
     monkeypatch.setattr("comity.gate.pace.gate.TICK", 0.0)
 
@@ -447,10 +445,10 @@ def test_who_is_cancelled_after_a_long_wait_gives_the_turn_back(
 
 
 @pytest.mark.requirement("WEB-3")
-def test_who_waits_when_the_client_is_closed_is_told(
+def test_closing_the_client_ends_waiting_requests(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once, not when it looks next."""
+    """The waiting request is told at once, not at its next check."""
     monkeypatch.setattr("comity.gate.pace.pace.TICK", 120.0)
     server = serve({"/robots.txt": ROBOTS})
 
@@ -462,7 +460,7 @@ def test_who_waits_when_the_client_is_closed_is_told(
             assert not await done_soon(waiting)
         with pytest.raises(ClosedError):
             await asyncio.wait_for(waiting, 60)
-        admission.answered(200)  # it comes too late, and harms nobody
+        admission.answered(200)  # too late, so it has no effect
         with pytest.raises(ClosedError):
             await client.admit(server.url("/3"))
         with pytest.raises(ClosedError):
@@ -473,8 +471,8 @@ def test_who_waits_when_the_client_is_closed_is_told(
 
 
 @pytest.mark.requirement("WEB-3", "RATE-2")
-def test_what_was_admitted_does_not_go_out_after_the_client_was_closed(serve: Serve) -> None:
-    """Its turn is over then: another process may ask the host at once."""
+def test_an_admitted_request_does_not_go_out_after_the_client_was_closed(serve: Serve) -> None:
+    """Its turn is over, so another process may send a request to the host at once."""
     server = serve({"/robots.txt": ROBOTS})
 
     async def run() -> None:
@@ -482,7 +480,7 @@ def test_what_was_admitted_does_not_go_out_after_the_client_was_closed(serve: Se
 
         async def send() -> None:
             begun.set()
-            await may_go.wait()  # until there is a connection, say
+            await may_go.wait()  # like a wait for a connection
             await asyncio.to_thread(urlopen, server.url("/sent"))
 
         async with alone() as client:
@@ -504,7 +502,7 @@ def test_what_was_admitted_does_not_go_out_after_the_client_was_closed(serve: Se
 
 
 @pytest.mark.requirement("WEB-3")
-def test_who_waits_for_policies_when_the_client_is_closed_is_told(serve: Serve) -> None:
+def test_closing_the_client_ends_requests_that_wait_for_policies(serve: Serve) -> None:
     came, may_go = Event(), Event()
 
     def slow(handler: BaseHTTPRequestHandler) -> None:
@@ -527,10 +525,10 @@ def test_who_waits_for_policies_when_the_client_is_closed_is_told(serve: Serve) 
 
 
 @pytest.mark.requirement("WEB-3")
-def test_who_is_refused_after_a_long_wait_gives_the_turn_back(
+def test_a_request_refused_after_a_long_wait_gives_its_turn_back(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The site has other policies by then."""
+    """The site has changed its policies during the wait."""
     server = serve({"/robots.txt": ROBOTS})
     monkeypatch.setattr("comity.gate.pace.gate.TICK", 0.0)
 
@@ -570,9 +568,8 @@ def test_a_public_site_does_not_lead_to_an_inner_address(
     async def run() -> None:
         async with outside() as client:
             led_from = await client.admit(site.url("/"))
-            with pytest.raises(
-                RefusedError
-            ) as refused:  # it is not known yet where the page came from
+            # The address from which the page came is not known yet.
+            with pytest.raises(RefusedError) as refused:
                 await client.admit(inner.url("/1"), led_by=led_from)
             assert rule(refused) == "comity.inner-address"
             led_from.answered(200)
@@ -581,17 +578,16 @@ def test_a_public_site_does_not_lead_to_an_inner_address(
             assert rule(refused) == "comity.inner-address"
             assert inner.seen == []
             (await client.admit(site.url("/3"), led_by=led_from)).ended()
-            (await client.admit(inner.url("/4"))).ended()  # the operator may
-            (
-                await client.admit(inner.url("/5"), led_by=led_from)
-            ).ended()  # and the site may lead to what the operator wants anyway
+            (await client.admit(inner.url("/4"))).ended()  # the operator may ask there
+            # Now the site may lead there too, because the operator has asked for this origin.
+            (await client.admit(inner.url("/5"), led_by=led_from)).ended()
 
     asyncio.run(run())
 
 
 @pytest.mark.requirement("WEB-3", "SEC-7")
 def test_where_the_answer_came_from_counts(serve: Serve, outside: Callable[..., Any]) -> None:
-    """A name may have moved since it was looked up."""
+    """A name may point to another address than at its first lookup."""
     site = serve({"/robots.txt": ROBOTS}, "127.0.0.2")
     other = serve({"/robots.txt": ROBOTS}, "127.0.0.2")
 
@@ -633,7 +629,7 @@ def test_the_address_of_a_proxy_is_not_that_of_the_server(serve: Serve) -> None:
 
 @pytest.fixture
 def outside() -> Callable[..., Any]:
-    """A client for which 127.0.0.2 is a public address."""
+    """Return a class of clients that treat 127.0.0.2 as a public address."""
     from tests.live.test_inner_addresses import Outside
 
     @asynccontextmanager
@@ -646,11 +642,11 @@ def outside() -> Callable[..., Any]:
     return opened
 
 
-# What came back
+# Pages of responses
 
 
 @pytest.mark.requirement("WEB-3")
-def test_the_page_says_what_may_be_done_with_it(serve: Serve) -> None:
+def test_the_page_has_the_permissions(serve: Serve) -> None:
     server = serve({"/robots.txt": f"{ROBOTS}Content-Signal: search=yes\n"})
 
     async def run() -> None:
@@ -668,11 +664,10 @@ def test_the_page_says_what_may_be_done_with_it(serve: Serve) -> None:
                 Verdict.DENY,
             ]
             assert page.follow.verdict is Verdict.DENY
-            same = await client.page(
-                server.url("/"), 200, headers, b"<p>text</p>"
-            )  # that came by another way
+            # The page of a response that came without the client.
+            same = await client.page(server.url("/"), 200, headers, b"<p>text</p>")
             assert same.uses["train-ai"].verdict is Verdict.DENY
-            with pytest.raises(PolicyError, match="is at no site"):
+            with pytest.raises(PolicyError, match="does not belong to a site"):
                 await client.page("data:,x", 200, {}, b"")
 
     asyncio.run(run())
@@ -735,7 +730,7 @@ def test_an_answer_that_refuses_every_use_is_not_to_be_read(serve: Serve) -> Non
     asyncio.run(run())
 
 
-# What is said to it
+# Invalid arguments
 
 
 @pytest.mark.requirement("WEB-3")
@@ -752,7 +747,7 @@ def test_an_answer_that_refuses_every_use_is_not_to_be_read(serve: Serve) -> Non
         ({"proxy": "ftp://a.test/"}, "proxy `ftp://a.test/` is no HTTP proxy"),
     ],
 )
-def test_what_makes_no_sense_is_said_in_its_own_words(
+def test_invalid_settings_are_named_by_their_keywords(
     options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(PolicyError, match=message):
@@ -760,7 +755,7 @@ def test_what_makes_no_sense_is_said_in_its_own_words(
 
 
 @pytest.mark.requirement("WEB-3")
-def test_what_nobody_knows_is_named() -> None:
+def test_unknown_keywords_are_named() -> None:
     with pytest.raises(TypeError, match="Client\\(\\) has no `delay`: write some of defaults"):
         Client("testbot", delay=1)
 
@@ -781,9 +776,9 @@ def test_a_store_that_is_none_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"url": "/relative"}, "`/relative` is no absolute URL"),
+        ({"url": "/relative"}, "`/relative` is not an absolute URL"),
         ({"kind": "image"}, "`image` is no kind of request"),
-        ({"automations": ["a b"]}, "is no list for `automations`"),
+        ({"automations": ["a b"]}, "is not a list for `automations`"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_no_request(

@@ -1,4 +1,4 @@
-"""The agents in examples/ run, and say what they read and may do with it."""
+"""The agents in examples/ run, and print the pages that they read and their permitted uses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.requirement("WEB-3")
 @pytest.mark.parametrize("name", ["agent_httpx.py", "agent_aiohttp.py"])
-def test_the_agents_say_what_they_may_do(
+def test_the_agents_print_their_permissions(
     serve: Serve,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     name: str,
 ) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # the store is that of the user
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # the folder of the default store
     monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
     robots = "User-agent: *\nDisallow: /no\nContent-Signal: ai-input=yes\n"
     server = serve(

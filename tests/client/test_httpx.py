@@ -1,4 +1,4 @@
-"""What only httpx has."""
+"""The client with features that only httpx has."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def test_a_redirect_that_the_script_follows_is_one(serve: Serve) -> None:
     asyncio.run(run())
 
 
-def test_what_is_asked_for_is_the_url(serve: Serve) -> None:
+def test_the_target_extension_is_an_error(serve: Serve) -> None:
     server = serve({"/robots.txt": ROBOTS, "/": "<p>page</p>"})
 
     async def run() -> None:
         async with Client("testbot", store=None, min_delay=0) as client, over(client) as http:
             with pytest.raises(PolicyError, match="extension `target`"):
                 await http.get(server.url("/"), extensions={"target": b"/no"})
-            with pytest.raises(httpx.RequestError) as refused:  # no credential is shown
+            with pytest.raises(httpx.RequestError) as refused:  # the error shows no credentials
                 await http.get(server.url("/no").replace("http://", "http://name:secret@"))
             assert "secret" not in str(refused.value)
 
@@ -80,7 +80,7 @@ def test_what_is_asked_for_is_the_url(serve: Serve) -> None:
 
 
 def test_a_response_that_came_by_another_way_has_no_page() -> None:
-    with pytest.raises(PolicyError, match="no response that came through comity"):
+    with pytest.raises(PolicyError, match="did not come through comity"):
         asyncio.run(page_of(httpx.Response(200)))
 
 
@@ -92,7 +92,7 @@ def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.requirement("MEET-1", "MEET-6")
-def test_over_http2_what_was_judged_goes_out(authority: Authority) -> None:
+def test_over_http2_the_judged_request_goes_out(authority: Authority) -> None:
     server = Http2Server(
         authority.issue("127.0.0.1"), {"/robots.txt": f"{ROBOTS}Disallow: /x;1/b$\n"}
     )
@@ -120,7 +120,7 @@ def test_over_http2_what_was_judged_goes_out(authority: Authority) -> None:
             for fields in shapes:
                 with pytest.raises(RefusedError, match=r"comity\.declaration"):
                     await http.get(f"{server.origin}/a", headers=fields)
-            with pytest.raises(PolicyError, match="as Host asks for another site"):
+            with pytest.raises(PolicyError, match="as Host names another site"):
                 await http.get(f"{server.origin}/a", headers={"Host": "other.example"})
 
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""httpx and aiohttp through the client, by what the servers saw."""
+"""httpx and aiohttp through the client, checked by the requests that servers saw."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def alone(**options: Any) -> Client:
 
 
 def pages(server: Loopback) -> list[tuple[str, str]]:
-    """What it was asked for but policy files."""
+    """Return method and path of all requests except those for policy files."""
     return [(seen.method, seen.path) for seen in server.seen if not seen.path.endswith(".txt")]
 
 
@@ -42,7 +42,7 @@ def redirect(serve: Serve, url: str, status: int = 302) -> Any:
 
 
 async def rule(library: Library, asking: Any) -> str:
-    """The rule that refused; "" where none did."""
+    """Return the rule that refuses the request; "": it is allowed."""
     refused = None
     try:
         await asking
@@ -57,10 +57,8 @@ async def rule(library: Library, asking: Any) -> str:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_what_is_refused_never_arrives_on_no_hop(
-    serve: Serve, library: Library, status: int
-) -> None:
-    """Neither a redirect into a refused path nor one to another host, whose robots.txt was not read before."""
+def test_refused_requests_arrive_on_no_hop(serve: Serve, library: Library, status: int) -> None:
+    """Redirects may go to a refused path, or to a host with a robots.txt that is not known yet."""
     other = serve({"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/open": "<p>open</p>"})
     site = serve(
         {
@@ -103,8 +101,8 @@ def test_hops_that_are_not_followed_are_judged_when_they_are(
 
 
 @pytest.mark.requirement("REACH-3")
-def test_a_request_whose_turn_is_over_is_not_sent(serve: Serve, library: Library) -> None:
-    """This process was stopped for so long that others may ask the host."""
+def test_a_request_is_not_sent_after_its_turn(serve: Serve, library: Library) -> None:
+    """This process was stopped for so long that other processes may use the host."""
     site = serve({"/robots.txt": ROBOTS, "/late": "late", "/again": "again"})
 
     async def run() -> None:
@@ -200,7 +198,7 @@ READ_ONLY = "scope: /\nallowed-methods: GET, POST\nallow-xhr: read-only\n"
         ],
     ),
 )
-def test_a_request_is_judged_as_what_goes_out(
+def test_a_request_is_judged_as_it_goes_out(
     serve: Serve, library: Library, preferences: str, method: str, arguments: Any, expected: str
 ) -> None:
     server = serve({"/robots.txt": ROBOTS, FILE: preferences, "/": "<p>page</p>"})
@@ -220,7 +218,7 @@ def test_a_request_is_judged_as_what_goes_out(
 
 
 def test_a_session_is_that_of_one_host(serve: Serve, library: Library) -> None:
-    """The libraries leave credentials behind where a redirect goes to another origin."""
+    """The libraries remove credentials if a redirect goes to another origin."""
     wants = {
         "/robots.txt": ROBOTS,
         FILE: f"{READ_ONLY}require-human-initiated-session: true\n",
@@ -245,7 +243,7 @@ def test_a_session_is_that_of_one_host(serve: Serve, library: Library) -> None:
 
 
 def test_a_session_does_not_come_back_on_the_way(serve: Serve, library: Library) -> None:
-    """Of two hops at another origin the second has no session either."""
+    """A second hop at the other origin has no session either."""
     wants = f"{READ_ONLY.replace('/', '/closed', 1)}require-human-initiated-session: true\n"
     other = serve(
         {
@@ -267,22 +265,24 @@ def test_a_session_does_not_come_back_on_the_way(serve: Serve, library: Library)
 
 
 @pytest.mark.parametrize("host", ["other.test", "127.0.0.1", "127.0.0.1:1", ""])
-def test_what_is_asked_for_is_the_host_of_the_url(
+def test_the_host_field_names_the_host_of_the_url(
     serve: Serve, library: Library, host: str
 ) -> None:
-    """By the Host field a server tells its sites apart (RFC 9110 section-7.2): the files of this one say nothing of others."""
+    """A Host field selects another site of the server, to which other policies apply.
+
+    RFC 9110 section-7.2."""
     server = serve({"/robots.txt": ROBOTS, "/": "<p>page</p>"})
 
     async def run() -> None:
         async with alone() as client, library.opened(client) as ask:
-            with pytest.raises(PolicyError, match="asks for another site than the URL"):
+            with pytest.raises(PolicyError, match="names another site than the URL"):
                 await ask("GET", server.url("/"), headers={"Host": host})
             assert (
                 await ask(
                     "GET", server.url("/"), headers={"host": server.url("/").split("/")[2].upper()}
                 )
             ).status == 200
-            with pytest.raises(PolicyError, match="asks for another site than the URL"):
+            with pytest.raises(PolicyError, match="names another site than the URL"):
                 await client.admit(server.url("/"), headers={"host": host})
 
     asyncio.run(run())
@@ -290,10 +290,8 @@ def test_what_is_asked_for_is_the_host_of_the_url(
 
 
 @pytest.mark.parametrize("target", ["/a?", "/a[", "/a?q='", "/a|", "/a\\b", "/é|", "/?"])
-def test_what_is_judged_is_the_url_that_goes_out(
-    serve: Serve, library: Library, target: str
-) -> None:
-    """Not as Scrapy would write it: `Disallow: /*?` is about a query that is empty, too."""
+def test_the_url_that_goes_out_is_judged(serve: Serve, library: Library, target: str) -> None:
+    """Scrapy would normalise the URL. But `Disallow: /*?` applies to an empty query too."""
     server = serve({"/robots.txt": f"User-agent: *\nDisallow: {target}\n"})
 
     async def run() -> None:
@@ -302,7 +300,7 @@ def test_what_is_judged_is_the_url_that_goes_out(
             url: Any = (
                 server.origin + target if is_httpx else URL(server.origin + target, encoded=True)
             )
-            goes_out = not is_httpx and target.endswith("?")  # aiohttp leaves an empty query out
+            goes_out = not is_httpx and target.endswith("?")  # aiohttp drops an empty query
             assert await rule(library, ask("GET", url)) == ("" if goes_out else "robots.disallow")
             await ask("GET", server.url("/b?"))
 
@@ -311,7 +309,7 @@ def test_what_is_judged_is_the_url_that_goes_out(
     assert target not in [path for _, path in pages(server)]
 
 
-def test_the_server_is_told_who_asks_and_for_what(serve: Serve, library: Library) -> None:
+def test_the_server_is_told_the_agent_and_its_purposes(serve: Serve, library: Library) -> None:
     server = serve({"/robots.txt": ROBOTS, "/1": redirect(serve, "/2"), "/2": "<p>page</p>"})
     name = "testbot/1.0 (+https://example.org/bot)"
 
@@ -369,7 +367,7 @@ def test_without_robots_txt_nothing_is_asked_for(serve: Serve, library: Library)
 
 
 def test_the_server_sees_the_pace(serve: Serve, library: Library, tmp_path: Path) -> None:
-    """Over tasks, over clients with one store, and over the hops of a redirect."""
+    """The pace holds across tasks, clients with one store, and the hops of a redirect."""
     routes = {f"/{number}": "<p>page</p>" for number in range(3)}
     server = serve(
         {"/robots.txt": "User-agent: *\nCrawl-delay: 0.2\n", **routes, "/3": redirect(serve, "/0")}
@@ -412,7 +410,7 @@ def test_a_host_that_is_asked_too_often_is_left_alone(serve: Serve, library: Lib
 def test_a_request_takes_its_place_until_its_body_is_through(
     serve: Serve, library: Library
 ) -> None:
-    """Also where it fails, is cancelled, or is closed unread."""
+    """The place is free again if the body fails, is cancelled, or is closed unread."""
     may_end = Event()
 
     def slow(handler: BaseHTTPRequestHandler) -> None:
@@ -472,7 +470,7 @@ def test_a_server_that_is_gone_takes_no_place(
 
 @pytest.fixture
 def outside(library: Library) -> Callable[..., Any]:
-    """A client for which 127.0.0.2 is a public address, and the library over it."""
+    """Return clients that treat 127.0.0.2 as a public address, with the library over them."""
 
     @asynccontextmanager
     async def opened() -> Any:
@@ -512,10 +510,11 @@ def test_no_public_site_leads_to_an_inner_one(
                 await rule(library, ask("GET", inner.url("/"), said=said)) == "comity.inner-address"
             )
             assert inner.seen == []
-            assert await rule(library, ask("GET", inner.url("/"))) == ""  # the operator may
             assert (
-                await ask("GET", site.url("/in"))
-            ).body == b"<p>inner</p>"  # what is wanted anyway
+                await rule(library, ask("GET", inner.url("/"))) == ""
+            )  # the operator may ask there
+            # Now the site may lead there too, because the operator has asked for this origin.
+            assert (await ask("GET", site.url("/in"))).body == b"<p>inner</p>"
             assert client.counts.refused == {"comity.inner-address": 3}
 
     asyncio.run(run())
@@ -526,7 +525,7 @@ def test_no_public_site_leads_to_an_inner_one(
 def test_a_name_that_has_moved_inside_is_not_read(
     serve: Serve, library: Library, monkeypatch: pytest.MonkeyPatch, body: str
 ) -> None:
-    """comity finds `localhost` at a public address, and the library at this machine's own."""
+    """`localhost` has a public address for comity, and the loopback address for the library."""
     inner = serve({"/": body})
     files = serve({"/robots.txt": ROBOTS}, "127.0.0.2", inner.port)
     site = serve(
@@ -551,7 +550,7 @@ def test_a_name_that_has_moved_inside_is_not_read(
 def test_a_second_try_is_led_to_as_the_first_was(
     serve: Serve, library: Library, outside: Callable[..., Any]
 ) -> None:
-    """aiohttp makes a request once more, by itself, where a connection that was kept ends; so do transports of httpx."""
+    """aiohttp and transports of httpx repeat a request if a kept connection ends."""
     hits: Iterator[int] = iter(range(10))
 
     def drops(handler: BaseHTTPRequestHandler) -> Any:
@@ -567,15 +566,14 @@ def test_a_second_try_is_led_to_as_the_first_was(
                 with pytest.raises(library.error):
                     await ask("GET", site.url("/"))
             assert await rule(library, ask("GET", site.url("/"))) == "comity.inner-address"
-            assert (
-                other.origin not in client._parts.referrals._origins
-            )  # the operator has never asked for it
+            # The operator has never asked for this origin.
+            assert other.origin not in client._parts.referrals._origins
 
     asyncio.run(run())
     assert inner.seen == []
 
 
-# What is said
+# Declarations
 
 
 @pytest.mark.parametrize(
@@ -583,10 +581,10 @@ def test_a_second_try_is_led_to_as_the_first_was(
     [
         ({"kind": "image"}, "`image` is no kind of request"),
         ({"kinds": "xhr"}, "`kinds` is unknown: write some of kind, automations"),
-        ({"led_by": "http://a.test/"}, "this is no response that came through comity"),
+        ({"led_by": "http://a.test/"}, "this response did not come through comity"),
     ],
 )
-def test_what_is_said_and_makes_no_sense_stops_the_request(
+def test_an_invalid_declaration_stops_the_request(
     serve: Serve, library: Library, said: Any, message: str
 ) -> None:
     server = serve({"/robots.txt": ROBOTS})
@@ -624,7 +622,7 @@ def test_the_page_has_the_tag(serve: Serve, library: Library) -> None:
 def test_an_answer_that_refuses_every_use_is_not_read(
     serve: Serve, library: Library, more: dict[str, str]
 ) -> None:
-    """A Location makes a redirect of none but those statuses."""
+    """A Location makes a redirect only with the statuses of redirects."""
     server = serve(
         {
             "/robots.txt": ROBOTS,
@@ -643,7 +641,7 @@ def test_an_answer_that_refuses_every_use_is_not_read(
 
 @pytest.mark.requirement("RATE-2")
 def test_a_library_that_asks_again_waits_for_another_turn(serve: Serve, library: Library) -> None:
-    """aiohttp asks again where a connection that was used before ends without an answer, httpx does not."""
+    """aiohttp repeats a request if a reused connection ends without an answer. httpx does not."""
 
     def answers_once(handler: BaseHTTPRequestHandler) -> Any:
         vars(handler)["pages"] = vars(handler).get("pages", 0) + 1

@@ -1,6 +1,7 @@
-"""Random lives of clients that share a store: requests that succeed, fail, are cancelled or left half read, by both libraries.
+"""Random lives of clients that share a store, with both libraries.
 
-However they go, nothing refused goes out, the pace is kept as the servers saw it, and nothing is left behind."""
+Requests succeed, fail, are cancelled, or are left half read. In all cases no refused request goes
+out, the servers see the pace, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
 
 TOLERANCE = 0.01  # seconds
-PATIENCE = 120.0  # seconds after which something hangs
-DELAYS = (0.05, 0.05, 0.0)  # seconds, of the sites
+PATIENCE = 120.0  # seconds after which a run counts as hanging
+DELAYS = (0.05, 0.05, 0.0)  # seconds between requests, as the sites ask for
 CLIENTS, LIVES, WORKERS, REQUESTS = 3, 2, 4, 8
 PAGE = b"x" * 20_000
 
@@ -45,7 +46,7 @@ class Site(NamedTuple):
 
     @property
     def requests(self) -> Iterator[tuple[float, str, str]]:
-        """When each page was asked for, its path, and the number of the request that asked."""
+        """Time, path and request number of each request for a page."""
         for seen in self.server.seen:
             if not seen.path.endswith(".txt"):
                 path, _, query = seen.path.partition("?")
@@ -58,7 +59,7 @@ def page_routes(serve: Serve, chance: random.Random) -> dict[str, Any]:
         return PAGE
 
     def silent(handler: BaseHTTPRequestHandler) -> None:
-        """It ends the connection instead of answering."""
+        """End the connection without an answer."""
 
     def half(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(
@@ -116,14 +117,14 @@ KINDS = (
 
 
 class Driver:
-    """Makes requests, and knows which of them came whole."""
+    """Make requests, and remember those with a complete answer."""
 
     def __init__(self, seed: int, sites: list[Site], store: Path) -> None:
         self._chance = random.Random(seed)
         self._sites = sites
         self._store = store
         self._numbers = count()
-        self.whole: set[str] = set()  # numbers
+        self.whole: set[str] = set()  # numbers of requests with a complete answer
         self.outcomes: Counter[str] = Counter()
 
     def _target(self, number: int, hops: int = 0) -> str:
@@ -151,7 +152,7 @@ class Driver:
             if how < 0.2:
                 await asyncio.wait_for(task, chance.random() * 0.2)
             elif how < 0.4:
-                await asyncio.sleep(chance.random() * 0.1)  # it is cancelled at any moment
+                await asyncio.sleep(chance.random() * 0.1)  # the request is cancelled at any moment
                 task.cancel()
                 await task
             else:
@@ -179,7 +180,7 @@ class Driver:
             async with over_httpx(client) as first, over_aiohttp(client) as second:
                 workers = [asyncio.create_task(self._work([first, second])) for _ in range(WORKERS)]
                 if chance.random() < 0.3:
-                    await asyncio.sleep(chance.random())  # it is closed at any moment
+                    await asyncio.sleep(chance.random())  # the client is closed at any moment
                     await client.aclose()
                 await asyncio.wait_for(asyncio.gather(*workers), PATIENCE * REQUESTS)
             assert client._parts
@@ -223,6 +224,6 @@ def test_however_clients_live_nothing_refused_goes_out_and_the_pace_is_kept(
     assert driver.outcomes["RefusedError"] > 10
     for site in sites:
         assert "/no" not in [path for _, path, _ in site.requests]
-        # What did not come whole may have come to the server after it was given up here.
+        # A request without a complete answer may reach the server after the client gave it up.
         times = [at for at, _, number in sorted(site.requests) if number in driver.whole]
         assert all(after - before > site.delay - TOLERANCE for before, after in pairwise(times))

@@ -1,4 +1,4 @@
-"""Settings are read as they may be written; what makes no sense is a PolicyError that names the setting."""
+"""Settings are read in all valid forms. An invalid one is a PolicyError with its name."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_vocabulary(tmp_path: Path) -> None:
         ),
         (
             b'[vocabulary.house.terms]\nno-robots = {}\ntitle = "\xff"',
-            "cannot be read: it is no file of TOML",
+            "cannot be read: it is not a TOML file",
         ),
         (b"a = " + b"[" * 100_000, "COMITY_VOCABULARY"),
     ],
@@ -186,14 +186,14 @@ def test_uses_that_an_unreachable_file_could_refuse(word: str, denies: bool) -> 
         (
             "COMITY_SESSIONS",
             '{"example.com": {"token": "literal"}}',
-            "neither env:VARIABLE nor file:PATH",
+            "does not name a place: write env:VARIABLE or file:PATH",
         ),
         (
             "COMITY_PURPOSE_HEADER",
             "Automation Purpose",
-            "`Automation Purpose` is no name of a header field",
+            "`Automation Purpose` is not a name of a header field",
         ),
-        ("COMITY_PURPOSE_HEADER", "Purpose: x\r\nCookie", "is no name of a header field"),
+        ("COMITY_PURPOSE_HEADER", "Purpose: x\r\nCookie", "is not a name of a header field"),
         ("COMITY_KEY_HEADER", "", "use letters, digits and `-`"),
         ("COMITY_CONTENT_USAGE", "", "names no draft: write usage or aipref, or both"),
         ("COMITY_CONTENT_USAGE", "usage,w3c", "names no draft: write usage or aipref, or both"),
@@ -266,7 +266,7 @@ def test_any_value_gives_options_or_names_the_setting(name: str, value: Any) -> 
 
 
 def test_settings_error_ends_a_program_that_does_not_catch_it_with_one_line() -> None:
-    """And is an ordinary exception for a program that does, a service that starts crawls for example."""
+    """A program that catches it, e.g. a service that starts crawls, gets an ordinary exception."""
     assert issubclass(SettingsError, Exception)
     program = "from comity.gate.options import stop; stop('set it')"
     done = subprocess.run(
@@ -291,7 +291,7 @@ def test_the_store_is_that_of_the_machine(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_there_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for a user of a container whom no list of users has."""
+    """In a container, the user may be missing in the list of users."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HOME")
     monkeypatch.delenv("XDG_DATA_HOME")

@@ -1,4 +1,4 @@
-"""What other readers of robots.txt would do where comity decides otherwise, and why: docs/policy-command.md."""
+"""Other readers' decisions that differ from comity's, and their causes (docs/policy-command.md)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ CORPUS = Path(__file__).parents[3] / "shared/corpus/robots/files"
 PROTEGO, PYTHON, GOOGLE = "protego", "urllib.robotparser", "jwm.robotstxt.googlebot"
 ALL = (PROTEGO, PYTHON, GOOGLE)
 
-Answer = tuple[str | None, str, int]  # verdict, why, line
+Answer = tuple[str | None, str, int]  # verdict, cause, line
 
 ENDS = "ends lines elsewhere than at CR and LF"
 MARK = "reads a byte order mark, or UTF-16, differently"
 RAISES = "raises UnicodeDecodeError when it reads robots.txt"
 NOT_ASCII = "reads octets that are not ASCII differently"
+<<<<<<< HEAD
 FIRST = "goes by the first rule that matches, and not by the longest"
 SPECIAL = "reads `*` or `$` in a pattern differently"
 ANOTHER = "matches the path with another rule"
@@ -52,17 +53,32 @@ NO_ACAP = "reads User-agent, Allow and Disallow only, and not ACAP"
 SENT = "compares the path as it is sent, without the other spellings that servers know"
 HTML = "reads an HTML page as a robots.txt"
 MARKUP = "reads robots.txt with its tags, and the permissions between them"
+=======
+FIRST = "follows the first rule that matches, and not the longest"
+SPECIAL = "reads `*` or `$` in a pattern differently"
+ANOTHER = "finds that another rule matches the path"
+ESCAPES = "compares escapes such as %2F as they are written"
+GROUP = "ends a group, or its list of agents, at lines that are not rules"
+MERGED = "does not combine all groups that name the agent"
+NAMES = "reads the names in User-agent lines differently"
+SPELLED = "reads misspelled names, or lines without a colon, differently"
+ITSELF = "obeys rules that forbid robots.txt itself"
+LIMIT = "reads on after the first 512 KiB"
+NO_ACAP = "reads User-agent, Allow and Disallow only, and ignores ACAP"
+SENT = "compares the path as it is sent, and no other spelling of it"
+HTML = "reads an HTML page as a robots.txt"
+MARKUP = "reads a robots.txt with HTML tags as it is, permissions included"
+>>>>>>> words2-browser
 
 
 def differing(
     site: Site, target: str, agent: Agent, facts: Facts | None = None, now: datetime | None = None
 ) -> dict[str, Answer]:
-    """Reader -> its answer, of those that do not agree."""
+    """Return the answers of the readers that disagree: reader -> answer."""
     decision = site.judge(agent, ORIGIN + target, facts or Facts(), now)
     opinions = second_opinions(site, agent, ORIGIN + target, decision)
-    assert [opinion.reader for opinion in opinions] == list(
-        ALL
-    )  # the tests have them all installed
+    # The tests need all readers installed.
+    assert [opinion.reader for opinion in opinions] == list(ALL)
     for opinion in opinions:
         if opinion.agrees:
             assert (opinion.verdict is Verdict.ALLOW) is (decision.verdict is Verdict.ALLOW)
@@ -90,8 +106,8 @@ class Case(NamedTuple):
     id: str
     body: bytes
     target: str
-    verdict: str  # of comity
-    answers: dict[str, Answer]  # of the readers that differ
+    verdict: str  # comity's verdict
+    answers: dict[str, Answer]  # the answers of the readers that differ
     token: str = "examplebot"
 
 
@@ -249,7 +265,8 @@ CASES = [
     ),
     Case(
         "two groups",
-        b"User-agent: examplebot\nDisallow: /a\n\nUser-agent: x\nDisallow: /\n\nUser-agent: examplebot\nDisallow: /b\n",
+        b"User-agent: examplebot\nDisallow: /a\n\nUser-agent: x\nDisallow: /\n\n"
+        b"User-agent: examplebot\nDisallow: /b\n",
         "/b",
         "deny",
         allow(MERGED, PYTHON),
@@ -332,7 +349,7 @@ CASES = [
         "deny",
         allow(MARKUP, *ALL, line=3),
     ),
-    # What none of them reads
+    # Files that no other reader reads
     Case(
         "an ACAP refusal",
         STAR + b"ACAP-crawler: *\nACAP-disallow-crawl: /a\n",
@@ -354,7 +371,7 @@ CASES = [
         "deny",
         allow(NO_ACAP, *ALL),
     ),
-    # MEET-6: what servers take a path for
+    # MEET-6: paths that servers treat as equal
     Case(
         "dot segments",
         STAR + b"Disallow: /closed/\n",
@@ -378,8 +395,13 @@ def test_bodies(case: Case) -> None:
 COPY = Fetched(
     status=200, body=STAR + b"Disallow: /a\n", unreachable_since=datetime(2026, 1, 1, tzinfo=UTC)
 )
+<<<<<<< HEAD
 MOVED = "follows redirects by rules of its own: their targets are not known"
 CUT = "reads a part of a robots.txt as the whole file"
+=======
+MOVED = "follows redirects by rules of its own, so the file that it reads is not known"
+CUT = "reads a part of a robots.txt as the whole of it"
+>>>>>>> words2-browser
 
 
 @pytest.mark.requirement("WHY-1", "RFC-5", "RFC-6", "RFC-7")
@@ -440,8 +462,15 @@ CUT = "reads a part of a robots.txt as the whole file"
         (
             COPY,
             "deny",
+<<<<<<< HEAD
             allow("keeps no copy of a robots.txt that stands in while the server fails", PROTEGO)
             | dict.fromkeys((PYTHON,), (None, "the server's present answer is not known", 0)),
+=======
+            allow("keeps no copy of robots.txt for the time while the server fails", PROTEGO)
+            | dict.fromkeys(
+                (PYTHON,), (None, "depends on the server's answer now, which is not known", 0)
+            ),
+>>>>>>> words2-browser
         ),
     ],
     ids=[
@@ -459,7 +488,9 @@ CUT = "reads a part of a robots.txt as the whole file"
         "copy",
     ],
 )
-def test_what_came_back(fetched: Fetched, verdict: str, answers: dict[str, Answer]) -> None:
+def test_status_codes_and_errors(
+    fetched: Fetched, verdict: str, answers: dict[str, Answer]
+) -> None:
     site = of_robots(fetched)
     assert site.access(Agent("examplebot"), f"{ORIGIN}/a").verdict.value == verdict
     assert differing(site, "/a", Agent("examplebot")) == answers
@@ -534,13 +565,22 @@ def said(case: str, uses: list[str]) -> list[str]:
         (
             "one rule",
             ["train", "ai"],
+<<<<<<< HEAD
             ["Readers of robots.txt only do not know this refusal: train, ai"],
+=======
+            ["Readers of robots.txt alone do not know this refusal: train, ai"],
+>>>>>>> words2-browser
         ),
         (
             "an unknown line between agents",
             [],
             [
+<<<<<<< HEAD
                 "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are not rules"
+=======
+                "Scrapy by itself would fetch this: it ends a group, or its list of agents, "
+                "at lines that are not rules"
+>>>>>>> words2-browser
             ],
         ),
         (
@@ -548,31 +588,42 @@ def said(case: str, uses: list[str]) -> list[str]:
             [],
             [
                 "Scrapy by itself, urllib.robotparser and Google's parser would fetch this: "
+<<<<<<< HEAD
                 "each compares the path as it is sent, without the other spellings that servers know"
+=======
+                "each compares the path as it is sent, and no other spelling of it"
+>>>>>>> words2-browser
             ],
         ),
         (
             "a literal $",
             [],
             [
+<<<<<<< HEAD
                 "Scrapy by itself would fetch this: it matches the path with another rule (robots.txt:2: Allow: /a$)",
                 "urllib.robotparser would fetch this: it goes by the first rule that matches, and not by the longest "
+=======
+                "Scrapy by itself would fetch this: it finds that another rule matches the path "
+>>>>>>> words2-browser
                 "(robots.txt:2: Allow: /a$)",
+                "urllib.robotparser would fetch this: it follows the first rule that matches, "
+                "and not the longest (robots.txt:2: Allow: /a$)",
             ],
         ),
         (
             "a longer Allow",
             [],
             [
-                "urllib.robotparser would not fetch this: it goes by the first rule that "
-                "matches, and not by the longest (robots.txt:2: Disallow: /a)"
+                "urllib.robotparser would not fetch this: it follows the first rule that "
+                "matches, and not the longest (robots.txt:2: Disallow: /a)"
             ],
         ),
         (
             "Latin-1 in a comment",
             [],
             [
-                "urllib.robotparser may or may not fetch this: it raises UnicodeDecodeError when it reads robots.txt"
+                "urllib.robotparser may or may not fetch this: it raises UnicodeDecodeError "
+                "when it reads robots.txt"
             ],
         ),
         (
@@ -586,7 +637,7 @@ def test_sentences(case: str, uses: list[str], lines: list[str]) -> None:
     assert said(case, uses) == lines
 
 
-# Pieces of robots.txt, of which files are put together.
+# Pieces of robots.txt from which test files are made.
 PIECES = st.sampled_from(
     [
         *(
@@ -619,7 +670,7 @@ TARGETS = st.sampled_from(
 
 @given(body=BODIES, target=TARGETS)
 def test_rewritings_say_the_same_to_comity(body: bytes, target: str) -> None:
-    """Each by itself, and all in turn: what a reader makes of them tells of the reader alone."""
+    """No rewriting alone and no sequence of them changes comity's answer, only a reader's."""
     question = Question(body, "examplebot", ORIGIN + target)
     first = stated(question)
     for why, rewrite in REWRITINGS:
@@ -649,7 +700,7 @@ def test_never_raises(body: bytes, target: str, status: int) -> None:
 @pytest.mark.skipif(not CORPUS.exists(), reason="the real files are not here")
 @pytest.mark.requirement("WHY-1")
 def test_real_files() -> None:
-    """Every difference has its cause; each reader differs somewhere."""
+    """Every difference has a cause, and each reader differs in some file."""
     readers, causes = Counter[str](), Counter[str]()
     for file in sorted(CORPUS.iterdir()):
         body = file.read_bytes()

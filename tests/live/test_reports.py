@@ -432,7 +432,7 @@ def test_kill_9_leaves_a_whole_page(serve: Serve, tmp_path: Path, in_full: bool)
                     "COMITY_METRICS needs prometheus_client: pip install 'comity[report]'",
                 ),
                 ("COMITY_REPORT=report.pdf", "", "ends in neither .html nor .json"),
-                ("COMITY_METRICS=99999", "", "is no port"),
+                ("COMITY_METRICS=99999", "", "is not a port"),
             )
         ),
     ],

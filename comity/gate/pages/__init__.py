@@ -1,1 +1,1 @@
-"""Responses as pages, and what has to be fetched with them."""
+"""Responses as pages, and the resources that have to be fetched with them."""

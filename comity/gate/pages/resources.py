@@ -1,6 +1,7 @@
-"""Fetches what permissions ask to be used or included with a page (ACAP 1.0 section-2.5.3.2, section-2.5.5.2.5).
+"""Fetch the resources that permissions require to be used or included with a page.
 
-Each hop is judged by the policies of its own site and goes out at its pace, as the requests of the crawl do."""
+ACAP 1.0 section-2.5.3.2 and section-2.5.5.2.5 define these permissions. Each hop is judged by the
+policies of its own site and goes out at that site's pace, like the requests of the crawl."""
 
 from __future__ import annotations
 
@@ -29,13 +30,13 @@ from comity.policies import Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.urls import origin_of
 
-MAX_OF_A_PAGE = 4  # resources; a permission that asks for more than these cannot be used
-MAX_KEPT = 64
-FAILURE_KEPT = 60.0  # seconds
+MAX_OF_A_PAGE = 4  # resources; a permission that requires more resources cannot be used
+MAX_KEPT = 64  # resources in memory
+FAILURE_KEPT = 60.0  # seconds until a failed resource is fetched again
 
 
 class Resources:
-    """The resources that were asked for last. One request is under way for a URL."""
+    """The most recently used resources. At most one request for a URL is under way."""
 
     def __init__(
         self,
@@ -49,8 +50,9 @@ class Resources:
         back_off: Callable[[str, int, Headers], object],
         observer: Observer,
     ) -> None:
-        """`back_off`: is called with the URL of each answer, its status and its header fields, which may say that its host is
-        asked too often."""
+        """`back_off` is called with the URL, status and header fields of each answer.
+
+        These may say that the host gets too many requests."""
         self._stats = run.stats
         self._client = client
         self._access = access
@@ -75,7 +77,9 @@ class Resources:
         self._flights: Flights[Fetched] = Flights(run)
 
     async def get(self, urls: Iterable[str], page_url: str, reach: Reach) -> dict[str, Fetched]:
-        """The answers for the first MAX_OF_A_PAGE of the URLs. `reach`: of the server of the page."""
+        """Return the answers for the first MAX_OF_A_PAGE of the URLs.
+
+        `reach`: the reach of the server of the page. Failures are answers too."""
         first = list(urls)[:MAX_OF_A_PAGE]
         origin = origin_of(page_url)
         resources = await asyncio.gather(
@@ -115,10 +119,11 @@ class Resources:
     async def _hop(
         self, url: str, referrer_reach: Reach | None
     ) -> AsyncIterator[Mapping[str, str]]:
-        """Occupy the host of the hop until it is closed."""
-        request = PlainRequest(
-            url, meta={KEY: {"session": False}}
-        )  # a site could lead to what only the operator may see
+        """Wait until the hop may go out, and occupy its host until the hop is closed.
+
+        TransferError: the policies of its site refuse the hop."""
+        # Without the session: else a site could lead to pages that only the operator may see.
+        request = PlainRequest(url, meta={KEY: {"session": False}})
         self._access.exempt(request)
         try:
             decision = await self._gate.wait(request, referrer_reach, in_downloader=False)

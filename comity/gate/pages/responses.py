@@ -1,4 +1,6 @@
-"""The pages of responses, by the policies that their requests went out by: what may be done with them."""
+"""Make the Page of each response, which says how the response may be used.
+
+The policies by which the request was admitted apply to its response."""
 
 from __future__ import annotations
 
@@ -28,6 +30,7 @@ R = TypeVar("R", bound=Response)
 
 Fields = Iterable[tuple[bytes, bytes]]  # name and value of header fields
 
+# Header fields in which formats state policies.
 _STATING = frozenset(map(normal_name, FIELDS))
 
 
@@ -45,7 +48,8 @@ class ResponsePages:
         redacts: bool,
         obeys_rel_nofollow: bool,
     ) -> None:
-        """`redacts`: COMITY_ELEMENTS is "redact". `obeys_rel_nofollow`: COMITY_REL_NOFOLLOW."""
+        """`redacts`: COMITY_ELEMENTS is "redact".
+        `obeys_rel_nofollow`: COMITY_REL_NOFOLLOW is on."""
         self._stats = stats
         self._agent = access.agent
         self._access = access
@@ -55,36 +59,41 @@ class ResponsePages:
         self._redacts = redacts
         self._obeys_rel_nofollow = obeys_rel_nofollow
         self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
-        self.browsed: WeakKeyDictionary[Request, Browsed] = (
-            WeakKeyDictionary()
-        )  # how a browser got the response
-        self._received: WeakKeyDictionary[Request, Headers] = (
-            WeakKeyDictionary()
-        )  # of those of the server what states something
-        self._whole: WeakKeyDictionary[Request, bytes] = (
-            WeakKeyDictionary()
-        )  # of responses that were stripped
+        # How a browser got the response to a request.
+        self.browsed: WeakKeyDictionary[Request, Browsed] = WeakKeyDictionary()
+        # The server's header fields that can state policies.
+        self._received: WeakKeyDictionary[Request, Headers] = WeakKeyDictionary()
+        # The whole bodies of responses from which elements were removed.
+        self._whole: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
 
     def received(self, request: Request, headers: HeaderFields) -> None:
-        """Note what the header fields of an answer state as it comes: a middleware may make a response of it without them."""
-        self._received.pop(request, None)  # of an answer after which it was asked again
+        """Note the header fields of an answer that state policies, when the answer arrives.
+
+        A later middleware may replace the response by one without these fields."""
+        self._received.pop(request, None)  # an earlier answer, if the request was repeated
         if not _STATING.isdisjoint(headers.keys()):
             self._received[request] = Headers({name: headers.getlist(name) for name in _STATING})
 
     async def page(self, response: Response) -> Page | None:
-        """The page of the response; None where its URL can have no policies. Raises ClosingError."""
+        """Return the page of the response; None if its URL cannot have policies.
+
+        ClosingError: the crawl is ending."""
         if response not in self._pages:
             self._pages[response] = self._make_page(response, await self._site_of(response))
         return self._pages[response]
 
     def page_now(self, response: Response) -> Page | None:
-        """The same, at once. LookupError where the policies would have to be fetched."""
+        """Return the page of the response without waiting; None if its URL cannot have policies.
+
+        LookupError: the policies would have to be fetched first."""
         if response not in self._pages:
             self._pages[response] = self._make_page(response, self._site_in_memory(response))
         return self._pages[response]
 
     async def stripped(self, request: Request, response: R) -> R:
-        """The response without the elements that are refused for one of the declared uses. Raises ClosingError."""
+        """Return the response without the elements that are refused for one of the declared uses.
+
+        ClosingError: the crawl is ending."""
         page = await self.page(response)
         if page is None or page.element_rules is None:
             return response
@@ -97,13 +106,18 @@ class ResponsePages:
         return stripped
 
     def rel_nofollow(self, response: Response) -> frozenset[str]:
-        """The URLs that the page links with rel=nofollow only, canonical; none where that is not asked for."""
+        """Return the canonical URLs to which all links on the page have rel=nofollow.
+
+        Return none if COMITY_REL_NOFOLLOW is off."""
         if not self._obeys_rel_nofollow:
             return frozenset()
         return rel_nofollow(Content(fields_of(response.headers), response.body), response.url)
 
     async def completed(self, response: Response, page: Page) -> Page:
-        """The page, once something is made of it: when is remembered, and what goes with it is fetched. Raises ClosingError."""
+        """Return the page with everything that its use depends on. Call it when the page is used.
+
+        The moment of the first use is remembered if permissions depend on it, and resources that
+        permissions require are fetched. ClosingError: the crawl is ending."""
         dated, resource_urls = page.dated, page.required_resources
         if not dated and not resource_urls:
             return page
@@ -121,11 +135,13 @@ class ResponsePages:
         return self._make_page(response, site, first_seen=first_seen, resources=resources) or page
 
     def _outgoing(self, response: Response) -> Outgoing | None:
-        """The request for the response; None where it was not admitted."""
+        """Return the admitted request of the response; None if it was not admitted."""
         return self._access.admitted(response.request) if response.request else None
 
     def _outgoing_for_page(self, response: Response) -> Outgoing | None:
-        """The same, where the response is of the page that was asked for."""
+        """Return the admitted request if the response is the requested page; else None.
+
+        It is another page if its URL differs by more than a fragment."""
         outgoing = self._outgoing(response)
         if (
             outgoing is None
@@ -136,7 +152,7 @@ class ResponsePages:
         return None
 
     async def _site_of(self, response: Response) -> Site | None:
-        """The policies of the response's own URL."""
+        """Return the policies of the response's own URL; None if it cannot have policies."""
         if outgoing := self._outgoing_for_page(response):
             return outgoing.site
         policies = await self._policies.for_url(
@@ -145,7 +161,9 @@ class ResponsePages:
         return None if policies is None else policies.site
 
     def _site_in_memory(self, response: Response) -> Site | None:
-        """The same. LookupError where they would have to be fetched."""
+        """Return the policies of the response's own URL, without waiting for them.
+
+        LookupError: they would have to be fetched first."""
         if outgoing := self._outgoing_for_page(response):
             return outgoing.site
         has_been_asked = self._outgoing(response) is not None
@@ -157,7 +175,7 @@ class ResponsePages:
         policies = self._policies.cached(origin, self._referrals.response_referrer_reach(response))
         if not has_been_asked or not policies:
             raise LookupError(
-                f"{response} is not what was asked for: nobody knows yet what may be done with it"
+                f"the policies for {response} are not known yet: they have to be fetched first"
             )
         return policies.site
 
@@ -169,8 +187,10 @@ class ResponsePages:
         first_seen: Mapping[str, datetime] | None = None,
         resources: Mapping[str, Fetched] | None = None,
     ) -> Page | None:
-        """`site`: the policies of its own URL. Where that is not the one that was asked for, as where a browser was led
-        elsewhere, the policies of both bind."""
+        """Return the page of the response; None if no policies apply to it.
+
+        `site`: the policies of the response's own URL. If a browser or a redirect ended at another
+        URL than the requested one, the policies of both URLs apply."""
         outgoing = self._outgoing(response)
         whole = self._whole.get(response.request) if response.request else None
 
@@ -220,8 +240,10 @@ class ResponsePages:
 def _differing(
     documents: Iterable[Fields], response: Response
 ) -> Iterator[list[tuple[bytes, bytes]]]:
-    """The header fields of documents that state something else than those of the response. These are of the first document in a
-    browser, where a click or a script may have led on to others, and Scrapy does not learn what came with them."""
+    """Yield the header fields of documents that state other policies than those of the response.
+
+    In a browser, the header fields of the response are those of the first document. A click or a
+    script may lead on to other documents, and Scrapy does not get their header fields."""
     fields = [(name.lower(), value) for name, value in fields_of(response.headers)]
     first = {field for field in fields if field[0] in FIELDS}
     others = [field for field in fields if field[0] not in FIELDS]

@@ -1,1 +1,1 @@
-"""Requests: their facts, sessions and referrals, and whether they may go out."""
+"""Requests: their facts, sessions and referrals, and the decision whether they may go out."""

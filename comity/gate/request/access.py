@@ -1,16 +1,22 @@
-"""May a request go out? One question, `Access.decide`, and by what it was admitted.
+"""Decide whether a request may go out (`Access.decide`), and remember how it was admitted.
 
-A request is decided on where its way begins and again wherever something may have changed since: when it is put into the queue,
-where the policies are known by then (what is refused waits for nothing); when it is handed out, as the policies may be others by
-then; in the downloader middleware, as one before it may have changed the request; and before it is sent, as one after it may.
-Each of these asks `decide` or `decide_again`, which judge by the site's files only where the answer can be another one:
+A request is decided on up to four times, because the grounds of the decision may change:
 
-    policies    another Site object: they were fetched, or renewed, since the last answer
-    request     URL or method; and what `Site.asks_facts` makes matter of it, its declarations and its session
-    time        where `Site.depends_on_time` says so (visiting hours, formats of others), or the age of a session counts
+1. when it enters the queue, if its policies are already known: a refused request need not wait;
+2. when it leaves the queue, because the policies may have been renewed;
+3. in the downloader middleware, because an earlier middleware may have changed the request;
+4. before it is sent, because a later middleware may have changed it.
 
-So an unchanged request of a site whose policies are known is judged once. Whoever cannot tell judges anew; and what no longer
-fits the request is no answer."""
+Each step calls `decide` or `decide_again`. They judge by the site's files again only if one of
+these has changed since the last answer:
+
+    policies    the Site object: the policies were fetched or renewed
+    request     URL or method; with `Site.asks_facts` also its declarations and its session
+    time        with `Site.depends_on_time` (visiting hours, plug-in formats), or if the request
+                has a session, because policies may ask for its age
+
+So an unchanged request to a site with known policies is judged once. In doubt a request is judged
+again, and an answer about an earlier form of the request is never used."""
 
 from __future__ import annotations
 
@@ -38,17 +44,25 @@ from comity.policies.syntax.urls import origin_or_empty
 
 logger = logging.getLogger(__name__)
 
-# Names of data that the operator has, not of sites: there is nobody to ask.
+# Schemes of the operator's own data. Such data has no site, and so no policies.
 OWN_SCHEMES = ("data", "file", "s3")
 
 _WITHOUT_SESSION = "comity.session"
 
-# Media types of sitemaps. Many servers say of those, by X-Robots-Tag, that they are not to be indexed.
+# Media types of sitemaps. Many servers forbid indexing of sitemaps themselves by X-Robots-Tag.
 _LISTS = (b"application/xml", b"text/xml", b"application/gzip", b"application/x-gzip")
 
 
 class Outgoing(NamedTuple):
-    """A request as it was admitted, and the policies that govern what comes back."""
+    """A request as it was admitted, and the policies that apply to its response.
+
+    Attributes:
+        url: The URL at the time of the admission. The request object may change later.
+        site: The policies by which the request was admitted.
+        decision: The decision of those policies.
+        facts: The facts of the request, with its session.
+        session: The session that goes out with the request; None: it goes without one.
+    """
 
     url: str
     site: Site
@@ -58,32 +72,33 @@ class Outgoing(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """All that the answer about a request depends on, time apart."""
+    """Everything except the time that the answer about a request depends on."""
 
     url: str
     method: str
-    facts: Facts  # without its session; PLAIN where nothing of it matters
-    session: DeclaredSession | None  # that it may carry
+    facts: Facts  # without the session; PLAIN if the policies ask for none
+    session: DeclaredSession | None  # the session that the request may carry
 
 
 class _Answer(NamedTuple):
     question: _Question
-    site: (
-        ref[Site] | None
-    )  # who waits keeps no site in memory; None: the URL has no origin, or nobody may lead there
+    # A weak reference, so that waiting requests keep no site in memory.
+    # None: the URL has no origin, or the referring site may not link to it.
+    site: ref[Site] | None
     decision: Decision
-    session: DeclaredSession | None = None  # that it goes with
-    passes: bool = False  # with time
+    session: DeclaredSession | None = None  # the session that the request goes with
+    passes: bool = False  # True: the answer may change with time
 
 
 class _State:
-    """The last answer about a request, and how it went out."""
+    """The last answer about a request, and the form in which the request went out."""
 
     __slots__ = ("answer", "outgoing", "site")
 
     def __init__(self) -> None:
         self.answer: _Answer | None = None
-        self.site: Site | None = None  # that was asked; None: none was, or the request waits
+        # The site that judged the request; None: no site did, or the request still waits.
+        self.site: Site | None = None
         self.outgoing: Outgoing | None = None
 
 
@@ -99,59 +114,61 @@ class Access:
         sessions: Sessions,
         *,
         skip_unusable: bool,
-        observer: Observer = Observer(),  # noqa: B008  # it has no state
+        observer: Observer = Observer(),  # noqa: B008  # Observer has no state
     ) -> None:
-        """`skip_unusable`: sites that refuse every declared use are not crawled."""
+        """`skip_unusable`: do not crawl sites that refuse every declared use."""
         self.agent = agent
         self._stats = stats
         self._observer = observer
         self._referrals = referrals
         self._sessions = sessions
         self._facts = facts
-        self.skips_unusable = skip_unusable and bool(
-            agent.uses
-        )  # the header fields of a response may refuse it
+        # If True, the header fields of a response are checked for refusals too.
+        self.skips_unusable = skip_unusable and bool(agent.uses)
         self._ancillary: WeakSet[Request] = WeakSet()
         self._files: WeakSet[Request] = WeakSet()
         self._requests: WeakKeyDictionary[Request, _State] = WeakKeyDictionary()
-        self.first_refused = ""  # URL of the first request that was refused
-        self._reported: set[str] = (
-            set()
-        )  # origins that are not crawled, because nothing could be done with what they have
-        self._reported_sessions: set[tuple[str, str]] = (
-            set()
-        )  # host of a session that was not used, and the rule why
+        self.first_refused = ""  # URL of the first refused request; "": no request was refused
+        # Origins that are not crawled because they refuse every declared use.
+        self._reported: set[str] = set()
+        # Host of a session that was not used, and the rule that refused the session.
+        self._reported_sessions: set[tuple[str, str]] = set()
 
     def exempt(self, request: Request) -> None:
-        """Let the request be asked for though no declared use of its site is permitted: a permission asks for it."""
+        """Admit the request even if its site permits no declared use: a permission requires it."""
         self._ancillary.add(request)
 
     def expect_file(self, request: Request) -> None:
-        """Take what comes for a file that goes with an item: nobody looks for links in it."""
+        """Note that the response is a file of an item, so that no links are read from it.
+
+        A refusal of every use by the header fields then holds for sitemap media types too."""
         self._files.add(request)
 
     def decide(
         self, policies: Policies | None, request: Request, *, waits: bool = False
     ) -> Decision:
-        """The decision by the policies of the request's origin. None: its URL has no origin. `waits`: the request will be decided
-        on again before it goes out."""
-        barred = self._barred(policies, request)
+        """Return the decision about the request.
+
+        `policies`: the policies of the request's origin; None: its URL has no origin.
+        `waits`: the request will be decided on again before it goes out."""
+        refusal = self._refuse_referral(policies, request)
         state = self._requests.get(request)
         if state is None:
             state = self._requests[request] = _State()
-        if barred is None and policies is not None:
+        if refusal is None and policies is not None:
             if not waits:
                 state.site = policies.site
             return self._decide(policies.site, request, state).decision
-        decision = _without_origin(request.url) if barred is None else barred
+        decision = _decide_without_origin(request.url) if refusal is None else refusal
         state.site = None
         state.answer = _Answer(_Question(request.url, request.method, PLAIN, None), None, decision)
         return decision
 
     def decide_again(self, request: Request) -> Decision | None:
-        """The decision about the request as it is now, by the policies of the last one, that was made in the same moment.
+        """Return the decision about the request in its present form, or None.
 
-        None where there is none by which it could go out, or where it was about another URL or method."""
+        The policies of the last decision apply, which was made a moment ago. None: there was no
+        such decision, it was about another URL or method, or it deferred the request."""
         state = self._requests.get(request)
         answer = state.answer if state is not None else None
         if (
@@ -160,15 +177,15 @@ class Access:
             or (answer.question.url, answer.question.method) != (request.url, request.method)
         ):
             return None
-        if answer.decision.verdict is Verdict.DEFER:  # it was not handed out by that
+        if answer.decision.verdict is Verdict.DEFER:  # a deferred request is not handed out
             return None
         if state.site is None or answer.decision.verdict is not Verdict.ALLOW:
             return answer.decision
         again = self._decide(state.site, request, state, is_same_moment=True).decision
         return again if again.verdict is not Verdict.DEFER else answer.decision
 
-    def _barred(self, policies: Policies | None, request: Request) -> Decision | None:
-        """The refusal of a request to which nobody may lead who leads there."""
+    def _refuse_referral(self, policies: Policies | None, request: Request) -> Decision | None:
+        """Refuse the request if the referring site may not link to its address; else None."""
         if policies is not None:
             return (
                 inner_address(request.url, policies.barred_for, policies.error)
@@ -179,7 +196,7 @@ class Access:
             referrer_reach = self._referrals.referrer_reach(request)
             if referrer_reach is not None:
                 return inner_address(
-                    request.url, referrer_reach, "it names data of the operator's own"
+                    request.url, referrer_reach, "the data belongs to the operator"
                 )
         return None
 
@@ -188,7 +205,7 @@ class Access:
     ) -> _Answer:
         try:
             question = self._question(site, request)
-        except PolicyError as error:  # of the spider
+        except PolicyError as error:  # a mistake in the spider's declaration
             source = Source(url=request.url, part="request.meta", text=str(error))
             decision = Decision(
                 verdict=Verdict.DENY, reasons=(Reason(rule="comity.declaration", source=source),)
@@ -213,7 +230,7 @@ class Access:
         return answer
 
     def _question(self, site: Site, request: Request) -> _Question:
-        """PolicyError where what is declared makes no sense."""
+        """Collect the facts that the answer depends on. PolicyError: the declaration is invalid."""
         check_target(request)
         if not self._sessions and KEY not in request.meta and not site.asks_facts(self.agent):
             return _Question(request.url, request.method, PLAIN, None)
@@ -240,7 +257,9 @@ class Access:
     def _by_session(
         self, site: Site, request: Request, question: _Question
     ) -> tuple[Decision, DeclaredSession | None]:
-        """The decision with the session of the host; where that is refused, without it."""
+        """Return the decision with the session of the host, and that session.
+
+        If the policies refuse the session but not the request, the request goes without it."""
         session = question.session
         if session is None:
             return site.judge(self.agent, request.url, question.facts), None
@@ -259,7 +278,7 @@ class Access:
         return replace(without, reasons=(*without.reasons, reason, decision.reasons[0])), None
 
     def awaits_files(self, site: Site, request: Request) -> bool:
-        """Return True if nothing can be done with the response until a missing policy file answers."""
+        """Return True if the response cannot be used until a missing policy file answers."""
         if not self._skips(request):
             return False
         try:
@@ -268,15 +287,17 @@ class Access:
             return False
 
     def _skips(self, request: Request) -> bool:
-        """True where the request is worth nothing if none of the declared uses is permitted."""
+        """Return True if the request is pointless unless a declared use is permitted."""
         return self.skips_unusable and request not in self._ancillary
 
-    # What goes out
+    # Admitted requests
 
     def admit(self, request: Request) -> bool:
-        """Remember by which policies the request goes out: they govern what comes back, whatever changes meanwhile.
+        """Remember the policies by which the request goes out. Return False if it has none.
 
-        It has been decided on, as it is. False where its URL has no origin: then it has no policies."""
+        These policies apply to the response, even if the site's policies change meanwhile. The
+        request must have been decided on in its present form. It has no policies if its URL has
+        no origin."""
         state = self._requests[request]
         answer, site = state.answer, state.site
         if site is None:
@@ -284,27 +305,27 @@ class Access:
         assert answer is not None
         session = answer.session
         if session is not None:
-            request.meta["dont_cache"] = (
-                True  # what only the session can see stays out of HttpCacheMiddleware
-            )
+            # Responses for a session must not get into the cache of HttpCacheMiddleware.
+            request.meta["dont_cache"] = True
         facts = self._facts.for_request(request, session.facts if session else None)
         state.outgoing = Outgoing(request.url, site, answer.decision, facts, session)
         return True
 
     def refusal_if_changed(self, request: Request) -> Decision | None:
-        """The refusal of a request that is another than was admitted; None where it may go out as it is."""
+        """Refuse the request if it was changed after its admission and may not go out; else None.
+
+        A changed request that the policies of the same origin allow is admitted again."""
         state = self._requests.get(request)
         if state is None:
             return None
         answer, outgoing = state.answer, state.outgoing
-        if (
-            answer is not None and answer.site is None and answer.question.url != request.url
-        ):  # it was no site's
-            return _changed(request.url, answer.question.url)
+        # A request without a site must not become a request to a site.
+        if answer is not None and answer.site is None and answer.question.url != request.url:
+            return _refuse_changed(request.url, answer.question.url)
         if outgoing is None or not self._has_changed(outgoing, request):
             return None
         if origin_or_empty(request.url) != outgoing.site.origin:
-            return _changed(request.url, outgoing.url)
+            return _refuse_changed(request.url, outgoing.url)
         decision = self._decide(outgoing.site, request, state).decision
         if decision.verdict is not Verdict.ALLOW:
             return decision
@@ -312,8 +333,10 @@ class Access:
         return None
 
     def _has_changed(self, outgoing: Outgoing, request: Request) -> bool:
-        """True where URL, method or, where that matters, the kind of the request are others. Credentials are not looked at: those
-        of Scrapy's cookie jar come after the request was admitted."""
+        """Return True if the URL, the method or the target of the request has changed.
+
+        If the policies ask for facts, then kinds, automations, purposes and overriding methods
+        count too. Credentials are ignored: Scrapy adds its cookies after the admission."""
         if (outgoing.url, outgoing.facts.method) != (request.url, request.method.upper()):
             return True
         try:
@@ -331,27 +354,34 @@ class Access:
         )
 
     def outgoing(self, request: Request) -> Outgoing | None:
-        """The request as it was admitted. None for what was not admitted as it is, such as policy files."""
+        """Return the request as it was admitted.
+
+        None: it was not admitted (policy files are not), or its URL has changed since."""
         outgoing = self.admitted(request)
         return outgoing if outgoing is not None and outgoing.url == request.url else None
 
     def admitted(self, request: Request) -> Outgoing | None:
-        """The same, whatever its URL is by now."""
+        """Return the request as it was admitted, even if its URL has changed since.
+
+        None: it was not admitted."""
         state = self._requests.get(request)
         return state.outgoing if state is not None else None
 
     def refused_by_headers(self, request: Request, headers: HeaderFields) -> Decision | None:
-        """The refusal of every declared use, where the header fields of the response to a request that was admitted say so."""
+        """Return the refusal if the header fields of the response refuse every declared use.
+
+        None: they do not, the request need not be checked (`_skips`) or was not admitted, or the
+        response is a sitemap, which is read for its links alone."""
         if not self._skips(request) or (outgoing := self.outgoing(request)) is None:
             return None
         if _lists_links(headers) and request not in self._files:
             return None
         return outgoing.site.refused_by_headers(self.agent, request.url, fields_of(headers))
 
-    # What is counted and logged
+    # Statistics and log
 
     def record(self, request: Request, decision: Decision) -> None:
-        """Count the decision, and log it where it refuses."""
+        """Count the decision, and log it if it is a refusal."""
         rule = decision.reasons[0].rule
         inc_value = self._stats.inc_value
         inc_value(f"comity/access/{decision.verdict.value}")
@@ -373,7 +403,7 @@ class Access:
             self._report_session(decision.reasons[-2].source.text, decision.reasons[-1])
 
     def record_stopped(self, request: Request, decision: Decision) -> None:
-        """Count and log the refusal of the response to a request that was allowed."""
+        """Count and log the refusal of a response to an allowed request."""
         self._stats.inc_value("comity/access/stopped")
         self._stats.inc_value(f"comity/access/stopped/{decision.reasons[0].rule}")
         self._observer.stopped(request.url, decision)
@@ -387,24 +417,26 @@ class Access:
             self._reported.add(origin)
             self._stats.inc_value("comity/sites/unusable")
             logger.info(
-                "%(origin)s is not crawled: it refuses every one of COMITY_USES (%(uses)s): %(decision)s. A licence goes into"
-                " COMITY_ARRANGEMENTS; COMITY_SKIP_UNUSABLE=False crawls such sites",
+                "%(origin)s is not crawled: it refuses every one of COMITY_USES (%(uses)s):"
+                " %(decision)s. A licence goes into COMITY_ARRANGEMENTS;"
+                " COMITY_SKIP_UNUSABLE=False crawls such sites",
                 {"origin": origin, "uses": ", ".join(self.agent.uses), "decision": decision},
             )
 
     def _report_session(self, host: str, reason: Reason) -> None:
-        """A request goes without the session of its host."""
+        """Count, and log once per host and rule, that a request goes without its session."""
         self._stats.inc_value(f"comity/session/left/{reason.rule}")
         if (host, reason.rule) not in self._reported_sessions:
             self._reported_sessions.add((host, reason.rule))
             logger.info(
-                "Requests to %(host)s go without its session: %(why)s (further ones are not reported)",
+                "Requests to %(host)s go without its session: %(why)s"
+                " (further ones are not reported)",
                 {"host": host, "why": reason},
             )
 
 
 def _lists_links(headers: HeaderFields) -> bool:
-    """True where the response may be worth having for its links alone."""
+    """Return True if the response is a sitemap, which is useful for its links alone."""
     return (headers.get("Content-Type") or b"").partition(b";")[0].strip().lower() in _LISTS
 
 
@@ -416,22 +448,25 @@ def too_slow(
     not_before: datetime | None = None,
     causes: Iterable[Reason] = (),
 ) -> Decision:
-    """The refusal of a request that cannot wait in the queue, where its host lets it out in `wait` seconds only.
+    """Refuse a request that cannot wait in the queue, because its host asks for too long a wait.
 
-    `not_before`: the moment when that is over. `causes`: the reasons that it would have to wait for."""
+    `wait`, `max_delay`: the wait and the longest permitted wait, in seconds.
+    `not_before`: the moment when the wait is over. `causes`: the reasons for the wait."""
     source = Source(url=url, text=f"{wait:.0f} s to wait, at most {max_delay:g}")
     reasons = (Reason(rule="comity.max-delay", source=source), *causes)
     return Decision(verdict=Verdict.DENY, reasons=reasons, not_before=not_before)
 
 
-def _changed(url: str, before: str) -> Decision:
-    """The refusal of a request that has become another site's. `before`: the URL that was judged."""
+def _refuse_changed(url: str, before: str) -> Decision:
+    """Refuse a request that now goes to another site. `before`: the URL that was judged."""
     source = Source(url=url, part="request", text=f"judged as {before}")
     return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.changed", source=source),))
 
 
 def inner_address(url: str, referrer_reach: Reach, cause: str) -> Decision:
-    """The refusal of a request that a site leads to and may not (SEC-7). `referrer_reach`: the reach of the site."""
+    """Refuse a request to an address to which the referring site may not link (SEC-7).
+
+    `referrer_reach`: the reach of the referring site. `cause`: the end of the reason's text."""
     text = f"a site at a {referrer_reach.value} address leads there: {cause}"
     return Decision(
         verdict=Verdict.DENY,
@@ -441,7 +476,8 @@ def inner_address(url: str, referrer_reach: Reach, cause: str) -> Decision:
     )
 
 
-def _without_origin(url: str) -> Decision:
+def _decide_without_origin(url: str) -> Decision:
+    """Allow the operator's own data, and refuse every other URL without an origin."""
     is_own_data = urlsplit(url).scheme in OWN_SCHEMES
     reason = Reason(
         rule="comity.no-site" if is_own_data else "comity.scheme",

@@ -1,6 +1,6 @@
-"""The facts of a request, as far as policies ask: what its `meta["comity"]` declares, and else what can be seen of it.
+"""The facts of a request that policies ask for, declared in `meta["comity"]` or else inferred.
 
-docs/automation.md has the table."""
+docs/automation.md has the table of facts and of how they are inferred."""
 
 from __future__ import annotations
 
@@ -18,38 +18,45 @@ from comity.policies.syntax.urls import origin_or_empty
 
 KEY = "comity"  # of request.meta
 
-# draft-liao-aipref-autoctl-ext section-3.2.1, by scrapy-playwright's names
+# Name of a browser in scrapy-playwright -> protocol (draft-liao-aipref-autoctl-ext section-3.2.1).
 PROTOCOLS = {"chromium": "cdp", "firefox": "firefox-remote", "webkit": "webkit-remote"}
 
 WORD = re.compile(r"[!-+\--~]+")  # visible ASCII without commas
-_META = frozenset((KEY, "playwright"))  # of request.meta: what is said of this request alone
-_AS_SENT = re.compile(
-    r"[^\x00-\x20\x7f]+(?<!\?)"
-)  # aiohttp drops white space of other kinds than this, and an empty query
+_META = frozenset((KEY, "playwright"))  # keys of request.meta that state facts of one request
+# Verbatim URLs that go out unchanged. aiohttp drops other white space, and an empty query.
+_AS_SENT = re.compile(r"[^\x00-\x20\x7f]+(?<!\?)")
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 section-5.6.2
 _LINE_ENDS = frozenset(b"\r\n\0")
 _HOST = re.compile(r"[^\s/?#@\\]+")
-_HOST_END = re.compile(
-    r"\.(?=(?::\d+)?\Z)"
-)  # names with and without it are the same site's (RFC 1034 section-3.1)
-_LINKED = frozenset((b"Referer",))  # header fields of a link that tell nothing of what it is
-PURPOSE = re.compile(r"[A-Za-z0-9][!-+\--~]*")  # as in COMITY_PURPOSES
+# The dot at the end of a host name. Both spellings name one site (RFC 1034 section-3.1).
+_HOST_END = re.compile(r"\.(?=(?::\d+)?\Z)")
+_LINKED = frozenset((b"Referer",))  # header fields of followed links, which imply no facts
+PURPOSE = re.compile(r"[A-Za-z0-9][!-+\--~]*")  # a word of COMITY_PURPOSES
 
 
 class Declaration(NamedTuple):
-    """The spider's declaration of a request. None: it says nothing."""
+    """The spider's declaration of a request.
+
+    Attributes:
+        kinds: Words of KINDS; None: not declared.
+        automations: Automation mechanisms in lower case; None: not declared.
+        purposes: The purposes of this request; None: not declared.
+        session: False: the request goes without the session of its host.
+    """
 
     kinds: tuple[str, ...] | None = None
     automations: tuple[str, ...] | None = None
     purposes: tuple[str, ...] | None = None
-    session: bool = True  # False: the request goes without the session of its host
+    session: bool = True
 
 
 NO_DECLARATION = Declaration()
 
 
 def declaration(request: Request) -> Declaration:
-    """Read the declaration. PolicyError, with what to write instead, where it makes no sense."""
+    """Read the declaration of a request from its meta.
+
+    PolicyError: the declaration is invalid. The message says how to correct it."""
     declared = request.meta.get(KEY)
     if declared is None:
         return NO_DECLARATION
@@ -72,7 +79,7 @@ def declaration(request: Request) -> Declaration:
                 purposes = _words(key, value, PURPOSE)
             case "session":
                 if not isinstance(value, bool):
-                    raise _wrong(value, "is no answer to `session`: write True or False")
+                    raise _wrong(value, "is not an answer to `session`: write True or False")
                 session = value
             case _:
                 raise _wrong(
@@ -82,7 +89,7 @@ def declaration(request: Request) -> Declaration:
 
 
 def _words(key: str, value: object, pattern: re.Pattern[str] = WORD) -> tuple[str, ...]:
-    """The words of a list, or of a text with commas between them."""
+    """Return the words of a list, or of a text that separates them by commas."""
     words = (
         [word for item in value.split(",") if (word := item.strip())]
         if isinstance(value, str)
@@ -91,7 +98,7 @@ def _words(key: str, value: object, pattern: re.Pattern[str] = WORD) -> tuple[st
     if not isinstance(words, list | tuple) or not all(
         isinstance(word, str) and pattern.fullmatch(word) for word in words
     ):
-        raise _wrong(value, f"is no list for `{key}`: write words without spaces and commas")
+        raise _wrong(value, f"is not a list for `{key}`: write words without spaces and commas")
     return tuple(words)
 
 
@@ -100,7 +107,9 @@ def _wrong(value: object, problem: str) -> PolicyError:
 
 
 def check_host(url: str, values: Iterable[str | bytes]) -> None:
-    """PolicyError for Host fields that name another site than the URL (RFC 9110 section-7.2): nobody asked for its policies."""
+    """Check that Host fields name the site of the URL (RFC 9110 section-7.2).
+
+    PolicyError: a field names another site. That site's policies would not have been checked."""
     parts = urlsplit(url)
     netloc = parts.netloc.rpartition("@")[2]
     for value in values:
@@ -114,34 +123,35 @@ def check_host(url: str, values: Iterable[str | bytes]) -> None:
         if origins[0] != origins[1] or not _HOST.fullmatch(host):
             raise _wrong(
                 host,
-                "as Host asks for another site than the URL: write the URL of what is asked for",
+                "as Host names another site than the URL: leave this field out, and write the"
+                " URL of that site",
             )
 
 
 def check_target(request: Request) -> None:
-    """PolicyError if something else would go out than this request.
+    """Check that exactly this request would go out.
 
-    That is a request to another host, one with a target that download handlers change, or one more
-    request: by line ends in its method or header fields, or by a length that its body does not have."""
+    PolicyError: the request would go to another host, download handlers would change its target,
+    or a second request could be smuggled in, by line ends in the method or in header fields, or by
+    a wrong length of the body."""
     if request.method not in ("GET", "POST", "HEAD") and not _TOKEN.fullmatch(
         request.method.encode()
     ):
-        raise _wrong(request.method, "is no HTTP method: write a word without spaces")
+        raise _wrong(request.method, "is not an HTTP method: write a word without spaces")
     if request.headers:
         _check_fields(request)
     if request.meta.get("verbatim_url") and not _AS_SENT.fullmatch(request.url.partition("#")[0]):
         raise _wrong(
             request.url,
-            "is no verbatim URL that goes out as it is: leave out white space, and a `?` without a query",
+            "would not go out verbatim: leave out white space, and a `?` without a query",
         )
 
 
 def _check_fields(request: Request) -> None:
     headers = request.headers
     for name in headers:
-        values = dict.__getitem__(
-            headers, name
-        )  # its own `[]` makes the name anew, and has one value
+        # `headers[name]` would normalise the name again, and return one value only.
+        values = dict.__getitem__(headers, name)
         if name == b"Host":
             check_host(request.url, values)
         elif name == b"Transfer-Encoding":
@@ -155,7 +165,7 @@ def _check_fields(request: Request) -> None:
         if not _TOKEN.fullmatch(name):
             raise _wrong(
                 name.decode("latin-1"),
-                "is no name of a header field: write letters, digits and `-`",
+                "is not a name of a header field: write letters, digits and `-`",
             )
         if any(not _LINE_ENDS.isdisjoint(value) for value in values):
             raise _wrong(
@@ -165,7 +175,7 @@ def _check_fields(request: Request) -> None:
 
 
 class RequestFacts:
-    """The facts that are declared or inferred of the requests of one crawl."""
+    """The declared or inferred facts of the requests of one crawl."""
 
     def __init__(self, settings: Settings, agent: Agent) -> None:
         self._key_header = agent.key_header
@@ -174,12 +184,14 @@ class RequestFacts:
             str(name).lower(): str(value) for name, value in defaults if value is not None
         }
         self._browser = _browser(settings)
-        self._plain: dict[
-            str, Facts
-        ] = {}  # method -> the facts of requests that have nothing of their own
+        # Method -> the facts of requests without declarations and header fields of their own.
+        self._plain: dict[str, Facts] = {}
 
     def for_request(self, request: Request, session: Session | None = None) -> Facts:
-        """PolicyError where what is declared makes no sense. `session`: the one that it goes with."""
+        """Return the facts of a request.
+
+        `session`: the session that the request goes with; None: it goes without one.
+        PolicyError: the declaration of the request is invalid."""
         if (
             session is not None
             or request.body
@@ -187,11 +199,11 @@ class RequestFacts:
             or not _META.isdisjoint(request.meta)
         ):
             return self._facts(request, session)
-        # Most requests are links of a page: nothing but the project's header fields tells what they are.
+        # Most requests follow a link. Their facts depend on the project's header fields alone.
         plain = self._plain.get(request.method)
         if plain is None:
             plain = self._facts(PlainRequest("data:,", method=request.method), None)
-            if XHR in plain.kinds:  # of which the page counts
+            if XHR in plain.kinds:  # the facts of XHR requests include the referring page
                 return self._facts(request, session)
             self._plain[request.method] = plain
         return plain
@@ -214,18 +226,17 @@ class RequestFacts:
         )
         if facts.referer is None:
             return facts
+        # Policies ask for the referring page of XHR requests only.
         is_asked = XHR in facts.kinds and facts.referer.lower().startswith(("http://", "https://"))
-        return (
-            facts if is_asked else facts._replace(referer=None)
-        )  # of other requests nobody asks for it
+        return facts if is_asked else facts._replace(referer=None)
 
     def _fields(self, request: Request) -> dict[str, str]:
-        """The header fields by lower-case name, with those that the project adds."""
+        """Return the header fields by lower-case name, with the project's default fields."""
         fields = self._defaults.copy()
         for name, values in request.headers.items():
             if values:
                 fields[name.decode("latin-1").lower()] = b", ".join(values).decode("latin-1")
-            else:  # a None of the spider keeps the project's own field out
+            else:  # the spider removes the project's field by the value None
                 fields.pop(name.decode("latin-1").lower(), None)
         if (
             request.body
@@ -237,12 +248,14 @@ class RequestFacts:
 
 
 def _browser(settings: Settings) -> tuple[str, ...]:
-    """The mechanisms of a request through scrapy-playwright: protocol and runtime (section-3.2.1, section-3.2.2)."""
+    """Return the automation mechanisms of requests through scrapy-playwright.
+
+    These are protocol and runtime (draft-liao-aipref-autoctl-ext section-3.2.1, section-3.2.2)."""
     if settings.get("PLAYWRIGHT_CDP_URL"):
         return ("cdp", "headless")
     browser = str(settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium").lower()
     try:
         is_headed = settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS").get("headless") is False
-    except (TypeError, ValueError):  # scrapy-playwright will say so
+    except (TypeError, ValueError):  # scrapy-playwright reports the invalid setting itself
         is_headed = False
     return (PROTOCOLS.get(browser, browser), "headed" if is_headed else "headless")

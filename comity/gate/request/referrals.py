@@ -1,20 +1,25 @@
-"""The way that led to a request, from the operator or from a site, and whether it may lead there (SEC-7).
+"""Track if the operator or a site led to a request, and if that site may lead there (SEC-7).
 
-How it works. The operator leads to what `start()` yields, and to whatever nobody else is known to lead to. A site leads to all
-that is made of a response of its own: what a callback yields, what redirects, item pipelines and errbacks ask for. That stands in
-the meta of the request, so that it survives redirects, copies and JOBDIR. Nothing there says that the operator leads somewhere,
-so whatever is copied can only take rights away.
+How it works. The operator leads to the requests of `start()`, and to every request without a known
+site behind it. A site leads to every request that comes from one of its responses: requests of
+callbacks, redirects, item pipelines and errbacks. The meta of the request records the site's
+reach, so the record survives redirects, copies and JOBDIR. The meta never records that the
+operator led to a request, so copied meta can only take rights away.
 
-What is made of a response without its meta is known by its context: all that a task does while a request or its response is
-handled is done for that request. So each request passes these, in this order:
+Requests that are made from a response without its meta are recognised by their context: all work
+of a task while it handles a request or its response is done for that request. So each request
+passes these methods, in this order:
 
-    make              it was made, in the context of whatever is handled there: what that one may not, this one may not
-    referrer_reach    that of the site that leads there, by which it is decided on; None: the operator, who may ask anywhere
-    handle            from now on it is the one that is handled in this context
-    check_response    its response came, from an address that is known by now: its site leads to what is made of it
+    make              the request was made: it inherits the limits of the request handled here
+    referrer_reach    the reach of the site that leads there, used for the decision;
+                      None: the operator leads there, and may ask anywhere
+    handle            from now on this request is the one handled in this context
+    check_response    its response came, so its server's address is known: from now on the site of
+                      the response leads to the requests made from it
 
-Reaches are compared by `Reach.may_lead_to`: a site leads to the public, or to its own kind. An origin that the operator asks for
-is remembered (`_origins`), with where its server is: whoever leads there leads to what the operator wants anyway."""
+`Reach.may_lead_to` compares reaches: a site may lead to public addresses, or to addresses of its
+own kind. `_origins` remembers every origin that the operator asked for, and the reach of its
+server. Every site may lead to these origins, because the operator wants them anyway."""
 
 from __future__ import annotations
 
@@ -34,23 +39,25 @@ from comity.policies.syntax.urls import origin_or_empty
 
 R = TypeVar("R", bound=Request)
 
-KEY = "comity_led_from"  # of request.meta: the value of a Reach, that of the site that leads there
+# Key of request.meta. Its value is the value of a Reach: that of the site that led to the request.
+KEY = "comity_led_from"
 
 _REACHES = {reach.value: reach for reach in Reach}
 
-MAX_ORIGINS = 100_000  # of the operator's requests that are remembered; sites that lead to an inner one before these are refused
+# Number of the operator's origins that are remembered. If a site leads to an inner origin that was
+# forgotten, the request is refused.
+MAX_ORIGINS = 100_000
 
 
 class _Handled:
-    """A request that is handled."""
+    """A request that is being handled in some context."""
 
     __slots__ = ("crawl", "reach")
 
     def __init__(self, crawl: object, reach: Reach | None) -> None:
         self.crawl = crawl
-        self.reach = (
-            reach  # of the site that leads to what is made of the request; None: the operator does
-        )
+        # Reach of the site that leads to the requests made from this one; None: the operator does.
+        self.reach = reach
 
 
 _handled: ContextVar[_Handled | None] = ContextVar("comity_handled", default=None)
@@ -66,15 +73,15 @@ class Referrals:
         self._policies = policies
         self._client = client
         self._is_inner_allowed = is_inner_allowed
-        self._origins: Bounded[str, Reach] = Bounded(
-            MAX_ORIGINS
-        )  # of the operator's requests; where their servers are
-        self._crawl = object()  # for contexts, which may outlive it
+        # Origin of an operator's request -> the reach of its server.
+        self._origins: Bounded[str, Reach] = Bounded(MAX_ORIGINS)
+        self._crawl = object()  # tells this crawl from others: contexts may outlive their crawl
         self._by_request: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()
-        self._awaited: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()  # by whom
+        # Request -> the handled request whose code waits for the response.
+        self._awaited: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()
 
     def handle(self, request: Request | None) -> None:
-        """Take what is done from now on in this context as done for the request; None: for nobody."""
+        """Assign all further work in this context to the request; None: to no request."""
         if request is None:
             _handled.set(None)
             return
@@ -82,14 +89,14 @@ class Referrals:
         _handled.set(handled)
 
     def make(self, request: Request, *, is_awaited: bool = False) -> None:
-        """Note that a request was made in this context, and is about to wait or to go out. `is_awaited`: who made it gets the
-        response."""
+        """Note that a request was made in this context, and is about to wait or to go out.
+
+        `is_awaited`: the code that made the request gets its response."""
         handled = self._handled_here()
         if handled is not None and handled is self._by_request.get(request):
-            handled = None  # it is made again as it is
-        if (
-            is_awaited and handled is not None and current_page.get() is None
-        ):  # pipelines make nothing of a file
+            handled = None  # the handled request itself is made again
+        # Item pipelines make no requests from a file, so files of items are left out.
+        if is_awaited and handled is not None and current_page.get() is None:
             self._awaited[request] = handled
         if handled is not None and handled.reach is not None:
             set_referrer_reach(request, handled.reach)
@@ -102,24 +109,30 @@ class Referrals:
         return handled if handled is not None and handled.crawl is self._crawl else None
 
     def referrer_reach(self, request: Request | None) -> Reach | None:
-        """The reach of the site that leads to the request, which it has to be judged by; None where that does not matter: the
-        operator leads there, has asked for the origin, or allows everything."""
-        return None if request is None else self._leading(referrer_stamp(request), request.url)
+        """Return the reach of the site that leads to the request, or None if it does not matter.
+
+        It does not matter if the operator leads there, has asked for the origin, or allows inner
+        addresses for all requests."""
+        return None if request is None else self._relevant(referrer_stamp(request), request.url)
 
     def response_referrer_reach(self, response: Response) -> Reach | None:
-        """The same of a response, which may have another URL than was asked for."""
+        """Return the reach of the site that leads to the response, or None if it does not matter.
+
+        The URL of the response may differ from the URL of its request."""
         return (
             None
             if response.request is None
-            else self._leading(self._leader(response.request, response), response.url)
+            else self._relevant(self._leader(response.request, response), response.url)
         )
 
-    def _leading(self, leader: Reach | None, url: str) -> Reach | None:
+    def _relevant(self, leader: Reach | None, url: str) -> Reach | None:
         return None if self._is_inner_allowed or origin_or_empty(url) in self._origins else leader
 
     def _leader(self, request: Request, response: Response) -> Reach | None:
-        """The reach of the site that has led to the response; None: the operator did. Where a browser or a middleware ended at
-        another origin than was asked for, the site that was asked has led there."""
+        """Return the reach of the site that has led to the response; None: the operator did.
+
+        If a browser or a middleware ended at another origin than the requested one, the requested
+        site has led there."""
         stamp, origin = referrer_stamp(request), origin_or_empty(request.url)
         if not origin or origin == origin_or_empty(response.url):
             return stamp
@@ -127,14 +140,16 @@ class Referrals:
         return reach if stamp is None or reach is None else stamp.joined(reach)
 
     def learn(self, policies: Policies) -> None:
-        """Remember where the server of an origin is that the operator has asked for."""
+        """Remember the reach of the origin's server if the operator has asked for the origin."""
         if policies.site.origin in self._origins:
             self._origins[policies.site.origin] = policies.server_reach
 
     def check_response(self, request: Request, response: Response) -> tuple[Reach, Reach] | None:
-        """Let the site of the response lead to what is made of the request from now on. None: the response may be used; else the
-        reach of the site that has led to the request, and that of the server, to which it may not lead."""
-        leading, reach = self._leader(request, response), self._came_from(request, response)
+        """Make the site of the response the one that leads to further requests from it.
+
+        Return None if the response may be used. Else return the reach of the site that led to the
+        request, and the reach of the server, to which this site may not lead."""
+        leading, reach = self._leader(request, response), self._server_reach(request, response)
         site_reach = reach or self._reach_of_site(response.url)
         if site_reach is not None:
             request.meta[KEY] = site_reach.value
@@ -148,46 +163,49 @@ class Referrals:
             return None  # an inner server that the operator has asked for
         return leading, reach
 
-    def _came_from(self, request: Request | None, response: Response) -> Reach | None:
-        """The reach of the server that answered; None: nobody knows."""
+    def _server_reach(self, request: Request | None, response: Response) -> Reach | None:
+        """Return the reach of the server that answered; None: its address is unknown."""
         address = _address(response.url)
-        if address is None and not (
-            request and request.meta.get("proxy")
-        ):  # or it would be that of the proxy
+        # Behind a proxy, the address of the response is that of the proxy.
+        if address is None and not (request and request.meta.get("proxy")):
             address = response.ip_address
         return None if address is None else self._client.network.reach(address)
 
     def _reach_of_site(self, url: str) -> Reach | None:
-        """The reach of the site at a URL; None where there is no site: whoever has led to the data leads on."""
+        """Return the reach of the site at a URL.
+
+        None: the URL has no site. Then the site that led to the data leads on."""
         origin = origin_or_empty(url)
         policies = self._policies.cached(origin) if origin else None
         return policies.server_reach if policies else (Reach.PUBLIC if origin else None)
 
 
 def set_referrer_reach(request: R, reach: Reach) -> R:
-    """Note in the meta of the request that a site at an address of this reach leads there; return the request."""
+    """Note in the meta of the request the reach of the site that leads there. Return the request.
+
+    A reach that is already there is joined with the new one."""
     before = referrer_stamp(request)
     request.meta[KEY] = (reach if before is None else before.joined(reach)).value
     return request
 
 
 def referrer_stamp(request: Request) -> Reach | None:
-    """The reach in the meta of a request; None: no site is known to lead there."""
+    """Return the reach in the meta of a request; None: no site is known to lead there."""
     value = request.meta.get(KEY)
     if value is None:
         return None
-    # Somebody else's takes all rights but to the public.
+    # An unknown value under this key leaves only the right to public addresses.
     return _REACHES.get(value, Reach.PUBLIC) if isinstance(value, str) else Reach.PUBLIC
 
 
 def _address(url: str) -> IPAddress | None:
-    """The address that a URL spells out; None: it has none, or is no URL."""
+    """Return the IP address in a URL; None: the host is a name, or the text is not a URL."""
     try:
         return _address_of(origin_or_empty(url) or url)
     except ValueError:
         return None
 
 
-@lru_cache(maxsize=4096)  # most are origins
+@lru_cache(maxsize=4096)  # effective because most of the texts are origins
 def _address_of(url: str) -> IPAddress | None:
     return literal(urlsplit(url).hostname or "")

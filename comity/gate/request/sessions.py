@@ -1,6 +1,7 @@
-"""Sessions that the operator declares for hosts (COMITY_SESSIONS, docs/automation.md): what is sent, to whom, and since when.
+"""Sessions that the operator declares for hosts (COMITY_SESSIONS, docs/automation.md).
 
-Credentials come from the environment or from files, and are in nothing that is shown: no repr and no message has them."""
+A session has credentials, the host that gets them, and the moment when it began. Credentials come
+from the environment or from files. They are never shown: no repr and no message contains them."""
 
 from __future__ import annotations
 
@@ -26,25 +27,35 @@ logger = logging.getLogger(__name__)
 
 KEYS = ("human_initiated", "cookies", "token", "bearer", "started_at", "insecure")
 COOKIE_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 6265 section-4.1.1
-SENDABLE = re.compile(r"[ -~]+")  # what every server takes in a field
-MAX_SECRET = 16 * 1024  # octets; servers refuse longer fields anyway
+SENDABLE = re.compile(r"[ -~]+")  # characters that every server accepts in a header field
+MAX_SECRET = 16 * 1024  # octets; servers refuse longer header fields anyway
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredSession:
-    """One of COMITY_SESSIONS."""
+    """One session of COMITY_SESSIONS.
 
-    host: str  # "example.com" for all its ports, or "example.com:8080"; lower case, A-labels
+    Attributes:
+        host: "example.com" for all ports, or "example.com:8080"; lower case, A-labels.
+        human_initiated: A person started the session.
+        insecure: The session may also go over http to other machines.
+        started_at: When the session began, with a time zone; None: unknown.
+        cookies: Names and values of the cookies.
+        token: The token; "": none.
+        bearer: The bearer token; "": none.
+    """
+
+    host: str
     human_initiated: bool = False
-    insecure: bool = False  # may go over http to other machines
-    started_at: datetime | None = None  # aware; None: nobody knows
+    insecure: bool = False
+    started_at: datetime | None = None
     cookies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     token: str = field(default="", repr=False)
     bearer: str = field(default="", repr=False)
 
     @cached_property
     def facts(self) -> Session:
-        """All that policies may know of it."""
+        """The facts about the session that policies may ask for, without its credentials."""
         credentials = {
             "cookie": any(value.strip('"') for _, value in self.cookies),
             "token": self.token,
@@ -57,16 +68,22 @@ class DeclaredSession:
 
     @property
     def secret(self) -> bytes:
-        """The credentials: other ones make another session."""
+        """The credentials in one text. A session with other credentials is another session."""
         return json.dumps([sorted(self.cookies), self.token, self.bearer]).encode()
 
     def may_go_to(self, scheme: str, host: str) -> bool:
-        """True where nobody on the way can read it, or the operator accepts that."""
+        """Return True if the session may be sent to the host by this scheme.
+
+        It may if the connection is private (https or this machine), or the operator accepts others
+        (`insecure`)."""
         return scheme == "https" or self.insecure or _is_this_machine(host)
 
 
 def declared_session(host: str, members: object) -> DeclaredSession:
-    """PolicyError, without any credential in it, where it makes no sense or cannot be had."""
+    """Read one session of COMITY_SESSIONS.
+
+    PolicyError: the session is invalid, or its credentials cannot be read. The message contains no
+    credentials."""
     if not isinstance(members, Mapping):
         raise PolicyError(f"is not a mapping: write some of {', '.join(KEYS)}")
     for key in members:
@@ -105,17 +122,21 @@ def _moment(value: object) -> datetime | None:
         is_past = moment <= datetime.now(UTC)
     except (TypeError, ValueError):  # no date, or one without an offset
         raise PolicyError(
-            f'`started_at` `{_printable(value)}` is no moment: write it with its offset, e.g. "2027-01-31T08:00:00+01:00"'
+            f"`started_at` `{_printable(value)}` is not a moment: write it with its offset, e.g."
+            ' "2027-01-31T08:00:00+01:00"'
         ) from None
     if not is_past:
         raise PolicyError(
-            f"`started_at` `{_printable(value)}` is still to come: write when the session began"
+            f"`started_at` `{_printable(value)}` is in the future: write when the session began"
         )
     return moment
 
 
 def _cookies(declared: object) -> tuple[tuple[str, str], ...]:
-    """The cookies of a mapping, or of the place where a whole Cookie field stands."""
+    """Return names and values of cookies.
+
+    `declared`: a mapping of names to references of values, or the reference of a whole Cookie
+    field, or None: there are no cookies."""
     if declared is None:
         return ()
     if isinstance(declared, Mapping):
@@ -130,7 +151,7 @@ def _cookies(declared: object) -> tuple[tuple[str, str], ...]:
     for name, value in pairs:
         if not COOKIE_NAME.fullmatch(name):
             raise PolicyError(
-                "`cookies` has a name that is none: write name=value, with `;` between them"
+                "`cookies` has an invalid name: write name=value, with `;` between cookies"
             )
         if ";" in value:
             raise PolicyError(f"`cookies.{name}` has a `;`, which no cookie can carry")
@@ -138,7 +159,10 @@ def _cookies(declared: object) -> tuple[tuple[str, str], ...]:
 
 
 def _secret(key: str, reference: object) -> str:
-    """The secret in the variable or file, without white space around it: at its end there is a line break."""
+    """Return the secret in an environment variable (env:NAME) or in a file (file:PATH).
+
+    White space around it is removed, because files end with a line break.
+    PolicyError: the secret cannot be read, or no header field can carry it."""
     source, _, name = str(reference).partition(":") if isinstance(reference, str) else ("", "", "")
     if source == "env" and name:
         secret = os.environ.get(name)
@@ -151,12 +175,10 @@ def _secret(key: str, reference: object) -> str:
             with Path(name).expanduser().open("rb") as file:
                 secret = file.read(MAX_SECRET + 1).decode("latin-1")
         except (OSError, ValueError, RuntimeError) as error:
-            cause = error.strerror if isinstance(error, OSError) else "that is no path"
+            cause = error.strerror if isinstance(error, OSError) else "the path is invalid"
             raise PolicyError(f"`{key}`: `{_printable(name)}` cannot be read: {cause}") from None
     else:
-        raise PolicyError(
-            f"`{key}` is neither env:VARIABLE nor file:PATH: credentials are read from there only"
-        )
+        raise PolicyError(f"`{key}` does not name a place: write env:VARIABLE or file:PATH")
     secret = secret.strip(" \t\r\n")
     if not secret or len(secret) > MAX_SECRET:
         raise PolicyError(
@@ -164,7 +186,8 @@ def _secret(key: str, reference: object) -> str:
         )
     if not SENDABLE.fullmatch(secret):
         raise PolicyError(
-            f"`{key}`: `{_printable(name)}` has a line break, or another character that no field can carry"
+            f"`{key}`: `{_printable(name)}` has a line break, or another character that no field"
+            " can carry"
         )
     return secret
 
@@ -178,15 +201,15 @@ class Sessions:
     """The sessions of a crawl."""
 
     def __init__(self, declared: Iterable[DeclaredSession], store: Store) -> None:
-        self._sessions = {session.host: _dated(session, store) for session in declared}
-        self._held_back: set[str] = set()
-        self.go_out = False  # whether FieldsMiddleware is there to send them
+        self._sessions = {session.host: _with_start(session, store) for session in declared}
+        self._held_back: set[str] = set()  # hosts with a logged warning
+        self.go_out = False  # True: FieldsMiddleware is on, and sends the sessions
 
     def __bool__(self) -> bool:
         return self.go_out and bool(self._sessions)
 
     def for_url(self, url: str) -> DeclaredSession | None:
-        """The session that a request for the URL may carry."""
+        """Return the session that a request for the URL may carry; None: it may carry none."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         port = parts.port or DEFAULT_PORTS.get(parts.scheme)
@@ -197,14 +220,18 @@ class Sessions:
         if session.host not in self._held_back:
             self._held_back.add(session.host)
             logger.warning(
-                'COMITY_SESSIONS `%(host)s` is not sent over http: write "insecure": true to send it all the same',
+                'COMITY_SESSIONS `%(host)s` is not sent over http: write "insecure": true to send'
+                " it all the same",
                 {"host": session.host},
             )
         return None
 
 
-def _dated(session: DeclaredSession, store: Store) -> DeclaredSession:
-    """The session with when it began, as far as that is known."""
+def _with_start(session: DeclaredSession, store: Store) -> DeclaredSession:
+    """Return the session with the moment when it began.
+
+    An undeclared moment is that of the session's first use, which the store remembers. If the store
+    fails, the moment stays unknown."""
     if session.started_at is not None:
         return session
     try:

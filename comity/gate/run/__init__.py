@@ -1,1 +1,1 @@
-"""Surroundings, tasks, observer, logs and output: all other parts of a crawl, or of a client without one, stand on them."""
+"""The basis of all parts of a crawl or a client: surroundings, tasks, observer, logs, output."""

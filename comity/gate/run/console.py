@@ -1,4 +1,6 @@
-"""The output of commands and of the progress: for people on a terminal, for programs elsewhere, and nothing hidden in it
+"""Print the output of commands and the progress of a crawl.
+
+The output on a terminal is for people, elsewhere for programs. It never contains hidden characters
 (SEC-4)."""
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ UNLIMITED = 10**6  # columns
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """The terminal with its width and colours. Where it is a file or a pipe, a row of a table is a line, however long, of nothing
-    but text."""
+    """Return a console for standard output or standard error.
+
+    A terminal keeps its width and colours. In a file or a pipe each row of a table is one line of
+    plain text, of any length."""
     file = sys.stderr if stderr else sys.stdout
     return Console(file=file) if file.isatty() else plain_console(file)
 
 
 def plain_console(file: TextIO) -> Console:
-    """The console of `open_console` where there is no terminal."""
+    """Return a console for a file or a pipe, as `open_console` does."""
     return Console(
         file=cast(IO[str], _Trimmed(file)),
         width=UNLIMITED,
@@ -38,7 +42,7 @@ def plain_console(file: TextIO) -> Console:
 
 
 class _Trimmed:
-    """A text file without the spaces that fill up the columns of tables."""
+    """A text file that drops spaces at the ends of lines, with which tables fill up columns."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -54,7 +58,9 @@ class _Trimmed:
 
 @contextmanager
 def read_or_not() -> Iterator[None]:
-    """Let the reader have enough, as `head` has: what is printed after that goes nowhere, and the command goes on."""
+    """Let the reader of a pipe stop reading, as `head` does.
+
+    Later output is discarded, and the command goes on."""
     try:
         yield
     except BrokenPipeError:
@@ -64,7 +70,7 @@ def read_or_not() -> Iterator[None]:
 
 
 def table(title: str, *columns: str) -> Table:
-    """A table for `add_row`."""
+    """Return a table without rows. Fill it with `add_row`."""
     table_ = Table(
         *columns,
         title=title,
@@ -79,27 +85,31 @@ def table(title: str, *columns: str) -> Table:
 
 
 def add_row(rows: Table, *cells: object) -> None:
-    """Add a row; nothing in its cells is taken for markup."""
+    """Add a row. Markup in its cells is printed as plain text."""
     rows.add_row(
         *(cell if isinstance(cell, Text) else Text(unhidden(str(cell), keep="")) for cell in cells)
     )
 
 
 def line(text: str, style: str = "") -> Text:
+    """Return a line of text for a console, without hidden characters and markup."""
     return Text(unhidden(text, keep=""), style)
 
 
 def complain(text: str) -> None:
-    """Print on standard error."""
+    """Print a text on standard error, without hidden characters."""
     print(unhidden(text), file=sys.stderr)  # noqa: T201
 
 
 def say(text: str) -> None:
+    """Print a text on standard output as it is."""
     with read_or_not():
         print(text)  # noqa: T201
 
 
 def flush_output() -> None:
-    """Send all of it on its way: nothing is left for the end of the process, when it would be an error."""
+    """Flush standard output now.
+
+    If its reader is gone, Python's own flush at the end of the process would report an error."""
     with read_or_not():
         sys.stdout.flush()

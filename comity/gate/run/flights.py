@@ -1,4 +1,4 @@
-"""Tasks of a crawl, one for a key, that end when the crawl is ending."""
+"""The tasks of a crawl, at most one for each key. They are cancelled when the crawl is ending."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from comity.gate.run.surroundings import Run
 
 T = TypeVar("T")
 
-CLOSING_CHECK = 0.1  # seconds between two looks whether the crawl is ending: Scrapy says so only after waiting for what is in flight
+# Seconds between two checks if the crawl is ending. Scrapy's signal comes too late for this: Scrapy
+# waits for all requests in flight first.
+CLOSING_CHECK = 0.1
 
 
 class ClosingError(Exception):
-    """The crawl is ending: nothing more is fetched, and nothing was learnt about the site."""
+    """The crawl is ending: the fetch was cancelled, so nothing is known about the site."""
 
 
 class Flights(Generic[T]):
-    """Any number of callers may wait for a task. None of them takes anything from the others by waiting no more."""
+    """Tasks that any number of callers may wait for.
+
+    A caller that stops waiting does not cancel the task for the others."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -27,29 +31,33 @@ class Flights(Generic[T]):
         self._is_closed = False
 
     def get(self, key: Hashable) -> asyncio.Task[T] | None:
+        """Return the unfinished task for the key; None: there is none."""
         return self._tasks.get(key)
 
     def begin(self, key: Hashable, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Raises ClosingError after `close`."""
+        """Start a task for the key. ClosingError: `close` was called."""
         if self._is_closed:
             work.close()
             raise ClosingError
         task = self._tasks[key] = asyncio.create_task(work)
-        task.add_done_callback(lambda done: self._landed(key, done))
+        task.add_done_callback(lambda done: self._remove(key, done))
         if self._watch is None or self._watch.done():
             self._watch = asyncio.create_task(self._watch_closing())
         return task
 
     async def wait(self, task: asyncio.Task[T]) -> T:
-        """Raises ClosingError when the crawl ends meanwhile, and what the task raises."""
+        """Return the result of the task, or raise its error.
+
+        ClosingError: the crawl ended before the task did."""
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             if task.cancelled():
-                raise ClosingError from None  # nothing else cancels it
+                raise ClosingError from None  # only the end of the crawl cancels tasks
             raise
 
     async def close(self) -> None:
+        """Cancel all tasks, and wait until they have ended."""
         self._is_closed = True
         tasks = list(self._tasks.values())
         for task in tasks:
@@ -63,7 +71,7 @@ class Flights(Generic[T]):
                     task.cancel()
             await asyncio.sleep(CLOSING_CHECK)
 
-    def _landed(self, key: Hashable, task: asyncio.Task[T]) -> None:
+    def _remove(self, key: Hashable, task: asyncio.Task[T]) -> None:
         del self._tasks[key]
         if not task.cancelled():
-            task.exception()  # it counts as seen, though nobody may be waiting any more
+            task.exception()  # or asyncio warns about the error if no caller waits any more

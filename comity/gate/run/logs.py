@@ -1,5 +1,7 @@
-"""Logs that nothing hidden reaches (SEC-4): hosts of links and texts of errors may hold what a terminal obeys, or
-what changes how other text is shown."""
+"""Keep hidden characters out of logs (SEC-4).
+
+Hosts of links and texts of errors may contain control sequences of terminals, or characters that
+change the display of other text."""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from comity.policies.syntax.printable import unhidden
 
 
 class Unhidden(logging.Filter):
-    """Replaces hidden characters in the message and the traceback of each record, whoever logs it."""
+    """A filter that replaces hidden characters in the message and the traceback of each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
@@ -26,7 +28,7 @@ _FORMATTER = logging.Formatter()
 
 
 def show_nothing_hidden() -> None:
-    """Replace hidden characters in any of the logs that there are now."""
+    """Replace hidden characters in all logs, through the present handlers of the root logger."""
     for handler in logging.root.handlers:
         if not any(isinstance(present, Unhidden) for present in handler.filters):
             handler.addFilter(Unhidden())

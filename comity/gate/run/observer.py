@@ -1,7 +1,8 @@
-"""The place to which the parts of a crawl tell what they do, for its report and its metrics (comity.report).
+"""The hooks through which a crawl's report and metrics (comity.report) learn about events.
 
-Each part tells its Observer, at the place where it decides or counts. This one hears nothing; with COMITY_REPORT or
-COMITY_METRICS a `report.collector.Collector` takes its place."""
+Each part of the crawl calls a method of its Observer at the place where it decides or counts. The
+methods of this class do nothing. With COMITY_REPORT or COMITY_METRICS, the observer is a
+`report.collector.Collector`."""
 
 from __future__ import annotations
 
@@ -14,17 +15,25 @@ from comity.policies.syntax.windows import StatedLimit, Window
 
 
 class Paced(Protocol):
-    """A limiter, as far as an observer looks at it."""
+    """The attributes of a limiter that observers read.
+
+    Attributes:
+        name: The limited host name, or the limited scope of automation-preferences.txt.
+        floor: The operator's own limits.
+        windows: The floor, and every limit that origins ask for.
+        in_flight: The number of requests under way.
+        unread: Limits with unreadable values.
+    """
 
     name: str
-    floor: tuple[Window, ...]  # the operator's own limits
-    windows: tuple[Window, ...]  # all of them
+    floor: tuple[Window, ...]
+    windows: tuple[Window, ...]
     in_flight: int
-    unread: tuple[StatedLimit, ...]  # limits whose values cannot be read
+    unread: tuple[StatedLimit, ...]
 
 
 class Observer:
-    """Hears everything and does nothing with it."""
+    """An observer that ignores all events."""
 
     def decided(self, url: str, decision: Decision) -> None:
         """A request was decided on for the last time before it goes out or is refused."""
@@ -33,25 +42,32 @@ class Observer:
         """The response to a request that was allowed was refused by its header fields."""
 
     def starting(self, limiters: Sequence[Paced]) -> Any:
-        """A request goes out under these limiters, its host's first. What is returned is given to `settled`."""
+        """A request goes out under these limiters, its host's first.
+
+        The returned value is passed to `settled`."""
 
     def settled(self, limiters: Sequence[Paced], start: Any) -> None:
-        """The headers of its answer came, or it failed."""
+        """The header fields of a request's answer came, or the request failed.
+
+        `start`: the value that `starting` returned for this request."""
 
     def received(self, url: str, status: int) -> None:
         """A response came from the network."""
 
     def asked_for_files(self, origin: str, requests: int) -> None:
-        """So many requests for policy files went to the origin."""
+        """Requests for policy files went to the origin; `requests` is their number."""
 
     def looked_up(self, origin: str, files: Mapping[str, Fetched], error: str) -> None:
-        """The policies of an origin are known, by the URLs of their files. `error`: why it cannot be crawled; "": it can."""
+        """The policies of an origin are known.
+
+        `files`: URL of each policy file -> its answer. `error`: the reason why the origin cannot be
+        crawled; "": it can."""
 
     def backed_off(self, url: str, status: int) -> None:
-        """The host of the URL answered that it is asked too often."""
+        """The host of the URL answered that it gets too many requests."""
 
     def tagged(self, tag: Mapping[str, Any]) -> None:
-        """An item has got this tag."""
+        """An item got this tag."""
 
     def asked_to_act(self, request: ActionRequest) -> None:
-        """A site asks for an action, for the first time by this copy of its file."""
+        """A site asks for an action. Each copy of its file is reported once."""

@@ -1,4 +1,4 @@
-"""Why a crawl fetched nothing, from its statistics."""
+"""Explain from the statistics of a crawl why it fetched no page."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ ERRORS = "httperror/response_ignored_status_count/"
 
 
 def nothing_came(stats: Mapping[str, Any], first_refused: str) -> str:
-    """Return why no page came; "" if pages came or none were asked for. `first_refused`: URL of the first refused request."""
+    """Return the reason why no page came; "" if pages came or none were asked for.
+
+    `stats`: the statistics of the crawl. `first_refused`: URL of the first refused request; "":
+    no request was refused."""
     came = stats.get("response_received_count", 0)
     refused, stopped, errors = (_counts(stats, kind) for kind in (REFUSED, STOPPED, ERRORS))
     if came > _total(stopped) + _total(errors) or not (refused or stopped or errors):
         return ""
-    causes = [f"{_total(refused)} requests were refused ({_listed(refused)})"] if refused else []
+    causes = (
+        [f"{_total(refused)} requests were refused ({_join_counts(refused)})"] if refused else []
+    )
     if stopped:
         causes.append(
-            f"{_total(stopped)} answers were refused by their header fields ({_listed(stopped)})"
+            f"{_total(stopped)} answers were refused by their header fields"
+            f" ({_join_counts(stopped)})"
         )
     if errors:
-        causes.append(f"{_total(errors)} answers were errors (HTTP status {_listed(errors)})")
+        causes.append(f"{_total(errors)} answers were errors (HTTP status {_join_counts(errors)})")
     remedy = (
         f" `scrapy policy {first_refused}` shows the line that refuses." if first_refused else ""
     )
@@ -39,5 +45,5 @@ def _total(counts: Mapping[str, int]) -> int:
     return sum(counts.values())
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _join_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))

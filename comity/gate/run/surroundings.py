@@ -1,4 +1,4 @@
-"""The surroundings of the parts of a crawl, as far as they need them: a crawl of Scrapy, or a client without it."""
+"""The interfaces of a Scrapy crawl, or of a client without Scrapy, that the gate's parts use."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ class Stats(Protocol):
 
 
 class Run(Protocol):
-    """The crawl or the client that requests are made for."""
+    """The crawl or the client that makes the requests."""
 
     @property
     def stats(self) -> Stats: ...
 
     @property
     def is_closing(self) -> bool:
-        """True where it is ending: a request that is begun now may never end."""
+        """True if it is ending. A request that starts now may never end."""
 
     @property
     def in_downloader(self) -> Container[Request]:
-        """The requests that are on their way through Scrapy's downloader."""
+        """The requests that are in Scrapy's downloader now."""
 
     def wake(self) -> None:
-        """Tell whoever hands out requests that there may be one to hand out now."""
+        """Notify the scheduler that a request may be ready to go out now."""

@@ -190,7 +190,9 @@ def test_as_many_referenced_files_are_read_as_a_crawl_would_read(
     assert done.returncode == status
     told = json.loads(done.stdout)
     assert told["verdict"] == ("allow" if number == 5 else "deny")
-    says = "https://example.com refers to 6 policy files, of which only 5 are read: everything is refused\n"
+    says = (
+        "https://example.com refers to 6 policy files, but only 5 are read: everything is refused\n"
+    )
     assert done.stderr == (says if number == 6 else "")
     if number == 6:
         assert [(reason["rule"], reason["line"]) for reason in told["reasons"]] == [

@@ -1,4 +1,4 @@
-"""When a request is decided on anew, and when the last decision still holds, counted in questions to its site."""
+"""New decisions and reused decisions about a request, counted in questions to its site."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def policies(robots: str = PLAIN_FILE, preferences: str = "", **others: Any) -> 
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The URLs that sites were asked about."""
+    """Return the list of the URLs that sites were asked about."""
     urls: list[str] = []
     judge = Site.judge
 
@@ -80,7 +80,7 @@ def verdict(access: Access, *arguments: Any, **options: Any) -> Verdict:
 def test_an_unchanged_request_is_judged_once(
     make: Callable[..., Access], judged: list[str], preferences: str
 ) -> None:
-    """On its whole way: into the queue, out of it, into the downloader middlewares and out of them."""
+    """It passes the queue and the downloader middlewares, with one question to its site."""
     access, known, request = make(), policies(preferences=preferences), Request(f"{ORIGIN}/open")
     assert verdict(access, known, request, waits=True) is ALLOW
     assert verdict(access, known, request) is ALLOW
@@ -99,7 +99,7 @@ def test_an_unchanged_request_is_judged_once(
 def test_renewed_policies_are_asked_anew(make: Callable[..., Access], judged: list[str]) -> None:
     access, request = make(), Request(f"{ORIGIN}/open")
     assert verdict(access, policies(), request) is ALLOW
-    assert verdict(access, policies(), request) is ALLOW  # equal files, but who would know
+    assert verdict(access, policies(), request) is ALLOW  # equal files in another Site object
     assert verdict(access, policies("User-agent: *\nDisallow: /\n"), request) is DENY
     assert len(judged) == 3
     assert verdict(access, policies(barred_for=Reach.PUBLIC), request) is DENY
@@ -108,7 +108,7 @@ def test_renewed_policies_are_asked_anew(make: Callable[..., Access], judged: li
 
 
 @pytest.mark.requirement("RFC-2", "AUTO-9")
-def test_what_has_changed_is_judged_anew(make: Callable[..., Access], judged: list[str]) -> None:
+def test_a_changed_request_is_judged_again(make: Callable[..., Access], judged: list[str]) -> None:
     access, known = make(), policies(preferences="scope: /\nallowed-methods: GET\n")
     request = Request(f"{ORIGIN}/open")
     assert verdict(access, known, request) is ALLOW
@@ -123,7 +123,7 @@ def test_what_has_changed_is_judged_anew(make: Callable[..., Access], judged: li
 
 
 @pytest.mark.requirement("AUTO-9")
-def test_what_has_changed_after_it_was_admitted_is_judged_anew(
+def test_a_request_changed_after_its_admission_is_judged_again(
     make: Callable[..., Access], judged: list[str]
 ) -> None:
     access, known = make(), policies(preferences="scope: /\nallowed-methods: GET\n")
@@ -134,10 +134,8 @@ def test_what_has_changed_after_it_was_admitted_is_judged_anew(
         (lambda request: setattr(request, "method", "POST"), True),
         (lambda request: request.headers.update(XHR), True),
         (lambda request: request.meta.update(comity={"kind": "nonsense"}), True),
-        (
-            lambda request: request.headers.update({"Cookie": "a=b"}),
-            False,
-        ),  # the jar of Scrapy puts it there
+        # Cookies of Scrapy's jar.
+        (lambda request: request.headers.update({"Cookie": "a=b"}), False),
         (lambda request: request.headers.update({"Host": "other.test"}), True),
     ):
         request = Request(f"{ORIGIN}/open")
@@ -163,10 +161,10 @@ def test_what_has_changed_after_it_was_admitted_is_judged_anew(
         (["a.test/"], True),
     ],
 )
-def test_a_host_field_that_names_another_site_asks_for_what_nobody_judged(
+def test_a_host_field_may_not_name_another_site(
     make: Callable[..., Access], hosts: list[str], is_refused: bool
 ) -> None:
-    """The site that answers is that of the field (RFC 9110 section 7.2), and the policies are those of the URL."""
+    """The site of the field answers (RFC 9110 section 7.2), but the site of the URL is judged."""
     access, request = (
         make(),
         Request("https://a.test/open", headers={"Host": hosts}, encoding="latin-1"),
@@ -186,17 +184,15 @@ def test_visiting_hours_are_asked_each_time_but_within_the_same_moment(
         Request(f"{ORIGIN}/open"),
     )
     for _ in range(3):
-        assert verdict(access, known, request) in (
-            ALLOW,
-            DEFER,
-        )  # between 23:59 and 0:00 it is closed
+        # DEFER: the site is closed between 23:59 and 0:00.
+        assert verdict(access, known, request) in (ALLOW, DEFER)
     assert len(judged) == 3
     access.decide_again(request)
     assert len(judged) == 3
 
 
 class Hours(AgentReading):
-    """A format of others that closes its sites at some time, and has no rates that say so."""
+    """A plug-in format that closes its sites at some time, without rates that announce it."""
 
     restricts_access = True
     is_open = True
@@ -213,7 +209,7 @@ class Hours(AgentReading):
 
 
 def test_a_format_of_others_is_asked_each_time(make: Callable[..., Access]) -> None:
-    """Nobody knows on what its answers depend."""
+    """Its answers may depend on unknown facts."""
     hours, of_site = Hours(), SiteReading()
     of_site.for_agent = lambda agent: hours  # type: ignore[method-assign]
     format_ = distrusted(Format(name="hours", rules={}, version=1, read_site=lambda site: of_site))
@@ -228,8 +224,8 @@ def test_a_format_of_others_is_asked_each_time(make: Callable[..., Access]) -> N
 
 
 @pytest.mark.requirement("RATE-1")
-def test_what_is_put_off_goes_out_by_no_decision(make: Callable[..., Access]) -> None:
-    """Outside of the visiting hours the middleware has to ask anew."""
+def test_no_decision_lets_a_deferred_request_out(make: Callable[..., Access]) -> None:
+    """Outside of the visiting hours the middleware has to ask again."""
     now = datetime.now(UTC)
     begin, end = (now + timedelta(hours=hours) for hours in (6, 7))
     access, request = make(), Request(f"{ORIGIN}/open")
@@ -260,7 +256,7 @@ def test_the_age_of_a_session_is_asked_each_time(
     assert outgoing.session.host == "example.org"
 
 
-def test_who_waits_keeps_no_policies_in_memory(make: Callable[..., Access]) -> None:
+def test_waiting_requests_keep_no_policies_in_memory(make: Callable[..., Access]) -> None:
     access, known, request = make(), policies(), Request(f"{ORIGIN}/open")
     assert verdict(access, known, request, waits=True) is ALLOW
     site = weakref.ref(known.site)
@@ -271,7 +267,7 @@ def test_who_waits_keeps_no_policies_in_memory(make: Callable[..., Access]) -> N
 
 
 @pytest.mark.parametrize(("url", "expected"), [("data:,x", ALLOW), ("ftp://example.org/", DENY)])
-def test_what_has_no_origin_has_no_policies(
+def test_urls_without_an_origin_have_no_policies(
     make: Callable[..., Access], url: str, expected: Verdict
 ) -> None:
     access, request = make(), Request(url)

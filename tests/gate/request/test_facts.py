@@ -1,4 +1,4 @@
-"""What is inferred of a request and what can be declared of it, by the table of docs/automation.md."""
+"""Inferred and declared facts of requests, by the table in docs/automation.md."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ METAS = st.sampled_from(
 def test_requests_before_it_change_nothing(
     requests: list[tuple[str, Any, Any, str]], defaults: dict[str, Any]
 ) -> None:
-    """The facts of links are kept, and each request has those that it has by itself."""
+    """The facts of links are cached, and the facts of a request depend on it alone."""
     settings = {"DEFAULT_REQUEST_HEADERS": defaults}
     kept = RequestFacts(Settings(settings), Agent("testbot", key_header="X-Key"))
     for method, headers, meta, body in [("GET", {"Referer": PAGE}, {}, ""), *requests]:
@@ -231,7 +231,7 @@ def test_browser(settings: dict[str, Any], automations: tuple[str, ...]) -> None
         (None, {}),
     ],
 )
-def test_what_is_declared(declared: Any, changed: dict[str, Any]) -> None:
+def test_declared_facts(declared: Any, changed: dict[str, Any]) -> None:
     assert facts(Request(URL, meta={"comity": declared})) == PLAIN._replace(**changed)
     assert declaration(Request(URL, meta={"comity": declared})).session is (declared or {}).get(
         "session", True
@@ -239,7 +239,7 @@ def test_what_is_declared(declared: Any, changed: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("AUTX-4", "AUTX-5", "AUTX-6")
-def test_what_is_declared_comes_before_what_is_seen() -> None:
+def test_declarations_come_before_inferred_facts() -> None:
     meta = {"playwright": True, "comity": {"kind": "document", "automations": "webdriver"}}
     found = facts(
         Request(URL, headers={"X-Requested-With": "x", "Accept": "application/json"}, meta=meta)
@@ -258,18 +258,18 @@ def test_what_is_declared_comes_before_what_is_seen() -> None:
         ),
         ({"kind": "ajax"}, "`ajax` is no kind of request: write document, api, xhr"),
         ({"kind": []}, "is no kind of request"),
-        ({"kind": None}, "`None` is no list for `kind`"),
-        ({"kind": ["api", 1]}, "is no list for `kind`"),
-        ({"automations": {"cdp": True}}, "is no list for `automations`"),
+        ({"kind": None}, "`None` is not a list for `kind`"),
+        ({"kind": ["api", 1]}, "is not a list for `kind`"),
+        ({"automations": {"cdp": True}}, "is not a list for `automations`"),
         ({"automations": "cdp headless"}, "write words without spaces and commas"),
-        ({"purposes": ["a, b"]}, "is no list for `purposes`"),
-        ({"purposes": "a\r\nCookie: x"}, "is no list for `purposes`"),
-        ({"session": "no"}, "`no` is no answer to `session`: write True or False"),
+        ({"purposes": ["a, b"]}, "is not a list for `purposes`"),
+        ({"purposes": "a\r\nCookie: x"}, "is not a list for `purposes`"),
+        ({"session": "no"}, "`no` is not an answer to `session`: write True or False"),
         ({"session": None}, "write True or False"),
         ({1: 2}, "`1` cannot be declared"),
     ],
 )
-def test_nonsense_says_what_to_write(declared: Any, says: str) -> None:
+def test_an_invalid_declaration_says_the_correction(declared: Any, says: str) -> None:
     with pytest.raises(PolicyError) as raised:
         facts(Request(URL, meta={"comity": declared}))
     assert says in str(raised.value)

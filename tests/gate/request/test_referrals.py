@@ -1,4 +1,4 @@
-"""Who leads to a request: what cannot be shown by a crawl on loopback."""
+"""Referrals that a crawl on loopback addresses cannot show."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def referrals(*known: Policies, is_inner_allowed: bool = False) -> Referrals:
 
 
 @pytest.fixture(autouse=True)
-def _of_nobody() -> Iterator[None]:
-    """The context of a test is handed on to the next one."""
+def _without_context() -> Iterator[None]:
+    """Clear the context, which the next test would inherit."""
     yield
     referrals().handle(None)
 
@@ -51,7 +51,9 @@ def answer(request: Request, address: str | None) -> Response:
 
 @pytest.mark.requirement("SEC-7")
 def test_a_name_of_the_operators_that_points_inward_later() -> None:
-    """The operator's requests go there, those of the site's links do not. To a server that was inside before, both do."""
+    """The operator's requests go there, but requests of the site's links do not.
+
+    If the server had an inner address before, both go there."""
     for reach, is_refused in ((Reach.PUBLIC, True), (Reach.PRIVATE, False)):
         crawl = referrals(policies_at(reach))
         start = Request(f"{SITE}/")
@@ -60,7 +62,7 @@ def test_a_name_of_the_operators_that_points_inward_later() -> None:
         assert crawl.referrer_reach(start) is None
         assert crawl.check_response(start, answer(start, "10.0.0.1")) is None
         link = set_referrer_reach(Request(f"{SITE}/secret"), Reach.PUBLIC)
-        assert crawl.referrer_reach(link) is None  # the origin was asked for
+        assert crawl.referrer_reach(link) is None  # the operator has asked for the origin
         assert (crawl.check_response(link, answer(link, "10.0.0.1")) is not None) is is_refused
         assert (
             crawl.check_response(
@@ -100,8 +102,8 @@ def test_where_an_answer_may_come_from(address: str) -> None:
 
 
 @pytest.mark.requirement("SEC-7")
-def test_what_nobody_says_the_policies_say() -> None:
-    """Of an answer without an address: from a cache, a browser, a handler of the project's."""
+def test_without_an_address_the_policies_decide_the_reach() -> None:
+    """Answers from a cache, a browser or a handler of the project have no address."""
     for known, reach in (([], Reach.PUBLIC), ([policies_at(Reach.PRIVATE)], Reach.PRIVATE)):
         crawl = referrals(*known)
         request = Request(f"{SITE}/a")
@@ -111,13 +113,13 @@ def test_what_nobody_says_the_policies_say() -> None:
 
 @pytest.mark.requirement("SEC-7")
 @pytest.mark.parametrize("value", ["operator", "", 0, ["private"], "loopback "])
-def test_what_is_no_reach_takes_all_rights(value: object) -> None:
+def test_an_invalid_reach_takes_all_rights(value: object) -> None:
     assert referrals().referrer_reach(Request(f"{SITE}/a", meta={KEY: value})) is Reach.PUBLIC
 
 
 @pytest.mark.requirement("SEC-7")
 def test_contexts_of_other_crawls_do_not_matter() -> None:
-    """One crawl may start another one where it handles a response."""
+    """A crawl may start another crawl while it handles a response."""
     outer, inner = referrals(), referrals()
     outer.handle(set_referrer_reach(Request(f"{SITE}/a"), Reach.PUBLIC))
     of_inner, of_outer = Request("http://10.0.0.1/"), Request("http://10.0.0.1/")
@@ -127,7 +129,7 @@ def test_contexts_of_other_crawls_do_not_matter() -> None:
     inside = copy_context()
     outer.handle(None)
     later = Request("http://10.0.0.1/")
-    inside.run(outer.make, later)  # what a task of that page does meanwhile
+    inside.run(outer.make, later)  # in a task of that page
     assert later.meta[KEY] == "public"
 
 
@@ -147,8 +149,10 @@ def test_the_operators_origins_are_remembered_within_bounds(
 
 
 @pytest.mark.requirement("SEC-7")
-def test_what_is_made_of_an_answer_its_site_leads_to() -> None:
-    """And the operator to what is made before: a request that a middleware of the project's makes, or the same one again."""
+def test_a_site_leads_to_requests_made_from_its_answer() -> None:
+    """Before the answer, the operator leads to requests.
+
+    A middleware of the project makes such a request, or makes the request itself again."""
     crawl = referrals()
     start = Request(f"{SITE}/")
     crawl.handle(start)
@@ -163,11 +167,11 @@ def test_what_is_made_of_an_answer_its_site_leads_to() -> None:
     crawl.handle(None)
     crawl.make(later := Request("http://10.0.0.2/"))
     assert KEY not in later.meta
-    assert crawl.referrer_reach(after) is None  # the operator has asked for it now
+    assert crawl.referrer_reach(after) is None  # now the operator has asked for it
 
 
 @pytest.mark.requirement("SEC-7")
-def test_what_the_engine_schedules_is_made_in_its_context() -> None:
+def test_requests_of_the_engine_are_made_in_its_context() -> None:
     crawler = get_crawler(Spider)
     Crawl.of(crawler).referrals.handle(set_referrer_reach(Request(f"{SITE}/"), Reach.PUBLIC))
     link = Request("http://10.0.0.1/")
@@ -189,10 +193,12 @@ def test_what_the_engine_schedules_is_made_in_its_context() -> None:
         (False, False, None, None),
     ],
 )
-def test_who_gets_a_response_is_led_by_its_site_too(
+def test_the_site_of_an_awaited_response_leads_too(
     is_awaited: bool, in_page: bool, first: str | None, reach: str | None
 ) -> None:
-    """Unless it is a file that a pipeline only stores. `first`: the address of who makes the request; None: no answer came."""
+    """The exception is a file that a pipeline only stores.
+
+    `first`: the address of the page that makes the request; None: no answer came."""
     crawl = referrals(is_inner_allowed=True)
     maker = Request("http://site.test/")
     crawl.handle(maker)
@@ -234,8 +240,8 @@ def test_two_sites_that_differ_lead_to_the_public_alone() -> None:
 
 
 @pytest.mark.requirement("SEC-7")
-def test_whom_nothing_leads_anywhere() -> None:
-    """The operator, whoever allows everything, and what is no request."""
+def test_no_referrer_reach() -> None:
+    """A missing request has no reach, and no request has one if inner addresses are allowed."""
     crawl, allowing = referrals(), referrals(is_inner_allowed=True)
     link = set_referrer_reach(Request(f"{SITE}/a"), Reach.PUBLIC)
     assert [
@@ -255,20 +261,12 @@ def test_whom_nothing_leads_anywhere() -> None:
 @pytest.mark.parametrize(
     ("url", "address", "proxy", "reach"),
     [
-        (
-            "http://10.0.0.1/",
-            "8.8.8.8",
-            "",
-            Reach.PRIVATE,
-        ),  # whoever spells out the address is there
+        # The address in the URL counts.
+        ("http://10.0.0.1/", "8.8.8.8", "", Reach.PRIVATE),
         ("http://127.1/", None, "", Reach.LOOPBACK),
         ("http://10.0.0.1/", "127.0.0.1", "http://127.0.0.1:3128", Reach.PRIVATE),
-        (
-            "http://a.test/",
-            "127.0.0.1",
-            "http://127.0.0.1:3128",
-            None,
-        ),  # that is the address of the proxy
+        # The address of the proxy does not count.
+        ("http://a.test/", "127.0.0.1", "http://127.0.0.1:3128", None),
         ("http://a.test/", "127.0.0.1", "", Reach.LOOPBACK),
         ("http://a.test/", None, "", None),
         ("data:,x", None, "", None),
@@ -288,8 +286,8 @@ def test_where_a_server_is(url: str, address: str | None, proxy: str, reach: Rea
 
 @pytest.mark.requirement("SEC-7")
 @pytest.mark.parametrize("url", ["data:text/html,x", "about:blank", "http://[/"])
-def test_who_led_to_data_leads_on(url: str) -> None:
-    """Data have no site of their own; the operator leads on where it made them up itself."""
+def test_the_site_that_led_to_data_leads_on(url: str) -> None:
+    """Data have no site of their own. If the operator made the data, the operator leads on."""
     crawl = referrals(policies_at(Reach.LOOPBACK))
     for meta in ({}, {KEY: "private"}):
         request = Request("data:,x", meta=meta)
@@ -315,7 +313,7 @@ def test_policies_are_those_of_the_origin_that_answered() -> None:
 
 @pytest.mark.requirement("SEC-7")
 def test_an_origin_that_was_asked_for_but_never_looked_at_is_public() -> None:
-    """Nothing says that its server was inside before: a site may not lead inward by its name."""
+    """Its server is not known to have an inner address, so no site may lead there by its name."""
     crawl = referrals()
     crawl.make(Request(f"{SITE}/"))
     link = set_referrer_reach(Request(f"{SITE}/a"), Reach.PUBLIC)

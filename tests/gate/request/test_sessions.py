@@ -1,4 +1,4 @@
-"""COMITY_SESSIONS: what may be declared, which URLs it is for, and that nothing that is shown has a credential in it."""
+"""COMITY_SESSIONS: valid declarations and their URLs. No output shows a credential."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_nothing_declared(value: Any) -> None:
         ({"cookies": {"sid": "env:SECRET"}, "bearer": "env:SECRET"}, {"cookie", "bearer"}),
     ],
 )
-def test_policies_know_what_it_carries_and_no_more(stated: Any, carries: set[str]) -> None:
+def test_policies_know_only_the_kinds_of_credentials(stated: Any, carries: set[str]) -> None:
     facts = one({**stated, "human_initiated": True, "started_at": NOW.replace(year=2026)}).facts
     assert facts == Session(
         human_initiated=True, carries=frozenset(carries), started_at=NOW.replace(year=2026)
@@ -119,11 +119,11 @@ def test_credentials_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ([SECRET], "is not a mapping of hosts"),
         (5, "is not a mapping of hosts"),
         (f'{{"example.com": {{"token": "{SECRET}"}}', "is not a mapping of hosts"),
-        ({f"me:{SECRET}@example.com": {"token": "env:SECRET"}}, "names what is not a host"),
-        ({"https://example.com": {"token": "env:SECRET"}}, "names what is not a host"),
+        ({f"me:{SECRET}@example.com": {"token": "env:SECRET"}}, "has a key that is not a host"),
+        ({"https://example.com": {"token": "env:SECRET"}}, "has a key that is not a host"),
         (
             {"example.com": {"token": "env:SECRET"}, "EXAMPLE.com": {"token": "env:SECRET"}},
-            "`example.com` stands more than once",
+            "`example.com` occurs more than once",
         ),
         (
             {"example.com": SECRET},
@@ -132,24 +132,33 @@ def test_credentials_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ({"example.com": {}}, "carries nothing: write cookies, token or bearer"),
         ({"example.com": {"human_initiated": True}}, "carries nothing"),
         ({"example.com": {"tokens": "env:SECRET"}}, "`tokens` is unknown: write some of"),
-        ({"example.com": {"token": SECRET}}, "`token` is neither env:VARIABLE nor file:PATH"),
-        ({"example.com": {"token": None}}, "`token` is neither env:VARIABLE nor file:PATH"),
-        ({"example.com": {"bearer": "env:"}}, "`bearer` is neither env:VARIABLE nor file:PATH"),
+        (
+            {"example.com": {"token": SECRET}},
+            "`token` does not name a place: write env:VARIABLE or file:PATH",
+        ),
+        (
+            {"example.com": {"token": None}},
+            "`token` does not name a place: write env:VARIABLE or file:PATH",
+        ),
+        (
+            {"example.com": {"bearer": "env:"}},
+            "`bearer` does not name a place: write env:VARIABLE or file:PATH",
+        ),
         (
             {"example.com": {"cookies": f"sid={SECRET}"}},
-            "`cookies` is neither env:VARIABLE nor file:PATH",
+            "`cookies` does not name a place: write env:VARIABLE or file:PATH",
         ),
         (
             {"example.com": {"cookies": {"sid": SECRET}}},
-            "`cookies` is neither env:VARIABLE nor file:PATH",
+            "`cookies` does not name a place: write env:VARIABLE or file:PATH",
         ),
         (
             {"example.com": {"cookies": {f"sid={SECRET}": "env:SECRET"}}},
-            "`cookies` has a name that is none",
+            "`cookies` has an invalid name",
         ),
         (
             {"example.com": {"cookies": "env:SECRET"}},
-            "`cookies` has a name that is none: write name=value",
+            "`cookies` has an invalid name: write name=value",
         ),
         ({"example.com": {"cookies": {"sid": "env:COOKIES"}}}, "`cookies.sid` has a `;`"),
         (
@@ -165,7 +174,7 @@ def test_credentials_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             "`/nowhere/token` cannot be read: No such file or directory",
         ),
         ({"example.com": {"token": "file:/"}}, "`/` cannot be read: Is a directory"),
-        ({"example.com": {"token": "file:a\0b"}}, "cannot be read: that is no path"),
+        ({"example.com": {"token": "file:a\0b"}}, "cannot be read: the path is invalid"),
         ({"example.com": {"token": "file:/dev/zero"}}, "is longer than any field"),
         (
             {"example.com": {"token": "env:SECRET", "human_initiated": "yes"}},
@@ -177,15 +186,15 @@ def test_credentials_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ),
         (
             {"example.com": {"token": "env:SECRET", "started_at": "yesterday"}},
-            "`yesterday` is no moment: write it with its offset",
+            "`yesterday` is not a moment: write it with its offset",
         ),
         (
             {"example.com": {"token": "env:SECRET", "started_at": "2026-01-31T08:00:00"}},
-            "is no moment: write it with its offset",
+            "is not a moment: write it with its offset",
         ),
         (
             {"example.com": {"token": "env:SECRET", "started_at": "9999-01-31T08:00:00Z"}},
-            "is still to come",
+            "is in the future",
         ),
     ],
 )
@@ -242,7 +251,7 @@ def test_credentials_are_in_no_repr() -> None:
     ),
 )
 def test_hosts(store: PolicyStore, host: str, url: str, goes: bool) -> None:
-    """Over http to this machine only."""
+    """Over http, sessions go to this machine only."""
     sessions = Sessions(declared({host: {"token": "env:SECRET"}}), store)
     assert (sessions.for_url(url) is not None) is goes
 
@@ -273,7 +282,7 @@ def test_the_port_comes_before_the_host(store: PolicyStore) -> None:
 
 
 def test_without_the_middleware_that_sends_them_there_are_none(store: PolicyStore) -> None:
-    """Or policies would permit what goes out without the session."""
+    """Else policies would permit a request by a session that does not go out."""
     sessions = Sessions(declared({"example.com": {"token": "env:SECRET"}}), store)
     assert not sessions
     sessions.go_out = True
@@ -290,10 +299,10 @@ def began(store: PolicyStore, **stated: Any) -> datetime | None:
 
 
 @pytest.mark.requirement("AUTX-10")
-def test_a_session_began_when_it_was_first_seen_if_nobody_says(
+def test_an_undated_session_began_at_its_first_use(
     store: PolicyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A changed credential is another session, any other change is none."""
+    """A changed credential makes another session. Other changes do not."""
     with time_machine.travel(NOW, tick=False) as clock:
         assert began(store, token="env:SECRET") == NOW
         clock.shift(timedelta(days=400))
@@ -306,7 +315,7 @@ def test_a_session_began_when_it_was_first_seen_if_nobody_says(
 
 
 @pytest.mark.requirement("AUTX-10")
-def test_what_is_declared_comes_first(store: PolicyStore) -> None:
+def test_a_declared_moment_comes_first(store: PolicyStore) -> None:
     with time_machine.travel(NOW, tick=False):
         began(store, token="env:SECRET")
         assert began(store, token="env:SECRET", started_at="2026-01-01T00:00:00Z") == datetime(
