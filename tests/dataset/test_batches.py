@@ -106,7 +106,7 @@ def test_what_ends_when_a_page_is_fetched_again(tmp_path: Path, make_record: Mak
     assert (judged.num_rows, summary.counts.causes) == (2, {"superseded:train": 1})
     current = Terms.of(["present-snippet"], now=NOW)
     with pytest.raises(
-        DatasetError, match=r"present-snippet is of the most recent fetch.*recrawled_in"
+        DatasetError, match=r"present-snippet means the most recent fetch.*recrawled_in"
     ):
         UsableBatches(current)
     UsableBatches(current, recrawled_in([str(path)], current))

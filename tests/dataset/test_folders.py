@@ -184,9 +184,7 @@ def test_files_of_others_are_not_replaced(tmp_path: Path, crawled: Path) -> None
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.txt").write_text("mine")
-    with pytest.raises(
-        DatasetError, match=r"out holds thesis\.txt, which nothing of comity has written"
-    ):
+    with pytest.raises(DatasetError, match=r"out holds thesis\.txt, which comity has not written"):
         export_folder([crawled], out, TRAIN)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crawled", "out"]
     (out / "thesis.txt").unlink()
@@ -396,7 +394,7 @@ def test_a_run_that_was_killed_before_its_manifest_was_there(
     right, described = snapshot(out), croissant.read(out)
     assert described is not None
     croissant.path_of(out).unlink()
-    with pytest.raises(DatasetError, match="which nothing of comity has written there"):
+    with pytest.raises(DatasetError, match="which comity has not written"):
         export_folder([crawled], out, TRAIN)
     files = [croissant.facts_of(out / name, name) for name in right]
     croissant.announce(out, files)  # as a run does before its folder is in place
@@ -416,7 +414,7 @@ def test_an_expiry_that_was_killed_before_its_manifest_was_there(
     )
     expire([path], NOW)
     right = croissant.path_of(path)
-    moved = right.replace(croissant.before(path))
+    moved = right.replace(croissant.before_path(path))
     moved.write_text(
         moved.read_text().replace(croissant.sha256_of(path), "0" * 64)
     )  # that of the file before

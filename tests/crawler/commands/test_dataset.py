@@ -499,7 +499,7 @@ def test_stats_into_a_file(tmp_path: Path, crawled: Path, name: str) -> None:
     [
         (
             ["-o", "out.txt"],
-            "out.txt: its name says no format: write a name that ends in .parquet, .csv, .json",
+            "out.txt: unknown format: write a name that ends in .parquet, .csv, .json",
         ),
         (["-o", "crawled.json"], "crawled.json is read from: give the counts another name"),
         (["-o", "gone/out.csv"], "gone/out.csv cannot be written: No such file or directory"),
@@ -698,7 +698,7 @@ def test_a_dataset_without_tags_is_left_as_it_is(tmp_path: Path, crawled: Path) 
     done = dataset("expire", "crawled.jsonl", "--tag", "elsewhere", folder=tmp_path)
     assert done.returncode == 2
     assert (
-        "no record has a tag, and all would go; say where the tags are. Nothing has changed"
+        "no record has a tag, and all would go, so nothing has changed: name the place of the tags with --tag"
         in done.stderr
     )
     assert {

@@ -504,8 +504,8 @@ UNUSABLE = [
     ("list.txt", b"https://example.com\n", "its name says no form of captures"),
     ("packed.warc.gz", "packed", "it is packed as a whole: gunzip it first"),
     ("empty/", None, "no captures are in this folder"),
-    ("folder/site/robots.txt", OPEN, "policy files of which host? Name the folder by it"),
-    ("site/robots.txt", OPEN, "policy files of which host? Name the folder by it"),
+    ("folder/site/robots.txt", OPEN, "the name of this folder is not the host of its policy files"),
+    ("site/robots.txt", OPEN, "the name of this folder is not the host of its policy files"),
 ]
 
 

@@ -216,7 +216,7 @@ def test_whether_a_page_was_fetched_again_is_asked_of_each(use: str) -> None:
         crawled.append(record)
         for day in days:
             fetches.note(record | {"fetched_at": f"2026-11-2{day}T03:00:00+00:00"})
-    terms = Terms.of(["index"], now=NOW, recrawled=fetches.recrawled())
+    terms = Terms.of(["index"], now=NOW, recrawled=fetches.recrawled_pages())
     assert [apply_terms(record, terms).cause for record in crawled] == ["", f"superseded:{use}"]
     batch = encode(crawled)
     agree(batch, terms)

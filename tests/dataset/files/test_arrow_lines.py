@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from comity.dataset.files import arrow_lines
 from comity.dataset.files.arrow_lines import lines
 from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, decode, encode, schema_of
-from comity.dataset.files.jsonl import encoded
+from comity.dataset.files.jsonl import encode_line
 from comity.dataset.records import Record, Unreadable
 
 SPANS = st.lists(
@@ -147,7 +147,7 @@ def test_they_are_spelled_as_those_of_records() -> None:
         {"a": 'é "\n', "number": 1e-7, "huge": 1e300},
         {"a": "b", "number": -0.0, "huge": math.inf},
     ]
-    assert lines(Rows(encode(records))) == b"".join(map(encoded, records))
+    assert lines(Rows(encode(records))) == b"".join(map(encode_line, records))
 
 
 @pytest.mark.parametrize(

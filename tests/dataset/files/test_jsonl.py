@@ -82,35 +82,35 @@ UNREADABLE = [
     (b'{"a": ' + b"1" * 5_000 + b"}", "is no JSON"),
     (
         b'{"permissions": {"schema": 1, "uses": {}}, "permissions": {"schema": 1, "uses": {}}}',
-        "is no JSON: `permissions` stands",
+        "is no JSON: `permissions` is repeated",
     ),
     (
         rb'{"a": "{\"schema\": 1, \"uses\": {}}", "a": "{\"schema\": 1, \"uses\": {}}"}',
-        "is no JSON: `a` stands there twice",
+        "is no JSON: `a` is repeated",
     ),
     (
         b'{"permissions": {"schema": 1, "uses": {}, "uses": {"a": 1}}}',
-        "is no JSON: `uses` stands there twice",
+        "is no JSON: `uses` is repeated",
     ),
     (
         rb'{"permissions": {"schema": 1, "uses": {}, "\u0075ses": {"a": 1}}}',
-        "is no JSON: `uses` stands there twice",
+        "is no JSON: `uses` is repeated",
     ),
     (
         b'{"permissions": {"schema": 1, "uses": {"train": {}, "train": {}}}}',
-        "is no JSON: `train` stands there twice",
+        "is no JSON: `train` is repeated",
     ),
     (
         b'{"rights": {"schema": 1, "uses": {"a": {"verdict": "deny", "verdict": "allow"}}}}',
-        "is no JSON: `verdict` stands there",
+        "is no JSON: `verdict` is repeated",
     ),
     (
         b'{"permissions": {"schema": 1, "uses": {}, "elements": [{}], "elements": []}}',
-        "is no JSON: `elements` stands there",
+        "is no JSON: `elements` is repeated",
     ),
     (
         b'{"permissions": {"schema": 1, "uses": {}, "elements": [{"deny": 1, "deny": 2}]}}',
-        "is no JSON: `deny` stands there",
+        "is no JSON: `deny` is repeated",
     ),
     ('{"a": "é"}'.encode("utf-16-be"), "is no JSON"),
     ('{"a": "é"}'.encode("utf-32-le"), "is no JSON"),

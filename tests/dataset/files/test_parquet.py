@@ -26,7 +26,7 @@ from comity.dataset.files import parquet
 from comity.dataset.files.arrow_schema import (
     EXTRA,
     TAG,
-    adapted,
+    adapt,
     decode,
     encode,
     proper,
@@ -344,7 +344,7 @@ def same(one: Any, other: Any) -> bool:
 def test_any_records_come_back(first: list[Record], later: list[Record]) -> None:
     schema = schema_of(first)
     for records in (first, later):
-        for batch in (encode(records, schema), adapted(encode(records), schema)):
+        for batch in (encode(records, schema), adapt(encode(records), schema)):
             assert batch.schema.equals(schema)
             found = decode(batch)
             assert same(found, records)
@@ -437,7 +437,7 @@ def test_a_damaged_row_group_loses_no_other(tmp_path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(
         DatasetError,
-        match=r"row 1 and the rest of row group 0 cannot be read: .* Nothing has changed",
+        match=r"row 1 and the rest of row group 0 cannot be read: .* nothing has changed",
     ):
         expire([path], dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("a.parquet", before)]
@@ -480,7 +480,7 @@ def test_a_row_with_two_tags_under_one_name_is_unreadable(tmp_path: Path) -> Non
     )
     [unreadable] = read(tmp_path / "a.parquet")
     assert isinstance(unreadable, Unreadable)
-    assert unreadable.error.endswith("`permissions` stands there twice")
+    assert unreadable.error.endswith("`permissions` is repeated")
 
 
 FAR = 9 * 10**18

@@ -125,7 +125,7 @@ def test_fetched_again(make_record: MakeRecord) -> None:
     fetches = Fetches()
     for record in (new, old):
         fetches.note(record)
-    recrawled = fetches.recrawled()
+    recrawled = fetches.recrawled_pages()
     assert why(old, "index", recrawled=recrawled) == "superseded:index"
     assert why(old, "present-snippet", recrawled=recrawled) == "superseded:present-snippet"
     for use in ("train", "present-oldsnippet"):
@@ -166,7 +166,7 @@ def test_what_is_shown_of_the_last_fetch_is_not_shown_of_one_that_may_be_earlier
     fetches = Fetches()
     for record in (old, new, alone):
         fetches.note(record)
-    recrawled = fetches.recrawled()
+    recrawled = fetches.recrawled_pages()
     assert why(old, "present-snippet", recrawled=recrawled) == f"{cause}:present-snippet"
     for record in (new, alone):
         kept(record, "present-snippet", recrawled=recrawled)

@@ -34,7 +34,7 @@ def tag(
     **question: Any,
 ) -> dict[str, Any]:
     judge = Judge(Question.of(agent, now=NOW, **question), policies or Policies({ORIGIN: OPEN}))
-    judged = pickle.loads(pickle.dumps(judge)).judged(page)
+    judged = pickle.loads(pickle.dumps(judge)).judge(page)
     assert judged is not None
     fields = {"text": "Hello"} if fields is None else fields
     made: dict[str, Any] = judged.tag(fields, judged.rules)
@@ -230,11 +230,9 @@ def test_the_operator_may_take_an_unknown_site_for_a_silent_one() -> None:
 @pytest.mark.requirement("TAG-3")
 def test_the_operator_may_keep_unknown_sites_apart() -> None:
     for policies in (Policies({}), Policies({ORIGIN: OPEN}, missing=[f"{ORIGIN}/robots.txt"])):
-        assert Judge(Question.of(OWN, now=NOW, missing="keep-apart"), policies).judged(PAGE) is None
+        assert Judge(Question.of(OWN, now=NOW, missing="keep-apart"), policies).judge(PAGE) is None
     assert (
-        Judge(Question.of(OWN, now=NOW, missing="keep-apart"), Policies({ORIGIN: OPEN})).judged(
-            PAGE
-        )
+        Judge(Question.of(OWN, now=NOW, missing="keep-apart"), Policies({ORIGIN: OPEN})).judge(PAGE)
         is not None
     )
 
@@ -388,7 +386,7 @@ def test_pages_of_which_only_the_url_is_known_share_their_tag() -> None:
     judge, other = (Judge(Question.of(OWN, now=NOW), Policies({ORIGIN: NAMED})) for _ in range(2))
 
     def of_url(judge: Judge, path: str) -> dict[str, Any]:
-        judged = judge.judged(CapturedPage(f"{ORIGIN}/{path}", THEN))
+        judged = judge.judge(CapturedPage(f"{ORIGIN}/{path}", THEN))
         assert judged is not None
         return judged.tag({})
 
@@ -400,7 +398,7 @@ def test_pages_of_which_only_the_url_is_known_share_their_tag() -> None:
 def test_a_tag_that_was_there_before_goes_on_refusing() -> None:
     judge = Judge(Question.of(OWN, now=NOW), Policies({ORIGIN: OPEN}))
     refusing = tag(policies=Policies({ORIGIN: NO_TRAINING}))
-    judged = judge.judged(PAGE)
+    judged = judge.judge(PAGE)
     assert judged is not None
     assert verdict(judged.tag({}, None, [refusing])) == "deny"
     assert verdict(judged.tag({}, None, [refusing]), "index") == "allow"

@@ -18,7 +18,7 @@ from parsel import Selector
 from comity.crawler.commands import dataset_verify
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.verify import report as report_module
-from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.recheck import recheck
 from comity.dataset.verify.report import Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Cause, Rechecked
 from comity.dataset.verify.today import Today
@@ -87,7 +87,7 @@ def today(
     uses: tuple[str, ...] = (),
 ) -> Rechecked:
     before = copy.deepcopy(made)
-    found = rechecked(made, {ORIGIN: site(files, NOW)}.get, Today(agent, now, uses))
+    found = recheck(made, {ORIGIN: site(files, NOW)}.get, Today(agent, now, uses))
     assert made == before
     return found
 
@@ -764,7 +764,7 @@ def test_of_an_item_of_pages_of_several_sites_the_others_must_not_have_changed()
             ORIGIN: site({}),
             "https://other.example": Site.from_files("https://other.example", {ROBOTS: body}),
         }
-        found = rechecked(made, sites.get, Today(AGENT, NOW))
+        found = recheck(made, sites.get, Today(AGENT, NOW))
         assert (not found.is_unknown, rules(found)) == (known, [] if known else ["another-page"])
 
 
@@ -889,14 +889,14 @@ def test_what_was_found_out_of_one_record_is_taken_for_no_other(*, in_full: bool
                     *(record(then, url=url, **page) for url in urls),
                     *(made | {"url": url} for url in urls),
                 ):
-                    alone = rechecked(one, {ORIGIN: of_files}.get, Today(AGENT, NOW))
-                    assert rechecked(one, {ORIGIN: of_files}.get, shared) == alone, (
+                    alone = recheck(one, {ORIGIN: of_files}.get, Today(AGENT, NOW))
+                    assert recheck(one, {ORIGIN: of_files}.get, shared) == alone, (
                         one["url"],
                         then,
                         page,
                     )
     for now, is_unknown in (({}, False), ({TDMREP: BROKEN}, True), ({}, False)):
-        assert rechecked(record({}), {ORIGIN: site(now)}.get, shared).is_unknown == is_unknown
+        assert recheck(record({}), {ORIGIN: site(now)}.get, shared).is_unknown == is_unknown
 
 
 @pytest.mark.requirement("WHY-1")
@@ -1042,7 +1042,7 @@ def test_elements_that_another_format_refuses_on_some_pages_are_those_of_no_othe
     files, asked = site(odd_file("p /news/2"), NOW), Today(AGENT, NOW)
     for number, lost in (("1", []), ("2", ["odd.no"])):
         made = record({}, url=f"{ORIGIN}/news/{number}")
-        assert rules(rechecked(made, {ORIGIN: files}.get, asked)) == lost
+        assert rules(recheck(made, {ORIGIN: files}.get, asked)) == lost
 
 
 @pytest.mark.requirement("REACH-5")
