@@ -42,7 +42,7 @@ from comity.dataset.side_files import (
 )
 from comity.dataset.tags.sources import GUESSED, TagSource
 
-# The beginnings of the causes for records whose limits are unknown.
+# The beginnings of the causes for records with unknown limits.
 UNTAGGED = ("no-tag", "several-tags", "invalid-tag")
 
 

@@ -34,7 +34,7 @@ def is_blank(value: Any) -> bool:
 
 
 class PositionedRecord(Record):
-    """A record whose octets are copied if it stays, instead of written anew. It can be pickled."""
+    """A record that is copied octet by octet if it stays, not written anew. It can be pickled."""
 
     __slots__ = ("position",)
 

@@ -132,7 +132,7 @@ class UnreadLines(PendingLines):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.records = 0  # unreadable records among the lines
-        self.unkept = ""  # message about the first record whose octets are not available, or ""
+        self.unkept = ""  # message about the first record without its octets, or ""
 
     def add(self, unread: Unread) -> None:
         """Put a line for an unreadable record: UTF-8 as text, other octets in base64."""

@@ -23,7 +23,7 @@ from comity.policies.syntax.windows import Window
 MAX_STAMPS = 256
 # Seconds. A clock that is behind by no more than this counts as the moment of the last request.
 SLACK = 1.0
-SLOT_WAIT = 1  # seconds to wait if too many requests are in flight, whose ends are unknown
+SLOT_WAIT = 1  # seconds to wait if too many requests are in flight; their ends are unknown
 
 
 class Limit(NamedTuple):

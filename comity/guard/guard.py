@@ -42,7 +42,7 @@ from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.urls import spellings, target_of
 from comity.policies.syntax.windows import Window
 
-ROBOTS = "/robots.txt"  # the file whose rates are limits
+ROBOTS = "/robots.txt"  # the file with rates, which are limits
 
 logger = logging.getLogger(__name__)
 

@@ -282,7 +282,7 @@ class PolicyCaptures:
         # Every capture that counts at these moments is among those that were read.
         span.narrow(until - max_age, until + max_age)
         for row in (row for rows in captures.values() for row in rows):
-            # A capture begins to count at its moment, and is too old MAX_AGE later.
+            # A capture begins to count at its moment, and is too old `max_age` later.
             for event in (row.moment, row.moment + max_age):
                 span.narrow(*((event, FOREVER) if event <= until else (-FOREVER, event)))
         return {

@@ -43,7 +43,7 @@ ENDINGS = (".warc", ".warc.gz")
 MAX_HEAD = 64 * 2**10  # octets of an HTTP head that are read
 # Octets of a record. Chunked and compressed bodies can be a little longer than their content.
 MAX_BLOCK = MAX_HEAD + 2 * MAX_BYTES
-SCHEMES = ("https", "http")  # for a site's folder, whose name is a host only
+SCHEMES = ("https", "http")  # for the folder of a site, which is named by a host only
 
 _STATUS = re.compile(rb"HTTP/[0-9.]+ ([1-9][0-9]{2})(?: |$)")
 
@@ -298,7 +298,7 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewh
             return Damage(
                 record.offset, record.end, f"`{printable(target)}` is no http or https URL"
             )
-        return Elsewhere(target)  # of another scheme, e.g. dns
+        return Elsewhere(target)  # a URL with another scheme, e.g. dns
     if not (is_wanted or POLICY.lower() in fields or _is_well_known(url)):
         return Elsewhere(url)
     try:
@@ -361,7 +361,7 @@ def _revisit(fields: Fields, url: str, moment: datetime) -> Capture:
 
 
 def _date(text: str) -> datetime:
-    """Return the date of a record. ValueError or OverflowError: it is not a date from year 1 on."""
+    """Return the date of a record, in UTC. ValueError or OverflowError: it is not a valid date."""
     moment = datetime.fromisoformat(text)
     moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     moment.timestamp()

@@ -96,7 +96,7 @@ def _note_fields(fields: Fields, batch: pa.RecordBatch) -> None:
     One value of a column shows its type, and one list with a member shows the type of its members.
     Texts are noted one by one, because each may be a date or not."""
     for text in batch.column(EXTRA).drop_null().unique().to_pylist():
-        fields.note(json.loads(text))  # fields without a column of their own
+        fields.note(json.loads(text))  # fields with an explicit null
     for name, kind in kinds_of(batch.schema).items():
         values = batch.column(name).drop_null()
         if _is_list(values):

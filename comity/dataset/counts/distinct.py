@@ -19,7 +19,7 @@ _END = 2**64
 
 @dataclass
 class DistinctCount:
-    """A mergeable count. It can be pickled."""
+    """A count of distinct values. It can be merged and pickled."""
 
     _numbers: set[int] = field(default_factory=set)
     _end: int = _END  # numbers from here on are not kept

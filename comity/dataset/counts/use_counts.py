@@ -41,8 +41,8 @@ class Tally:
 class UseCounts:
     """Counts of uses in groups: of each use, or of each rule, origin or month with the uses in it.
 
-    The rule of a group is the one that decides the use. The month is that of `fetched_at`.
-    Mergeable; it can be pickled."""
+    The rule of a group is the one that decides the use. The month is that of `fetched_at`. Counts
+    can be merged and pickled."""
 
     def __init__(self, by: str = USE) -> None:
         self.by = by  # one of BY

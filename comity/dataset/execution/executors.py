@@ -33,7 +33,7 @@ from comity.dataset.records import DatasetError
 
 PROCESSES = "processes"  # the default executor
 TRIES = 3  # attempts at a task whose process is killed
-AHEAD = 1  # tasks for each slot that wait to be done, or whose results wait to be yielded
+AHEAD = 1  # further tasks for each slot: they are queued, or done and not yet yielded
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)

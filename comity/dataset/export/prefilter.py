@@ -94,7 +94,7 @@ class Prefilter:
             if doubtful is None
             else pc.indices_nonzero(pc.invert(pc.is_in(numbers(length), doubtful)))
         )
-        # null where the row is particular
+        # Null for particular rows.
         facts = _facts(tag if doubtful is None else tag.take(sure), self._terms)
         answers = self._answers_to(facts, batch, sure)
         is_alike = facts.is_valid()
@@ -175,7 +175,7 @@ def _has_refused_elements(tag: pa.StructArray, terms: Terms) -> pa.BooleanArray:
 
 
 class _Use:
-    """One use of every row."""
+    """One use, in every row."""
 
     def __init__(self, uses: Flat, name: str, length: int, terms: Terms) -> None:
         chosen = pc.equal(uses["use"], name)
@@ -232,7 +232,7 @@ def _is_something(values: pa.Array) -> pa.BooleanArray:
 
 
 class _Rules:
-    """The rules of the reasons."""
+    """The rules of the reasons of all rows."""
 
     def __init__(self, reasons: Flat) -> None:
         # Index of the first reason of each row.

@@ -93,7 +93,7 @@ def _kind_of(shape: shapes.Shape) -> Kind:
 
 
 def _struct_of(shape: shapes.Object, common: Collection[str] = ()) -> Struct:
-    """Return the kind of an object. `common`: members whose values are often repeated."""
+    """Return the kind of an object. `common`: members with values that are often repeated."""
     kinds = {name: _kind_of(member.shape) for name, member in shape.members.items()}
     nullable = [
         name for name, member in shape.members.items() if isinstance(member.shape, shapes.Nullable)
@@ -247,7 +247,7 @@ def _kind(type_: pa.DataType) -> Kind:
 def kinds_of(schema: pa.Schema) -> dict[str, Kind]:
     """Return the kinds of all columns except EXTRA.
 
-    A column whose members have the names of a tag is read as tags."""
+    A column is read as tags if its members have the names of a tag's members."""
     return {
         field.name: TAG if is_tag_type(field.type) else _kind(field.type)
         for field in schema

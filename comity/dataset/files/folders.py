@@ -3,9 +3,9 @@
     open_dataset(path)              the files of a dataset, which may be one file or a folder
     FolderReplacement(path)         replaces a folder as a whole
 
-Some files in a folder do not belong to the dataset. As in other programs, these are files whose
-names begin with a dot or an underscore. They are also side files (`a.jsonl.expired.jsonl` beside
-`a.jsonl`), and files with other endings than those of the formats."""
+Some files in a folder do not belong to the dataset: files with names that begin with a dot or an
+underscore, as in other programs, side files (`a.jsonl.expired.jsonl` beside `a.jsonl`), and files
+with other endings than those of the formats."""
 
 from __future__ import annotations
 

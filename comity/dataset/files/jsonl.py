@@ -25,7 +25,7 @@ from comity.dataset.records import BOM, Batch, DatasetError, Record, Unreadable,
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
-    from backports import zstd  # Scrapy needs it too
+    from backports import zstd  # Scrapy requires this package too
 
 PART = 2 * 2**20  # octets of text
 # Octets. A longer line is a mistake and not a record, and would not fit into memory.

@@ -106,7 +106,9 @@ class Replacement:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Replace the old file, unless the block raised. DatasetError: the disk is full."""
+        """Replace the old file, unless the block raised.
+
+        DatasetError: the file cannot be written, e.g. because the disk is full."""
         if not is_local(self.path):
             if error is not None:
                 with suppress(Exception):
@@ -116,7 +118,7 @@ class Replacement:
             self._do_upload(self._upload.close)
             self._do_upload(self._upload.commit)
             return
-        # closing it gives the lock back, and may try once more to write what is left
+        # Closing it releases the lock, and may try once more to write the rest.
         with (
             suppress(OSError),
             self._file as file,

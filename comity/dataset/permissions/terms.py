@@ -254,7 +254,7 @@ def _is_licensed(tag: Tag, use: str) -> bool:
 
 
 def _prohibits(use: Use, modifications: frozenset[str]) -> bool:
-    """Return True if the use is permitted on condition of none of these modifications."""
+    """Return True if the permission of a use prohibits one of these modifications."""
     return use.is_allowed and not modifications.isdisjoint(use.qualifiers.prohibited_modifications)
 
 
@@ -348,11 +348,11 @@ class _Usable:
         self._remove(removals(self.record, spans), without=refused, removed_names=removed_names)
 
     def _stored_files(self, elements: Collection[Element]) -> Iterator[Span]:
-        """Yield the spans of stored files whose URLs belong to these elements.
+        """Yield the spans of the stored files of these elements, which are found by their URLs.
 
         Media pipelines list the files after the tag is written, so the tag has no spans for them.
-        If an element has more URLs than the tag lists, each file whose URL is nowhere else in the
-        record counts as one of them."""
+        If an element has more URLs than the tag lists, a file counts as one of them if its URL is
+        nowhere else in the record."""
         stored = {
             field: files
             for field in self._file_fields

@@ -264,7 +264,7 @@ class Judge:
         return _PoliciesOfDate(self, page, site, now, reason)
 
     def _without_robots(self, site: Site) -> Site:
-        """Return the site as one without a robots.txt, not as one whose robots.txt has failed."""
+        """Return the site as one that has no robots.txt, not as one that fails to serve it."""
         if site not in self._sites:
             self._sites[site] = Site(
                 site.origin,
@@ -287,8 +287,8 @@ class Judge:
     def others(self, site_facts: _SiteFacts, page: CapturedPage) -> tuple[Agent, ...]:
         """Return the other agents for which the page is judged.
 
-        These are the agents that the site or the page may name. If one of them names the own agent,
-        an unnamed agent is judged too, because it may get another answer."""
+        These are the agents that the site or the page may name. If the site or the page may name
+        the own agent, an unnamed agent is judged too, because it may get another answer."""
         named_agents, others = site_facts.named_agents, site_facts.unnamed_agents
         if not named_agents and not others:
             return ()
@@ -421,7 +421,7 @@ class _PoliciesOfDate:
         return first
 
     def key(self) -> Hashable | None:
-        """Return a key that is equal for pages with equal tags. None if there is no such key."""
+        """Return a key. Pages with equal keys have equal tags. None: the tag cannot be shared."""
         if (
             self._captured.body is not None
             or self._captured.fields

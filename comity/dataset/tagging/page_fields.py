@@ -15,7 +15,7 @@ Extractor = Callable[[str], str]  # the source of a page -> its text
 
 def by_trafilatura(source: str) -> str:
     """Return the text that trafilatura finds in a page, without comments. "" if it finds none."""
-    import trafilatura  # of the extra `text`
+    import trafilatura  # a package of the extra `text`
 
     try:
         return trafilatura.extract(source, include_comments=False) or ""

@@ -248,9 +248,9 @@ def captures_reader(reader: Reader) -> Reader:
 
 
 def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
-    """Check the columns of tables with rows.
+    """Check the columns of tables that have rows.
 
-    DatasetError if a table lacks a field that the operator names, or has no field with URLs."""
+    DatasetError: a table lacks a field that the operator names, or has no field with URLs."""
     for reader in readers:
         if getattr(reader, "has_rows", False):
             check_fields(columns, reader.schema.names)  # type: ignore[attr-defined]  # a table

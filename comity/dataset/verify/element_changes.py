@@ -69,7 +69,7 @@ class ElementChanges:
         self._today = [element for element in today if not is_same or _key(element) in self._tagged]
 
     def find_loss(self, use: str, *, was_licensed: bool) -> tuple[Element, Reason] | None:
-        """Return an element whose refusal for the use is new, and that may be in the record.
+        """Return an element with a new refusal for the use, if it may be in the record.
 
         `was_licensed`: a licence permitted the use, regardless of elements. None if there is no
         such element."""

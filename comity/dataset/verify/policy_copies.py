@@ -15,8 +15,8 @@ from comity.policies.syntax.urls import origin_or_empty
 def first_seen(tag: Tag) -> dict[str, datetime]:
     """Return, for each use, the earliest moment at which the page can have been fetched.
 
-    Permissions that last a number of days begin then. This is the earliest fetch of the policy
-    files, or the earliest possible date if a moment is missing or invalid."""
+    Permissions that last a number of days begin then. This is the earliest fetch of a policy file.
+    If the tag has no such moment, or an invalid one, it is the earliest possible date."""
     try:
         moments = [
             datetime.fromisoformat(copy["fetched_at"])

@@ -17,7 +17,7 @@ from comity.dataset.verify.recheck import recheck
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Cause, Rechecked
 from comity.dataset.verify.today import FIELDS, Sites, Today
 
-NO_HOST = ""  # of records without a URL
+NO_HOST = ""  # the host of records without a URL
 MAX_HELD = 50_000  # hosts
 
 
@@ -101,7 +101,7 @@ class Report:
 
     @property
     def unknown(self) -> int:
-        """The number of records whose policies are unknown, with the unreadable records."""
+        """The number of records with unknown policies, and of unreadable records."""
         return self._unknown + self.unreadable
 
     @property

@@ -1,5 +1,4 @@
-"""The records of a WARC file as comity reads them: items with their tag, what was answered, and
-what goes with an answer.
+"""The records of a WARC file as comity reads them: items with tags, answers, and their companions.
 
 An item is a `metadata` record with JSON. It refers to the record of its response, which follows its
 first item."""
@@ -13,7 +12,7 @@ from comity.dataset.files.warc.records import Damage, Fields, WarcRecord
 from comity.dataset.records import FIELD, Record, parse_json
 from comity.dataset.tags.sources import is_tag_like
 
-# octets of a record that are held; a longer body is left out, a longer item cannot be read
+# Octets of a record that are read. A longer body is left out, and a longer item is unreadable.
 MAX_BLOCK = 128 * 2**20
 # The field of records of policy files, with the SHA-256 that tags have in `policies`.
 POLICY = "Comity-Policy-SHA256"

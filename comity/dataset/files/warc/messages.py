@@ -14,7 +14,7 @@ _FOLD = re.compile(rb"\r?\n[ \t]+")  # RFC 9112 section-5.2: a field continues o
 # LENIENT: line feeds alone end lines, as in heads.
 _CHUNK = re.compile(rb"([0-9A-Fa-f]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
 
-# the end of a record, and the beginning of another one
+# The end of a record, and the beginning of the next one.
 _NEXT = re.compile(rb"\r\n\r\nWARC/[0-9]+\.[0-9]+\r\n")
 
 

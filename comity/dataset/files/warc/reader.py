@@ -58,7 +58,7 @@ class Reader(formats.Reader):
 
     def parts(self) -> Iterator[Part]:
         start, end, awaited = 0, 0, ""
-        seen: dict[str, int] = {}  # ids of responses, the oldest first -> where they begin
+        seen: dict[str, int] = {}  # id of a response -> its offset, the oldest first
         before: dict[str, int] = {}
         with self.path.open("rb", BUFFER) as file:
             for record in records(file, 0, self.size):

@@ -160,7 +160,7 @@ def _of_member(file: IO[bytes], offset: int, keep: Callable[[Fields], int]) -> W
 
 
 class _Member:
-    """A member of a gzip file, some octets at a time."""
+    """A member of a gzip file, which is read some octets at a time."""
 
     def __init__(self, file: IO[bytes], offset: int) -> None:
         self._file = file
