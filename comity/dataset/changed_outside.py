@@ -16,7 +16,7 @@ from comity.dataset.files.formats import Reader, open_reader
 from comity.dataset.files.places import is_local
 from comity.dataset.job import JobOptions, each_file
 
-MESSAGE = "is not what its manifest describes: something else than comity has changed it"
+MESSAGE = "differs from its manifest: another program has changed it"
 
 
 class _Described(NamedTuple):

@@ -100,7 +100,7 @@ class OwnFiles:
         for reference in Site.from_files(self.origin, self.fetched).referred_files:
             if not reference.url:
                 raise PolicyError(
-                    f"{reference.source} refers to nothing that can be asked: write a path or a URL"
+                    f"{reference.source} has an invalid reference: write a path or a URL"
                 )
             if reference.url not in self.bodies:
                 self.bodies[reference.url] = self._read_reference(

@@ -366,10 +366,10 @@ def _loggable(text: str) -> str:
 
 def _check(*, max_age: int, tolerance: float, max_clients: int) -> None:
     if max_age < 0:
-        raise PolicyError(f"max_age `{max_age}` is less than nothing: write seconds, 0 or more")
+        raise PolicyError(f"max_age `{max_age}` is negative: write seconds, 0 or more")
     if not 0 <= tolerance < 1:
         raise PolicyError(
-            f"tolerance `{tolerance}` is no share of a window: write 0 or more, less than 1"
+            f"tolerance `{tolerance}` is not a share of a window: write 0 or more, less than 1"
         )
     if max_clients < 1:
         raise PolicyError(f"max_clients `{max_clients}` is too few: write 1 or more")

@@ -1,4 +1,4 @@
-"""Datasets in an object store: what comes out is what comes out on a disk, and a manifest comes last."""
+"""Datasets in an object store: outputs are the same as on a disk, and a manifest appears last."""
 
 from __future__ import annotations
 

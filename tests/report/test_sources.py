@@ -154,7 +154,7 @@ def test_a_saved_one_is_the_same(
         ("a.json", b"{}", "a.json: it is JSON, and no report of comity"),
         ("a.json", b"\xff", "a.json: it is no text in UTF-8"),
         ("a.html", b"<p>a page", "a.html: it is a page, and holds no report of comity"),
-        ("a.txt", b"", "its name says no format of records"),
+        ("a.txt", b"", "unknown format of records"),
     ],
 )
 def test_what_is_none_says_why_and_which(

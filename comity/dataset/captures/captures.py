@@ -342,7 +342,9 @@ class PolicyCaptures:
         if row.repeats:
             return self._read_repeated(row, on_the_way[0])
         if row.location in on_the_way or len(on_the_way) > MAX_HOPS:
-            return _failed_answer(row, f"it leads on and on, to {row.location} at last"), row
+            return _failed_answer(
+                row, f"it has too many redirects, the last one to {row.location}"
+            ), row
         if row.location not in targets:
             captures = self._captures([row.location], until, span)[row.location]
             targets[row.location] = self._file(row.location, until, span, captures, on_the_way)
@@ -351,7 +353,9 @@ class PolicyCaptures:
             (fetched, of_body)
             if of_body
             else (
-                _failed_answer(row, f"it leads to {row.location}, of which there is no copy"),
+                _failed_answer(
+                    row, f"it redirects to {row.location}, and there is no copy of that"
+                ),
                 row,
             )
         )
@@ -363,7 +367,7 @@ class PolicyCaptures:
         )
         if original is None or original.location:
             return _failed_answer(
-                row, f"it repeats a capture of {row.location}, of which there is no copy"
+                row, f"it repeats a capture of {row.location}, and there is no copy of that"
             ), row
         return replace(self._read_answer(original, first_url), fetched_at=_moment(row)), original
 

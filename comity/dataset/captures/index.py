@@ -303,7 +303,7 @@ class IndexReader:
             ) from None
         if (application, version) != (APPLICATION_ID, len(VERSIONS)):
             raise PolicyError(
-                f"`{path}` is no index of captures, or one of another version: make it anew"
+                f"`{path}` is not an index of captures of this version: name another file"
             )
         self._names = dict(self._db.execute("SELECT id, name FROM source"))
         # One transaction for all queries, so that SQLite checks the lock once. Nothing writes now.

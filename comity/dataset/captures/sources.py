@@ -120,7 +120,8 @@ def sources_in(path: Path) -> Iterator[Source]:
             )
         else:
             raise PolicyError(
-                f"--policies {path}: its name says no form of captures: name it .warc or .warc.gz"
+                f"--policies {path}: unknown format of captures:"
+                " write a name that ends in .warc or .warc.gz"
             )
     except OSError as error:
         raise PolicyError(
@@ -307,7 +308,7 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewh
         return Damage(
             record.offset,
             record.end,
-            f"`{printable(fields.get('warc-date', ''))}` is no date of a capture",
+            f"`{printable(fields.get('warc-date', ''))}` is not a date of a capture",
         )
     try:
         return _capture(record, url, moment)
@@ -325,7 +326,7 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
     cut = "warc-truncated" in fields or len(record.block) < record.length
     if not is_http(record):
         if fields.get("warc-type") != "resource":
-            raise ValueError("no answer of HTTP")
+            raise ValueError("not an HTTP answer")
         media_type = fields.get("content-type", "").encode("latin-1", "replace")
         return Capture(
             url,
@@ -334,14 +335,14 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
     first, pairs, body = message(record.block)
     status = _STATUS.match(first)
     if not status or not has_head(record.block):
-        raise ValueError("no answer of HTTP/1")
+        raise ValueError("not an HTTP/1 answer")
     if status[1][:1] == b"3":
         return _redirect(int(status[1]), pairs, url, moment)
     headers = tuple(pair for pair in pairs if pair[0] == b"content-type")
     if status[1][:1] != b"2":
         return Capture(url, Fetched(status=int(status[1]), headers=headers, fetched_at=moment))
     if covers_another(pairs, body):
-        raise ValueError("the length of its record covers another one")
+        raise ValueError("the length of its record is wrong: another record begins within it")
     body, cut = _content_of(pairs, body, cut=cut)
     return Capture(url, _complete_answer(int(status[1]), headers, body, moment, cut=cut))
 
@@ -356,7 +357,7 @@ def _revisit(fields: Fields, url: str, moment: datetime) -> Capture:
         )
         repeats = _date(fields.get("warc-refers-to-date", ""))
     except (ValueError, OverflowError):
-        raise ValueError("a revisit record that does not say of what") from None
+        raise ValueError("a revisit record without a valid URL and date of its original") from None
     return Capture(url, Fetched(status=0, fetched_at=moment), original, repeats)
 
 
@@ -390,9 +391,9 @@ def _content_of(pairs: list[tuple[bytes, bytes]], body: bytes, *, cut: bool) -> 
             raise ValueError(f"Transfer-Encoding {printable(b', '.join(transfer))}")
         body, is_whole = unchunk(body)
         if not is_whole and not cut:
-            raise ValueError("a body in chunks that breaks off")
+            raise ValueError("an incomplete chunked body")
     elif content_length(pairs) > len(body) and not cut:
-        raise ValueError("a body that breaks off")
+        raise ValueError("an incomplete body")
     return (
         decoded(body, b", ".join(words(pairs, b"content-encoding")), is_cut=cut)
         if body

@@ -283,7 +283,7 @@ def check_columns(schema: pa.Schema) -> None:
     if repeated := _find_repeated(schema):
         raise DatasetError(f"two of its columns are called `{repeated}`")
     if EXTRA in schema.names and _type_of_extra(schema.field(EXTRA).type) not in _TEXTS:
-        raise DatasetError(f"its column {EXTRA} is no text")
+        raise DatasetError(f"its column {EXTRA} is not text")
 
 
 def _find_repeated(fields: Iterable[pa.Field]) -> str:
@@ -465,7 +465,7 @@ def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
             rest[name] is None for name in rest.keys() & record.keys()
         ):
             return rest | record
-        message = f"{EXTRA} is no object of further fields"
+        message = f"{EXTRA} is not an object of further fields"
     except (ValueError, RecursionError) as error:
         message = f"{EXTRA} is no JSON: {error}"
     return Unreadable(f"row {number}", _json({**record, EXTRA: text}).encode(), message)

@@ -55,10 +55,10 @@ def open_dataset(path: Path) -> Dataset:
     files = tuple(sorted(_files_in(path), key=str))
     forms = {FORMATS[ending_of(file.name)]: file for file in files}
     if not files:
-        raise DatasetError(f"{path}: no file of records is in this folder")
+        raise DatasetError(f"{path}: there are no files of records in this folder")
     if len(forms) > 1:
         raise DatasetError(
-            f"{path}: its files are of several forms:"
+            f"{path}: its files have several formats, and must have one:"
             f" {' and '.join(sorted(file.name for file in forms.values()))}"
         )
     return Dataset(path, files, is_folder=True)
@@ -121,7 +121,7 @@ class FolderReplacement:
             _remove_stored(self.part)
             return self.part
         if self.path.exists() and not self.path.is_dir():
-            raise DatasetError(f"{self.path} is a file, and a folder is to be written")
+            raise DatasetError(f"{self.path} is a file: write the name of a folder")
         try:
             self._lock = self._lock_part()
         except BlockingIOError:

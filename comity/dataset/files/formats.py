@@ -117,7 +117,9 @@ def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
     DatasetError, with the endings in `hint`: the format is unknown."""
     ending = ending_of(path.name)
     if not ending:
-        raise DatasetError(f"{path}: its name says no format of records: use {', '.join(hint)}")
+        raise DatasetError(
+            f"{path}: unknown format of records: write a name that ends in {', '.join(hint)}"
+        )
     return FORMATS[ending]
 
 
@@ -168,7 +170,9 @@ def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
     if not hasattr(module, "Rewriter"):
         return None
     if not is_local(path):
-        raise DatasetError(f"{path}: a file of this form expires on the disk of a machine only")
+        raise DatasetError(
+            f"{path}: a WARC file in an object store cannot expire: copy it to a disk first"
+        )
     return cast(Rewriter, module.Rewriter(path, aside))
 
 

@@ -147,7 +147,7 @@ class Reader(formats.Reader):
         except _FAILURES as error:
             message = str(error).partition("\n")[0]
             raise DatasetError(
-                f"{self.path} is no Parquet file, or was cut off while it was written: {message}"
+                f"{self.path} is not a Parquet file, or was cut off while it was written: {message}"
             ) from None
 
 

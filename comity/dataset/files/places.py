@@ -23,7 +23,7 @@ def path_of(text: str) -> Path:
     DatasetError: the text is empty, or a package for its URL is not installed."""
     if not text:
         # Path("") would be this folder.
-        raise DatasetError("an empty name is that of no dataset")
+        raise DatasetError("the name of a dataset is empty: write a path or a URL")
     if not _SCHEME.match(text):
         return Path(text)
     try:

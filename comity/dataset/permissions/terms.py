@@ -93,7 +93,9 @@ class Terms(NamedTuple):
         names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
         for name in names or ("",):
             if not USE_NAME.fullmatch(name):
-                raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
+                raise DatasetError(
+                    f"`{name}` is not the name of a use: write, for example, train,index"
+                )
         words = vocabulary or Vocabulary.shipped()
         return cls(
             names, now or datetime.now(UTC), words, recrawled, tags, defaults or {}, last_fetch

@@ -114,7 +114,7 @@ class Question(NamedTuple):
                 names[name] = None
             else:
                 raise DatasetError(
-                    f"`{name}` is no product token:"
+                    f"`{name}` is not a product token:"
                     f" write, for example, GPTBot,Google-Extended or {AI_TRAINING}"
                 )
         question = cls(
@@ -134,26 +134,25 @@ class Question(NamedTuple):
             if (
                 invalid := question.out_of_range(moment)
                 if moment
-                else f"`{captured_at}` is no date"
+                else f"`{captured_at}` is not a date"
             ):
                 raise DatasetError(
                     f"{invalid}: write the day of the capture, for example 2024-05-18"
                 )
         for value, values, name in (
-            (question.as_of, DATES, "date of policies"),
-            (question.missing, MISSING, "way to do without"),
+            (question.as_of, DATES, "as_of"),
+            (question.missing, MISSING, "missing"),
         ):
             if value not in values:
-                raise DatasetError(f"`{value}` is no {name}: write {', '.join(values)}")
+                raise DatasetError(f"{name} `{value}` is unknown: write {', '.join(values)}")
         return question
 
     def out_of_range(self, moment: datetime) -> str:
         """Return why no page can be captured at this moment. "" if one can."""
         if OLDEST <= moment <= self.now + SKEW:
             return ""
-        return (
-            f"{moment.isoformat()} lies {'in the future' if moment > OLDEST else 'before the web'}"
-        )
+        time = "in the future" if moment > OLDEST else "before the web began"
+        return f"{moment.isoformat()} is {time}"
 
 
 class _SiteFacts(NamedTuple):
@@ -228,7 +227,7 @@ class Judge:
     def _of_capture(self, page: CapturedPage, origin: str) -> _Date:
         moment = page.captured_at
         if moment is None:
-            return _no_date("the record has no date that can be read")
+            return _no_date("the record has no readable date")
         if invalid := self.question.out_of_range(moment):
             return _no_date(invalid)
         return self._of_date(page, origin, CAPTURE, self._policies.at(origin, moment), moment)

@@ -377,7 +377,7 @@ def _read_capture(
         return _read_revisit(record, original, page, identity)
     if not is_http(record):
         head = [(b"content-type", fields.get("content-type", "").encode("latin-1", "replace"))]
-        unread = unread or ("no answer of HTTP" if kind == "response" else "")
+        unread = unread or ("not an HTTP answer" if kind == "response" else "")
         return CapturedRecord(
             identity,
             page._replace(fields=tuple(head), body=record.block, unread=unread),
@@ -406,7 +406,7 @@ def _read_revisit(
     if original is None:
         raise ValueError("a revisit whose original is not in this file")
     if not is_http(original):
-        raise ValueError("a revisit of what is no answer of HTTP")
+        raise ValueError("a revisit of a record without an HTTP answer")
     original_status, original_head, body = _message(original.block)
     if original_status // 100 != 2:
         return CapturedRecord({}, None, left_out=f"status {original_status}")
@@ -425,7 +425,7 @@ def _read_revisit(
 
 def _message(block: bytes) -> tuple[int, Head, bytes]:
     if not has_head(block):
-        raise ValueError("no answer of HTTP/1: its header does not end")
+        raise ValueError("not an HTTP/1 answer: its header does not end")
     first, head, body = message(block)
     words = first.split(None, 2)
     if (
@@ -434,7 +434,7 @@ def _message(block: bytes) -> tuple[int, Head, bytes]:
         or len(words[1]) != 3
         or not words[1].isdigit()
     ):
-        raise ValueError("no answer of HTTP/1: it has no status")
+        raise ValueError("not an HTTP/1 answer: it has no status")
     return int(words[1]), head, body
 
 
@@ -443,7 +443,7 @@ def _content(head: Head, body: bytes, *, is_cut: bool) -> tuple[bytes, str]:
 
     ValueError, with the cause: the body cannot be read."""
     if covers_another(head, body):
-        raise ValueError("its length covers another record")
+        raise ValueError("its length is wrong: another record begins within it")
     codings = [coding for coding in words(head, b"content-encoding") if coding != b"identity"]
     transfer_codings = [
         coding for coding in words(head, b"transfer-encoding") if coding != b"identity"
@@ -451,15 +451,15 @@ def _content(head: Head, body: bytes, *, is_cut: bool) -> tuple[bytes, str]:
     missing = ""
     if b"chunked" in transfer_codings:
         body, is_whole = unchunk(body)
-        missing = "" if is_whole else "the body in chunks breaks off"
+        missing = "" if is_whole else "the chunked body is incomplete"
     elif not codings and content_length(head) > len(body):
         missing = "the body is shorter than its Content-Length"
     others = b", ".join(coding for coding in transfer_codings if coding != b"chunked")
     if others and body and not _is_document(body):
-        missing = missing or f"Transfer-Encoding {printable(others)} cannot be taken off"
+        missing = missing or f"Transfer-Encoding {printable(others)} cannot be removed"
     for coding in reversed(codings) if body else ():
         body, is_whole = _decode(body, coding)
-        missing = missing or ("" if is_whole else "the compressed body breaks off")
+        missing = missing or ("" if is_whole else "the compressed body is incomplete")
     return body, "" if is_cut else missing
 
 
@@ -490,7 +490,7 @@ def _decode(body: bytes, coding: bytes) -> tuple[bytes, bool]:
         if _is_document(body):
             return body, True
         raise ValueError(
-            f"Content-Encoding {printable(coding)} cannot be taken off: {error}"
+            f"Content-Encoding {printable(coding)} cannot be removed: {error}"
         ) from None
     raise ValueError(f"Content-Encoding {printable(coding)} is not known")
 
@@ -558,5 +558,5 @@ def _unpack(
 def _require_length(content: bytes, *, before: int = 0, is_more: bool = False) -> bytes:
     """Return the content. ValueError: with the `before` octets unpacked earlier, it is too long."""
     if is_more or before + len(content) > MAX_BLOCK:
-        raise ValueError(f"unpacked it has more than {MAX_BLOCK} octets")
+        raise ValueError(f"it has more than {MAX_BLOCK} octets when unpacked")
     return content

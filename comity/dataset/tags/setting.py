@@ -51,7 +51,7 @@ class TagSetting(NamedTuple):
             return cls(SIDECAR, name)
         if kind not in (IN_FIELD, AS_JSON) or not _FIELD_NAME.fullmatch(name) or iskeyword(name):
             raise PolicyError(
-                f"{subject} `{_printable(text)}` is no place for the tag of an item: {REMEDY}"
+                f"{subject} `{_printable(text)}` is not a place for the tag of an item: {REMEDY}"
             )
         return cls(kind, name)
 

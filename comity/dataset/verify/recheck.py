@@ -45,7 +45,7 @@ def recheck(record: Record, sites: Sites, today: Today) -> Rechecked:
             Cause(
                 "no-policies",
                 result.origin,
-                text="the policy store has not all of its policy files",
+                text="the policy store lacks some of its policy files",
             ),
         )
     if unreachable := newly_unreachable(tag, site):

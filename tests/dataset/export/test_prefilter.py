@@ -1,4 +1,4 @@
-"""Judgement by columns gives what judgement record by record gives."""
+"""Judgement by columns gives the same results as judgement by records."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_one_record_is_judged_for_all_that_are_alike(monkeypatch: pytest.MonkeyP
 
 
 def columns_of(record: Record, **changed: Any) -> pa.RecordBatch:
-    """What no Writer writes, and another program may."""
+    """Columns that no Writer writes, and another program may write."""
     batch = encode([plain(), record, plain()])
     for name, value in changed.items():
         values = batch.column(name).to_pylist()

@@ -1,4 +1,4 @@
-"""Lines of JSON that are joined of columns say what the records of the columns say."""
+"""Lines of JSON that are joined from columns have the values of the columns' records."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ RECORDS = st.lists(
 
 
 def agree(rows: Rows, records: list[Any]) -> None:
-    """The lines, parsed, and the records: also in the signs of zero, and in what is a float."""
+    """The parsed lines and the records are equal, with the signs of zeros, and with floats as
+    floats."""
     octets = lines(rows)
     assert octets == b"" or octets.endswith(b"\n")
     found = [json.loads(line, object_pairs_hook=once) for line in octets.split(b"\n")[:-1]]

@@ -139,7 +139,7 @@ def test_names_that_have_nothing_to_do_with_tags_may_stand_twice(tmp_path: Path)
 
 
 def test_names_of_a_tag_that_was_read_before_stand_there_once(tmp_path: Path) -> None:
-    """What is remembered of a tag is true of all that stands before it too."""
+    """The cached result for a tag holds for all text before the tag too."""
     tag = '{"schema": 1, "uses": {"train": {"verdict": "deny"}}, "policies": {"%s": {}}}' % (
         "u" * 100
     )
@@ -167,7 +167,7 @@ def test_names_of_a_tag_that_was_read_before_stand_there_once(tmp_path: Path) ->
         True,
         True,
     ]
-    assert records[4]["a"] == records[12]["a"] == 2  # type: ignore[call-overload]  # the last value of what is no tag
+    assert records[4]["a"] == records[12]["a"] == 2  # type: ignore[call-overload]  # not a tag: the last value counts
 
 
 def test_a_line_that_a_killed_crawl_left_half_written(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def recrawled(*records: dict[str, Any]) -> Recrawled:
         ({"index": OVER, "train": LATER}, ""),
         ({"index": OVER, "present_link": OVER}, "expired:index"),
         ({"index": OVER, "preserve": {}}, ""),
-        ({"index": {}, "preserve": OVER}, "expired:preserve"),  # what may not be kept may not stay
+        ({"index": {}, "preserve": OVER}, "expired:preserve"),  # a record that may not be kept goes
         ({"index": {}, "preserve": AGAIN}, "superseded:preserve"),
         ({"index": AGAIN}, "superseded:index"),
         ({"index": AGAIN, "train": {}}, ""),

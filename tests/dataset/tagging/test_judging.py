@@ -1,4 +1,4 @@
-"""What counts for the tag of a captured page: the dates of policies, other crawlers, and what is not known."""
+"""The tag of a captured page: the dates of policies, other crawlers, and missing facts."""
 
 from __future__ import annotations
 
@@ -101,7 +101,8 @@ def test_what_may_not_be_fetched_may_not_be_used() -> None:
 
 
 NAMED = {
-    "/robots.txt": "User-agent: CCBot\nUser-agent: GPTBot\nDisallow: /secret\nContent-Usage: train-ai=n\n\n"
+    "/robots.txt": "User-agent: CCBot\nUser-agent: GPTBot\nDisallow: /secret\n"
+    "Content-Usage: train-ai=n\n\n"
     "User-agent: *\nAllow: /\n"
 }
 SECRET = PAGE._replace(url=f"{ORIGIN}/secret")
@@ -144,7 +145,7 @@ def test_a_site_that_names_the_members_of_a_class_is_heard_on_request() -> None:
     assert verdict(tag(policies=policies, also=["Google-Extended"])) == "allow"
     names = {crawler.token for crawler in training_crawlers()}
     assert set(Question.of(OWN, also=["AI-Training", "x"]).also) == {*names, "x"}
-    with pytest.raises(DatasetError, match="is no product token"):
+    with pytest.raises(DatasetError, match="is not a product token"):
         Question.of(OWN, also=["GPT Bot"])
     with pytest.raises(DatasetError, match="names no crawler"):
         Question.of(OWN, captured_by="***")
@@ -152,7 +153,10 @@ def test_a_site_that_names_the_members_of_a_class_is_heard_on_request() -> None:
 
 def test_what_others_are_permitted_permits_nothing() -> None:
     said = {
-        "/robots.txt": "User-agent: GPTBot\nContent-Signal: ai-train=yes\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
+        "/robots.txt": (
+            "User-agent: GPTBot\nContent-Signal: ai-train=yes\nAllow: /\n\n"
+            "User-agent: *\nDisallow: /\n"
+        )
     }
     assert verdict(tag(policies=Policies({ORIGIN: said}), also=["GPTBot"])) == "deny"
     silent = Agent("examplebot", uses=("train",))
@@ -189,7 +193,7 @@ def test_restrictions_of_other_crawlers_restrict() -> None:
     assert "max_chars" not in tag(page, agent=agent)["uses"]["present-snippet"]
 
 
-# What is not known
+# Missing facts
 
 
 @pytest.mark.requirement("TAG-3")
@@ -220,9 +224,8 @@ def test_the_operator_may_take_an_unknown_site_for_a_silent_one() -> None:
     ]
     assert made["policies"] == {}
     silent = Agent("examplebot", uses=("train",))
-    assert (
-        verdict(tag(policies=Policies({}), agent=silent, missing="allow")) == "deny"
-    )  # by the default
+    # by the default
+    assert verdict(tag(policies=Policies({}), agent=silent, missing="allow")) == "deny"
     refusing = PAGE._replace(fields=(HTML, (b"X-Robots-Tag", b"noai")))
     assert verdict(tag(refusing, Policies({}), missing="allow")) == "deny"
 
@@ -249,7 +252,7 @@ def test_a_copy_that_says_that_the_server_failed_is_no_silence() -> None:
 
 
 def test_a_site_of_which_robots_txt_alone_is_missing() -> None:
-    """What its other files state counts, whatever the operator takes robots.txt for."""
+    """The statements of its other files count, for any treatment of the missing robots.txt."""
     unknown = Fetched(status=0, error="there is no copy of it")
     for ai, allowed in (("", "allow"), ("User-agent: *\nDisallow: train\n", "deny")):
         policies = Policies(
@@ -363,7 +366,10 @@ def test_elements_of_both_dates_and_of_all_crawlers_count() -> None:
         "/ai.txt": "User-agent: GPTBot\n  Path: /\n    Element: aside\n      Disallow: train\n",
         **OPEN,
     }
-    body = b"<html><body><main><p>Free</p><p class=quote>Quoted</p><aside>Aside</aside></main></body></html>"
+    body = (
+        b"<html><body><main><p>Free</p><p "
+        b"class=quote>Quoted</p><aside>Aside</aside></main></body></html>"
+    )
     page, policies = PAGE._replace(body=body), Policies({ORIGIN: QUOTES}, {ORIGIN: asides})
     fields = {"text": "Free\nQuoted", "html": body.decode()}
     made = tag(page, policies, fields=fields, as_of="both", also=["GPTBot"])

@@ -203,7 +203,7 @@ def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
         end = octets.find(b"\r\n\r\n", max(0, before - 3))
         # Without this check, each of many beginnings would be read up to the same end.
         if _BEGINNING.search(octets, max(1, before - 20), len(octets) if end < 0 else end):
-            raise _DamageError("another one begins within its fields")
+            raise _DamageError("another record begins within its fields")
         if len(octets) == before:
             raise _DamageError(CUT_OFF)
         if len(octets) > MAX_HEAD and end < 0:
@@ -215,18 +215,18 @@ def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
         if colon:
             fields.setdefault(name.strip().lower(), value.strip())
     if not (kind := fields.get("warc-type", "").lower()):
-        raise _DamageError("it does not say what it is")
+        raise _DamageError("it has no WARC-Type")
     fields["warc-type"] = kind
     length = fields.get("content-length", "")
     if not re.fullmatch("[0-9]{1,15}", length):
-        raise _DamageError("it does not say how long it is")
+        raise _DamageError("it has no valid Content-Length")
     return fields, int(length), bytes(octets[end + 4 :])
 
 
 def _check_end(octets: bytes) -> None:
     """Check the octets that follow a block."""
     if octets != b"\r\n\r\n":
-        raise _DamageError("it does not end where it says" if len(octets) >= 4 else CUT_OFF)
+        raise _DamageError("it does not end at its Content-Length" if len(octets) >= 4 else CUT_OFF)
 
 
 def _next(file: IO[bytes], offset: int, end: int, *, compressed: bool) -> int:
