@@ -722,7 +722,7 @@ def test_what_robots_txt_refers_to_is_served_and_obeyed(tmp_path: Path) -> None:
         ),
         (
             {"/robots.txt": b"ACAP-crawler: *\nACAP-permissions-reference: ftp://x/\n"},
-            "robots.txt:2 refers to nothing",
+            "robots.txt:2 has an invalid reference",
         ),
         ({"ftp://x/robots.txt": b""}, "`ftp://x/robots.txt` is neither a path nor a URL"),
     ],
