@@ -82,7 +82,7 @@ def test_setting(text: str, expected: tuple[str, str], shown: str) -> None:
 )
 def test_setting_that_makes_no_sense(text: str) -> None:
     with pytest.raises(
-        PolicyError, match=r"^COMITY_TAG `.*` (is no place|names no file).*: write "
+        PolicyError, match=r"^COMITY_TAG `.*` (is not a place|names no file).*: write "
     ):
         TagSetting.parse(text, subject="COMITY_TAG")
 
