@@ -32,7 +32,7 @@ from rich.table import Table
 from comity.authoring import lint
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.stats import StatsPass
-from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.recheck import recheck
 from comity.dataset.verify.today import Today
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.store import PolicyStore
@@ -1177,7 +1177,7 @@ def tags() -> Iterator[Case]:
         return lambda: StatsPass(NOW)([record])
 
     def checked(record: dict[str, Any]) -> Step:
-        return lambda: rechecked(record, lambda _: site, Today(AGENT, NOW))
+        return lambda: recheck(record, lambda _: site, Today(AGENT, NOW))
 
     for name, make in TAGS.items():
         for what, step in (("export", exported), ("stats", counted), ("verify", checked)):

@@ -1,4 +1,5 @@
-"""Datasets of items with their tags: files of them, what may be done with each record today, and passes over all of them."""
+"""Datasets of items with their tags: their files, the uses that each record permits today, and
+passes over all records."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from typing import Any
 
 
 def tagger(*args: Any, **options: Any) -> Any:
-    """A step that tags Arrow batches: comity.dataset.tagged_batches.tagger, with pyarrow loaded when it is asked for."""
+    """Return a step that tags Arrow batches: comity.dataset.tagged_batches.tagger.
+
+    pyarrow is loaded on the first call."""
     from comity.dataset.tagged_batches import tagger
 
     return tagger(*args, **options)

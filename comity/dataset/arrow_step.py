@@ -1,4 +1,4 @@
-"""A pass over columns as a step of other machinery: an Arrow batch or table comes in, and one of the same kind goes out."""
+"""A pass over columns as a step of other programs: an Arrow batch or table in, another one out."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import TypeVar, cast
 import pyarrow as pa
 
 from comity.dataset.counts.summary import Summary
-from comity.dataset.files.arrow_schema import adapted, check_columns, readable, valid
+from comity.dataset.files.arrow_schema import adapt, check_columns, readable, valid
 from comity.dataset.passes import ColumnWork
 from comity.dataset.records import Unreadable
 
 Table = TypeVar("Table", pa.RecordBatch, pa.Table)
 
 
-def passed_through(work: ColumnWork, batch: Table, schema: pa.Schema, summary: Summary) -> Table:
-    """Return what comes out of the pass, in `schema`. `summary`: gets what it finds.
+def pass_through(work: ColumnWork, batch: Table, schema: pa.Schema, summary: Summary) -> Table:
+    """Return the output of a pass over a batch or table, in `schema`.
 
-    Rows that cannot be read are counted there as such, and left out."""
+    The results of the pass are merged into `summary`. Unreadable rows are counted there, and left
+    out."""
     is_table = isinstance(batch, pa.Table)
     outputs = []
     check_columns(batch.schema)
@@ -29,7 +30,7 @@ def passed_through(work: ColumnWork, batch: Table, schema: pa.Schema, summary: S
             outcome = work.columns(part, number)
             summary.merge(outcome.result)
             summary.counts.unreadable += len(outcome.unreadable)
-            outputs.append(adapted(outcome.records.columns, schema))
+            outputs.append(adapt(outcome.records.columns, schema))
     table = pa.Table.from_batches(outputs, schema)
     if is_table:
         return cast(Table, table)

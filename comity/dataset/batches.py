@@ -1,4 +1,4 @@
-"""The export as a step of other machinery: Arrow batches come in, and those of what may be used go out.
+"""The export as a step of other programs: Arrow batches in, batches of usable records out.
 
     usable = UsableBatches(Terms.of(["train"]))
     dataset.map_batches(usable, batch_format="pyarrow")                             Ray Data
@@ -6,9 +6,10 @@
     [dask.delayed(usable)(batch) for batch in batches]                              Dask
     pyarrow.RecordBatchReader.from_batches(usable.schema(schema), map(usable, reader))
 
-Records and tags are as in Parquet files of ours (docs/datasets.md), or of other programs. What permits the use comes out as an
-export has it: without what is refused on parts of it, cut to the length that is permitted, with what is to be shown with it.
-Which pages were fetched again no single batch can tell: `recrawled_in` asks whole datasets."""
+Records and tags have the form of comity's Parquet files (docs/datasets.md), or of files of other
+programs. A usable record comes out as in an export: without its refused parts, cut to the permitted
+length, and with its required additions. A single batch cannot tell which pages were fetched again:
+`recrawled_in` reads whole datasets for that."""
 
 from __future__ import annotations
 
@@ -17,47 +18,50 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from comity.dataset.arrow_step import Table, passed_through
+from comity.dataset.arrow_step import Table, pass_through
 from comity.dataset.counts.summary import Summary
 from comity.dataset.export.column_pass import schema_of_export
 from comity.dataset.export.export import ExportPass
 from comity.dataset.files.places import path_of
-from comity.dataset.job import JobOptions, open_readers, recrawled
+from comity.dataset.job import JobOptions, find_recrawled, open_readers
 from comity.dataset.permissions.expiry import Recrawled
 from comity.dataset.permissions.terms import Terms
 
 
 class UsableBatches:
-    """A step that keeps what may be used. It can be pickled, and has no memory of other batches."""
+    """A step that keeps the usable records. It can be pickled, and depends on no other batches."""
 
     def __init__(self, terms: Terms, recrawled: Recrawled | None = None) -> None:
-        """`recrawled`: of `recrawled_in`. None: nobody knows, and what is permitted until its page is fetched again is refused.
+        """`recrawled`: the result of `recrawled_in`. None: it is unknown which pages were fetched
+        again, so a use that is permitted until then is refused.
 
-        DatasetError where one of the uses is of the most recent fetch, and nobody knows which that is."""
+        DatasetError: `recrawled` is None, and one of the uses means the most recent fetch."""
         self.terms = terms.by_single_records(recrawled)
         self._pass = ExportPass(self.terms)
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of what comes out of batches with this one."""
+        """Return the schema of the output for batches with this schema."""
         return schema_of_export(schema)
 
     def __call__(self, batch: Table) -> Table:
         return self.counted(batch)[0]
 
     def counted(self, batch: Table) -> tuple[Table, Summary]:
-        """Return what comes out, and how much did not, and why. Rows that cannot be read are counted as such, and left out."""
+        """Return the usable records, and a summary of all. Unreadable rows are only counted."""
         summary = Summary()
-        return passed_through(self._pass, batch, self.schema(batch.schema), summary), summary
+        return pass_through(self._pass, batch, self.schema(batch.schema), summary), summary
 
 
 def recrawled_in(
     datasets: Sequence[Path | str],
     terms: Terms,
-    options: JobOptions = JobOptions(),  # noqa: B008
-) -> Recrawled:  # immutable
-    """The pages in these files and folders that were fetched more than once, where any of it depends on that."""
+    options: JobOptions = JobOptions(),  # noqa: B008  # immutable
+) -> Recrawled:
+    """Return the pages in these files and folders that were fetched more than once.
+
+    Without reading all records, return no pages if neither the terms nor the tags depend on it."""
     paths = [path_of(dataset) if isinstance(dataset, str) else dataset for dataset in datasets]
-    return recrawled(
+    return find_recrawled(
         open_readers(paths), options, terms.tags, terms.uses, last_fetch=terms.last_fetch
     )
 

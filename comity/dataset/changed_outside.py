@@ -1,6 +1,7 @@
-"""Datasets that something else than comity has changed, since comity wrote the manifests beside them.
+"""Find datasets that another program has changed since comity wrote their manifests.
 
-Nothing is told of a dataset without a manifest, nor where a process was killed that was about to write one."""
+Datasets without a manifest are not checked. After a process was killed before it wrote a manifest,
+there is none either."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from comity.dataset.files.formats import Reader, open_reader
 from comity.dataset.files.places import is_local
 from comity.dataset.job import JobOptions, each_file
 
-MESSAGE = "is not what its manifest describes: something else than comity has changed it"
+MESSAGE = "differs from its manifest: another program has changed it"
 
 
 class _Described(NamedTuple):
-    """A file, and what a manifest says of it."""
+    """A file, and its description in a manifest."""
 
     reader: Reader
     facts: manifest.Digest
@@ -27,21 +28,20 @@ class _Described(NamedTuple):
 
 
 def _differs(file: _Described) -> bool:
-    """Return whether a file is another one than the manifest describes. It is read only where its size is the same."""
+    """Return True if a file differs from its manifest. It is read only if its size is right."""
     if file.facts.octets not in (None, file.reader.size):
         return True
     return manifest.sha256_of(file.reader.path) != file.facts.sha256
 
 
 def changed_outside(paths: Sequence[Path], options: JobOptions = JobOptions()) -> list[Path]:  # noqa: B008  # immutable
-    """Return those of these datasets, and of the files in them, that are not what the manifests beside them describe, and
-    complain of each.
+    """Return the datasets, and the files in them, that differ from the manifests beside them.
 
-    DatasetError where a manifest cannot be read."""
+    `options.complain` is called for each. DatasetError: a manifest cannot be read."""
     changed: dict[Path, None] = {}
     tasks: list[_Described] = []
     for dataset in map(open_dataset, paths):
-        for path, files in _described(dataset):
+        for path, files in _find_manifests(dataset):
             if files is None:
                 changed[path] = None
             else:
@@ -58,9 +58,11 @@ def changed_outside(paths: Sequence[Path], options: JobOptions = JobOptions()) -
     return [*changed]
 
 
-def _described(dataset: Dataset) -> Iterator[tuple[Path, dict[Path, manifest.Digest] | None]]:
-    """Yield what has a manifest, with the files that this describes; None where it is known that others were there."""
-    # In a store each file would be a request, most of them for what is not there.
+def _find_manifests(dataset: Dataset) -> Iterator[tuple[Path, dict[Path, manifest.Digest] | None]]:
+    """Yield each path with a manifest, and the files that the manifest describes.
+
+    None instead of the files: another program is already known to have changed them."""
+    # In a store, each look for a manifest is a request, and most files have none.
     single_files = dataset.files if is_local(dataset.path) or not dataset.is_folder else ()
     for path in dict.fromkeys((dataset.path, *single_files)):
         described = manifest.current(path)

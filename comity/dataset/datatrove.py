@@ -4,9 +4,9 @@
 
     [JsonlReader("crawled/"), PermittedFilter(Terms.of(["train"])), JsonlWriter("train/")]
 
-A document has the fields of the record in its metadata, the tag among them, and its text. What is left of the record when it may
-be used takes their places: text may be cut, and fields may be gone or added. Which pages were fetched again is not known in a
-pipeline: `recrawled` is that of comity.dataset.batches.recrawled_in."""
+A document has the record's fields in its metadata, with the tag, and its text. The usable record
+replaces them: text may be cut, and fields may be removed or added. A pipeline cannot tell which
+pages were fetched again: `recrawled` is the result of comity.dataset.batches.recrawled_in."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ from comity.dataset.records import Record, Unreadable
 TEXT = "text"
 
 
-class PermittedFilter(BaseFilter):  # type: ignore[misc]  # whose types are not there without datatrove
-    """Keeps documents that may be used, as they may be used. The others are dropped by the reasons of an export."""
+class PermittedFilter(BaseFilter):  # type: ignore[misc]  # has no types without datatrove
+    """Keeps usable documents, without their refused parts, and drops all others.
+
+    The reason for dropping one is the cause that an export would give."""
 
     name = "📜 Permitted"
 
     def __init__(
         self, terms: Terms, recrawled: Recrawled | None = None, exclusion_writer: Any = None
     ) -> None:
-        """DatasetError where one of the uses is of the most recent fetch, and nobody knows which that is."""
+        """DatasetError: `recrawled` is None, and one of the uses means the most recent fetch."""
         super().__init__(exclusion_writer)
         self.terms = terms.by_single_records(recrawled)
 
@@ -42,19 +44,21 @@ class PermittedFilter(BaseFilter):  # type: ignore[misc]  # whose types are not 
         if answer.record is None or answer.tag is None:
             return False, answer.cause
         if answer.record is not record or answer.tag.raw.get("embedded"):
-            doc.media = []  # nobody knows which of them are in what was cut out, or refused
+            doc.media = []  # any of them may belong to a refused part
         doc.metadata = {name: value for name, value in answer.record.items() if name != TEXT}
         doc.text = answer.record.get(TEXT) or ""
         return True
 
 
 def _record(fields: Record) -> Record | None:
-    """The record of a document. Of a Parquet file its tag is as its columns have it; None where nobody can read that."""
+    """Return the record of a document. None if it cannot be read.
+
+    A document from a Parquet file has the tag in the form of columns, which is decoded."""
     if not any(
         isinstance(value, dict) and isinstance(value.get("uses"), list) for value in fields.values()
     ):
         return fields
-    # pyarrow is there where a Parquet file was read
+    # Imported here because pyarrow is installed if a Parquet file was read.
     import pyarrow as pa
 
     from comity.dataset.files.arrow_schema import decode

@@ -1,7 +1,8 @@
-"""The expiry of datasets: takes out what may not be kept. What went is told in NAME.expired.jsonl.
+"""The expiry of datasets: remove the records that may not be kept, and log them.
 
-Of a folder each file is a task of its own, as in an export to a folder: whoever does it puts the new file in the place of the old
-one. Where that is interrupted some files are done, and the next run does the others."""
+NAME.expired.jsonl lists the removed records. In a folder, each file is a task, as in an export to
+a folder: the process with the task replaces the old file. If a run is interrupted, some files are
+done, and the next run does the others."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ from comity.dataset.job import (
     each_file,
     fields_with_tag,
     files_of,
+    find_recrawled,
     first_of,
     open_readers,
     paths_read,
-    recrawled,
 )
 from comity.dataset.passes import Note, Outcome, Sinks, run
-from comity.dataset.permissions.expiry import ExpiryTerms, expired
+from comity.dataset.permissions.expiry import ExpiryTerms, judge_expiry
 from comity.dataset.records import DatasetError, PositionedRecord, Record
 from comity.dataset.side_files import (
     PendingLines,
@@ -41,11 +42,8 @@ from comity.dataset.side_files import (
 )
 from comity.dataset.tags.sources import GUESSED, TagSource
 
-UNTAGGED = (
-    "no-tag",
-    "several-tags",
-    "invalid-tag",
-)  # how it begins why a record goes whose limits nobody knows
+# The beginnings of the causes for records with unknown limits.
+UNTAGGED = ("no-tag", "several-tags", "invalid-tag")
 
 
 class ExpirePass(NamedTuple):
@@ -57,7 +55,7 @@ class ExpirePass(NamedTuple):
     def __call__(self, records: list[Record]) -> Outcome:
         summary, staying, notes = Summary(), [], []
         for record in records:
-            answer = expired(record, self.terms)
+            answer = judge_expiry(record, self.terms)
             if answer.cause:
                 summary.counts.drop(answer.cause)
                 note: Note = {
@@ -80,8 +78,8 @@ class ExpirePass(NamedTuple):
         return Outcome(staying, summary, notes)
 
 
-class _NothingGoes(Exception):  # noqa: N818  # no error
-    """Leaves a dataset as it is."""
+class _NothingGoes(Exception):  # noqa: N818  # not an error
+    """Leaves a dataset unchanged, because no record goes."""
 
 
 def expire(
@@ -93,9 +91,12 @@ def expire(
     dry_run: bool = False,
     options: JobOptions = JobOptions(),  # noqa: B008
 ) -> RecordCounts:
-    """Take out of datasets what may not be kept. When it returns, they are on the disk without it. `taken_down`: URLs.
+    """Remove the records that may not be kept from datasets, durably.
 
-    DatasetError where one cannot be used or written: it is as it was, those before it are done."""
+    `now`: an aware moment. `taken_down`: URLs of pages to take down. `dry_run`: count only.
+
+    DatasetError: a dataset cannot be used or written. It is unchanged, and those before it are
+    done."""
     opened, readers = [open_dataset(path) for path in datasets], open_readers(datasets)
     files = files_of(paths_read(readers, tags))
     for reader in readers:
@@ -108,7 +109,7 @@ def expire(
     ):
         if any(is_within(reader.path, folder) for reader in readers):
             raise DatasetError(f"{folder} is written when a dataset expires: expire it by itself")
-    terms = ExpiryTerms.create(now, recrawled(readers, options, tags), taken_down, tags)
+    terms = ExpiryTerms.create(now, find_recrawled(readers, options, tags), taken_down, tags)
     total, remaining = RecordCounts(), iter(readers)
     altered = frozenset(changed_outside(datasets, options))
     for dataset in opened:
@@ -125,13 +126,13 @@ def _expire_file(
     _: Dataset, tasks: Sequence[_Expiring], expire_one: _Expire, options: JobOptions
 ) -> RecordCounts:
     [task] = tasks
-    return expire_one.done(task, options).summary.counts
+    return expire_one.expire(task, options).summary.counts
 
 
 def _expire_folder(
     dataset: Dataset, tasks: Sequence[_Expiring], expire_one: _Expire, options: JobOptions
 ) -> RecordCounts:
-    """The manifest of the folder comes back when all files are done."""
+    """Expire the files of a folder. Its manifest is away until all files are done."""
     folder, summary, facts = dataset.path, Summary(), []
     described = None if expire_one.dry_run else manifest.read(folder)
     if described:
@@ -149,9 +150,10 @@ def _expire_folder(
             expire_one.terms.now,
             [file for file in facts if file],
         )
-        # Whatever this run has done: a process may have been killed when it had changed a file, and could not say so.
+        # Compare the files themselves: an earlier run may have been killed after it had changed a
+        # file and before it wrote the manifest.
         if manifest.digests(described) != {file.name: file.sha256 for file in files}:
-            described = manifest.changed(
+            described = manifest.after_removal(
                 folder, described, summary.composition, removed=removed, when=when, files=files
             )
         manifest.write(folder, described)
@@ -160,29 +162,29 @@ def _expire_folder(
 
 class _Expiring(NamedTuple):
     reader: Reader
-    folder: Path | None = None  # that the file is of
+    folder: Path | None = None  # the folder that is the dataset; None: the file is the dataset
 
 
 class _Expired(NamedTuple):
     """The outcome for a file."""
 
     summary: Summary
-    notes: Sequence[Note] = ()  # what goes
+    notes: Sequence[Note] = ()  # one for each record that goes
     facts: manifest.FileFacts | None = None
 
 
 class _Expire(NamedTuple):
-    """A task: takes out of a file what may not be kept."""
+    """A task that removes the records that may not be kept from a file."""
 
     terms: ExpiryTerms
     dry_run: bool
-    altered: frozenset[Path]  # what something else had changed
+    altered: frozenset[Path]  # datasets and files that another program has changed
     tells_facts: bool = False
 
     def __call__(self, task: _Expiring) -> _Expired:
-        """Return the outcome for a file, where several are done at a time."""
+        """Expire one file of a folder, in a process of its own."""
         notes: list[Note] = []
-        outcome = self.done(task, JobOptions(1, removed=notes.append))
+        outcome = self.expire(task, JobOptions(1, removed=notes.append))
         assert task.folder
         name = task.reader.path.relative_to(task.folder).as_posix()
         facts = (
@@ -192,11 +194,14 @@ class _Expire(NamedTuple):
         )
         return outcome._replace(notes=notes, facts=facts)
 
-    def done(self, task: _Expiring, options: JobOptions) -> _Expired:
+    def expire(self, task: _Expiring, options: JobOptions) -> _Expired:
+        """Expire a file."""
         return _expire(task, self, options)
 
     def facts_of_change(self, path: Path) -> dict[str, bool]:
-        """Return what the new manifest of a dataset has besides: it must not vouch for what the old one did not describe."""
+        """Return an addition to the new manifest if another program had changed the dataset.
+
+        The manifest must not vouch for records that the old one did not describe."""
         return {manifest.CHANGED_OUTSIDE: True} if path in self.altered else {}
 
 
@@ -236,17 +241,19 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
             executor=options.executor,
         )
         summary.counts.unreadable += unread.records
-        if (
-            unread.unkept and not rewriter
-        ):  # a part of a table: it would be gone, whoever could still read something of it
+        # An unreadable part of a table. It would be lost, though another program may read some of
+        # it.
+        if unread.unkept and not rewriter:
             raise DatasetError(
-                f"{path}: {unread.unkept}. It would be lost; export what can be read. Nothing has changed"
+                f"{path}: {unread.unkept}. It would be lost, so nothing has changed:"
+                " export the readable records instead"
             )
         if dry_run or not (expired_lines.number or unread.number):
             raise _NothingGoes
         if not rewriter and summary.counts.causes == {"no-tag": summary.counts.records}:
             raise DatasetError(
-                f"{path}: no record has a tag, and all would go; say where the tags are. Nothing has changed"
+                f"{path}: no record has a tag, and all would go, so nothing has changed:"
+                " name the place of the tags with --tag"
             )
         if rewriter:
             rewriter.copy()
@@ -259,7 +266,7 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
             described |= expire_one.facts_of_change(path)
             manifest.write(
                 path,
-                manifest.changed(
+                manifest.after_removal(
                     path,
                     described,
                     summary.composition,
@@ -268,9 +275,12 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
                 ),
             )
     if not dry_run and not manifest.current(path) and (described := manifest.read(path)):
-        # A run was killed when the dataset was replaced, before its manifest was written.
+        # An earlier run was killed after it replaced the dataset, before it wrote the manifest.
         described |= expire_one.facts_of_change(path)
         manifest.write(
-            path, manifest.changed(path, described, summary.composition, removed={}, when=terms.now)
+            path,
+            manifest.after_removal(
+                path, described, summary.composition, removed={}, when=terms.now
+            ),
         )
     return _Expired(summary)

@@ -1,10 +1,12 @@
-"""A folder as the output of a job: a file for each file that is read, under the same name, and one manifest for all.
+"""A folder as the output of a job: one file for each input file, with its name, and one manifest.
 
-A part of the work is a file. Whoever does it reads, judges and writes it by itself: nothing of the records comes to the process
-that gives the work, only what was found out of them. That one names the files, puts the folder in its place, and writes the
-manifest when all files are there. A part can be done again, whoever was killed in it: its file is replaced whole.
+A task is one file. The process with the task reads, judges and writes that file, and returns only
+its counts, no records. The main process names the files, puts the folder in its place, and writes
+the manifest when all files are complete. A task can be repeated after its process was killed: its
+file is replaced as a whole.
 
-A run that was killed begins anew. Its files are not taken over: they were judged by the clock of that run."""
+After a run was killed, the next run begins anew. It does not use the earlier files, because they
+were judged at another moment."""
 
 from __future__ import annotations
 
@@ -25,31 +27,34 @@ from comity.dataset.records import DatasetError
 from comity.dataset.side_files import side_folder
 from comity.dataset.tags.sources import GUESSED, TagSource
 
-UNWRITABLE_AS = ".jsonl.gz"  # ending of what is read in a form that is not written
+UNWRITABLE_AS = ".jsonl.gz"  # ending of the output for formats that can only be read
 
 R = TypeVar("R")
 
 
 class FolderPart(NamedTuple):
-    """A file that is read, and the one that is made of it. It can be pickled."""
+    """An input file, and the output file that is made from it. It can be pickled."""
 
     reader: Reader
-    name: str  # of the new file in the folder
+    name: str
+    """The name of the output file in the folder."""
     folder: Path
-    asides: tuple[Path, ...]  # folders, one for each kind of what is kept beside
+    asides: tuple[Path, ...]
+    """The folders for side files, one for each kind."""
 
     def open_writer(self) -> Writer:
+        """Open the output file."""
         output = self.folder / self.name
         if is_local(output):
             output.parent.mkdir(parents=True, exist_ok=True)
         return open_writer(output)
 
     def aside(self, number: int = 0) -> Path:
-        """The file for what of this one is kept beside. `number`: of its kind."""
+        """Return the side file of this file. `number`: the index of its kind."""
         return self.asides[number] / f"{self.name}.jsonl"
 
     def facts(self, records: int) -> FileFacts:
-        """Return what the manifest says of the new file, when it is there."""
+        """Return the facts about the complete output file for the manifest."""
         return manifest.facts_of(self.folder / self.name, self.name, records)
 
 
@@ -58,17 +63,20 @@ class FolderOutput(NamedTuple):
 
     readers: Sequence[Reader]
     parts: Sequence[FolderPart]
-    facts: list[FileFacts]  # of the files that are there
+    facts: list[FileFacts]
+    """The facts about the complete files."""
 
     def results(
         self,
         do_by: Callable[[int | None], Do[FolderPart, tuple[R, FileFacts]]],
         options: JobOptions,
     ) -> Iterator[R]:
-        """Yield what is found out of each file. `do_by`: gives what is done with a part, by so many processes."""
-        is_one = (
-            len(self.parts) == 1 and options.executor == PROCESSES
-        )  # then it is shared among processes
+        """Yield the result for each file, in their order.
+
+        `do_by`: returns the function that does a task. Its argument is the number of processes for
+        one file, as in JobOptions.workers."""
+        # A single file is shared among the processes.
+        is_one = len(self.parts) == 1 and options.executor == PROCESSES
         do = do_by(options.workers if is_one else 1)
         for result, facts in each_file(
             do, self.parts, options._replace(workers=1) if is_one else options
@@ -87,11 +95,13 @@ def folder_output(
     reader_of: Callable[[Reader], Reader] = lambda reader: reader,
     tags: TagSource = GUESSED,
 ) -> Iterator[FolderOutput]:
-    """Fill a new folder. At the end of `with` it is there, and whoever made it writes its manifest; where it raises nothing has
-    changed.
+    """Fill a new folder. At the end of `with` it is in its place, and needs its manifest.
 
-    `folder`: of `nameable_folder`. `kinds`: of what is kept beside it, each in a folder. `ending`: one of WRITABLE, that of the
-    new files; "": that of each file. DatasetError where a file cannot be used or written."""
+    If the block raises, nothing has changed. `folder`: the result of `nameable_folder`. `kinds`:
+    the kinds of side files, each in a folder of its own. `ending`: the ending of the new files, one
+    of WRITABLE. "" keeps the ending of each file.
+
+    DatasetError: a file cannot be used or written."""
     asides = [side_folder(folder, kind) for kind in kinds]
     datasets, readers = (
         [open_dataset(path) for path in inputs],
@@ -107,7 +117,8 @@ def folder_output(
     [(name, count)] = Counter(names).most_common(1)
     if count > 1:
         raise DatasetError(f"{folder / name} would be written twice: two files have this name")
-    # In a store the old files go before the new ones come: then no manifest is beside them until all are there.
+    # In a store, the old files are removed before the new ones appear. Meanwhile there must be no
+    # manifest beside them.
     restored = manifest.restored_on_error(folder) if is_local(folder) else nullcontext()
     with restored, ExitStack() as stack:
         filled = stack.enter_context(
@@ -124,7 +135,8 @@ def folder_output(
 
 
 def is_folder(name: str, path: Path) -> bool:
-    """Return whether an output that the operator has named so is to be a folder. `path`: its place."""
+    """Return True if an output is to be a folder. `name`: as the operator wrote it. `path`: its
+    path."""
     return name.endswith(("/", "/.")) or path.is_dir()
 
 

@@ -1,4 +1,4 @@
-"""Shared parts of the jobs over whole datasets: how they are run, the files they read, and which pages were fetched again."""
+"""Shared parts of the jobs over whole datasets: options, input files, and recrawled pages."""
 
 from __future__ import annotations
 
@@ -20,25 +20,31 @@ from comity.dataset.tags.sources import TagSource
 
 
 class JobOptions(NamedTuple):
-    """The way in which a job is run."""
+    """The options of a job."""
 
-    workers: int | None = None  # None: as many as are of use
-    progress: Callable[[int], object] = lambda _: None  # told how many octets have been read
-    removed: Callable[[Note], object] = lambda _: (
-        None
-    )  # told of each record that goes: its `url`, `why` and `because`
-    executor: str = PROCESSES  # one of EXECUTORS
-    complain: Callable[[str], object] = lambda _: None  # told what is wrong, and ends nothing
+    workers: int | None = None
+    """The number of processes. None: as many as are useful."""
+    progress: Callable[[int], object] = lambda _: None
+    """Called with the number of octets read since its last call."""
+    removed: Callable[[Note], object] = lambda _: None
+    """Called for each record that goes, with its `url`, `why` and `because`."""
+    executor: str = PROCESSES
+    """One of EXECUTORS."""
+    complain: Callable[[str], object] = lambda _: None
+    """Called with a warning. The job goes on."""
 
 
-FILES_AHEAD = 1000  # tasks a place that are given out: what comes back of a file is small, and files are of different sizes
+# Tasks for each slot that are submitted at a time. They may be many: the results of files are
+# small, and files differ in size.
+FILES_AHEAD = 1000
 
 
 class FileTask(Protocol):
-    """A file, and what is to be done with it. Picklable."""
+    """A task on one file. It can be pickled."""
 
     @property
-    def reader(self) -> Reader: ...
+    def reader(self) -> Reader:
+        """The reader of the file."""
 
 
 Task = TypeVar("Task", bound=FileTask)
@@ -48,7 +54,7 @@ R_co = TypeVar("R_co", covariant=True)
 def each_file(
     do: Do[Task, R_co], tasks: Sequence[Task], options: JobOptions
 ) -> Generator[R_co, None, None]:
-    """Yield what `do` gives for each file, in their order. A file is done by one process, from its reading to its writing."""
+    """Yield the result of `do` for each file, in their order. One process does a whole file."""
     workers = options.workers
     if workers is None and options.executor == PROCESSES:
         is_alone = len(tasks) == 1 or is_small(task.reader for task in tasks)
@@ -83,7 +89,7 @@ def _may_mention(
 
 
 class FetchPass(NamedTuple):
-    """A pass that finds when each page was fetched last."""
+    """A pass that finds the last fetch of each page."""
 
     fields: Sequence[str] | None = ("url", "final_url", "fetched_at")
 
@@ -94,7 +100,7 @@ class FetchPass(NamedTuple):
         return Outcome([], fetches)
 
 
-def recrawled(
+def find_recrawled(
     readers: Sequence[Reader],
     options: JobOptions,
     tags: TagSource,
@@ -102,9 +108,10 @@ def recrawled(
     *,
     last_fetch: bool = False,
 ) -> Recrawled:
-    """Return the pages of these files that were fetched more than once, if anything depends on it.
+    """Return the pages of these files that were fetched more than once.
 
-    `last_fetch`: as in Terms."""
+    `uses` and `last_fetch`: as in Terms. Return no pages, without a pass over all records, if
+    neither these arguments nor the tags depend on it."""
     if (
         not last_fetch
         and CURRENT.isdisjoint(uses)
@@ -115,18 +122,18 @@ def recrawled(
     fetches = Fetches()
     sinks = Sinks(fetches.merge, progress=options.progress)
     run(FetchPass(), readers, sinks, workers=options.workers, executor=options.executor)
-    return fetches.recrawled()
+    return fetches.recrawled_pages()
 
 
 def fields_with_tag(tags: TagSource, *fields: str) -> tuple[str, ...] | None:
-    """The tag, of which page the record is, and these fields; None: all."""
+    """Return the fields to read for the tag, the page and `fields`. None: all fields."""
     return None if tags.fields is None else ("url", "final_url", *tags.fields, *fields)
 
 
 def open_readers(paths: Sequence[Path]) -> list[Reader]:
-    """Open the readers of these files, and of the files in these folders.
+    """Open readers for these files, and for the files in these folders.
 
-    DatasetError where a file is among them twice, by whatever names."""
+    DatasetError: a file cannot be read, or is among them twice, even under another name."""
     files = [file for path in paths for file in open_dataset(path).files]
     readers = [open_reader(file) for file in files]
     if len(files_of(files)) < len(files):
@@ -139,7 +146,7 @@ def open_readers(paths: Sequence[Path]) -> list[Reader]:
 
 
 def paths_read(readers: Iterable[Reader], tags: TagSource) -> list[Path]:
-    """Return the paths of all that is read: of the records, and of the file that has their tags."""
+    """Return the paths of all input files, with the sidecar of the tags."""
     return [
         *(reader.path for reader in readers),
         *([tags.path] if isinstance(tags, Sidecar) else ()),
@@ -147,7 +154,9 @@ def paths_read(readers: Iterable[Reader], tags: TagSource) -> list[Path]:
 
 
 def check_outside(output: Path, inputs: Iterable[Path]) -> None:
-    """DatasetError where an output would stand in a folder that is read: whoever reads it next would read that too."""
+    """Raise DatasetError if an output is in an input folder.
+
+    The next job that reads the folder would read the output too."""
     for path in inputs:
         if path.is_dir() and is_within(output, path):
             raise DatasetError(
@@ -155,10 +164,11 @@ def check_outside(output: Path, inputs: Iterable[Path]) -> None:
             )
 
 
-File = tuple[int, int] | str  # the same by whatever name
+File = tuple[int, int] | str  # identifies a file, under any of its names
 
 
 def files_of(paths: Iterable[Path]) -> set[File]:
+    """Return the identities of files."""
     return {_file_of(path) for path in paths}
 
 
@@ -170,7 +180,7 @@ def _file_of(path: Path) -> File:
 
 
 def first_of(paths: Iterable[Path], files: set[File]) -> Path | None:
-    """The first of these places where one of these files stands."""
+    """Return the first of these paths that is one of these files. None if none is."""
     return next(
         (path for path in paths if path.exists() and not files.isdisjoint(files_of([path]))), None
     )

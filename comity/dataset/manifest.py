@@ -1,16 +1,17 @@
-"""The manifest beside a dataset: what it is and how it came about, as a Croissant description.
+"""The manifest beside a dataset: its content and its history, as a Croissant description.
 
-Croissant 1.0, https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html: JSON-LD that tools for datasets load. What
-it has no property for stands in terms of our own, `comity:...`.
+Croissant 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html) is JSON-LD that
+tools for datasets load. Facts for which it has no property use comity's own terms, `comity:...`.
 
-manifest(path, told, composition)   what to write
-write(path, manifest)               NAME.croissant.json beside NAME
-announce(path, files)               before the files of a folder take their places
-read(path)                          what was written; None where nothing was
-retract(path)                       before the dataset changes, or becomes another one
+    manifest(path, history, composition)    return the content of a manifest
+    write(path, manifest)                   write NAME.croissant.json beside NAME
+    announce(path, files)                   list the files of a folder before they replace others
+    read(path)                              read the manifest; None if there is none
+    retract(path)                           move it away before the dataset changes
 
-A manifest has the SHA-256 of its file; of a folder, that of each file in it. It is taken away before the dataset changes and
-comes back after: no crash leaves it beside a dataset that it does not describe."""
+A manifest has the SHA-256 of its file, or of each file in its folder. It is moved away before the
+dataset changes, and written again afterwards. So no crash leaves a manifest beside a dataset that
+it does not describe."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from urllib.parse import quote
 
 from comity import __version__
 from comity.dataset.files.formats import format_of, open_reader
-from comity.dataset.files.places import copied, is_local
+from comity.dataset.files.places import copy_stored, is_local
 from comity.dataset.files.replacement import Replacement, sync
 from comity.dataset.records import DatasetError, Record
 from comity.dataset.tags.sources import RawTag
@@ -39,13 +40,12 @@ ENCODINGS = {
     "warc": "application/warc",
 }
 FILE = "file"  # @id of the FileObject
-FILES = "files"  # @id of the FileSet, which has all of a folder
+FILES = "files"  # @id of the FileSet, which has all files of a folder
 RECORDS = "records"  # @id of the RecordSet
-CHANGED_OUTSIDE = (
-    "comity:changedOutside"  # true where something else had changed a dataset before it expired
-)
+# True if another program had changed the dataset before it expired.
+CHANGED_OUTSIDE = "comity:changedOutside"
 
-# Appendix 1 of the specification, then ours. Values of ours are JSON as it is, whatever keys it has.
+# Appendix 1 of the specification, then comity's terms. Their values are plain JSON with any keys.
 CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -105,13 +105,12 @@ _KINDS = {type(None): "", bool: "sc:Boolean", int: "sc:Integer", float: "sc:Floa
 
 
 class Fields:
-    """The fields that the records have, and their data types. Mergeable; it can be pickled."""
+    """The fields of the records, and their data types. It can be merged and pickled."""
 
     def __init__(self) -> None:
-        self.kinds: dict[
-            str, set[str]
-        ] = {}  # "" null, "?" what Croissant has no type for, "[sc:Text]" a list of it
-        self.tags: dict[str, None] = {}  # those that hold tags, as objects
+        # Field -> types: "" for null, "[sc:Text]" for a list, "?" if Croissant has no type.
+        self.kinds: dict[str, set[str]] = {}
+        self.tags: dict[str, None] = {}  # fields with tags as objects
 
     def note(self, record: Record, tag: RawTag | None = None) -> None:
         if tag and not tag.is_text and tag.field in record:
@@ -141,7 +140,7 @@ def _kind(name: str, value: Any) -> str:
 
 
 def _common_type(kinds: set[str]) -> str:
-    """The type that all of them have."""
+    """Return the common type of these. "?" if they have none."""
     kinds = kinds - {""}
     if len(kinds) > 1:
         kinds = kinds - {"[]"}
@@ -151,7 +150,9 @@ def _common_type(kinds: set[str]) -> str:
 
 
 def taken_for_date(name: str) -> bool:
-    """pandas, by which mlcroissant reads JSON Lines, takes what stands under such names for times where it looks like one."""
+    """Return True if pandas reads a text in this field as a time if it looks like one.
+
+    mlcroissant reads JSON Lines with pandas."""
     return (
         name.endswith(("_at", "_time"))
         or name in ("modified", "date")
@@ -168,60 +169,71 @@ def _date(text: str) -> str:
 
 
 class History(NamedTuple):
-    """The history of the dataset."""
+    """The history of a dataset."""
 
     description: str
     uses: tuple[str, ...]
     exported_at: datetime
-    counts: Mapping[str, Any]  # records that were read, that came out, and why others did not
-    vocabulary: Mapping[str, str]  # name -> revision of its words
-    defaults: Mapping[
-        str, str
-    ]  # use -> verdict where nobody speaks of it, in the place of that of the crawl
-    tagged: Any = None  # of records of others: for whom and by which policies they were tagged
+    counts: Mapping[str, Any]
+    """The numbers of records: read, written, and dropped for each cause."""
+    vocabulary: Mapping[str, str]
+    """Name -> revision of its words."""
+    defaults: Mapping[str, str]
+    """Use -> verdict where no site mentions it, in place of the crawl's default."""
+    tagged: Any = None
+    """For records of others: the agent and the policies by which they were tagged."""
 
 
 class PolicyCount(NamedTuple):
     """The number of copies of policy files that decided."""
 
     all: int
-    listed: int  # in the manifest
-    without_copy: int  # of all: files that nobody captured, or that could not be fetched
+    listed: int
+    """The copies that the manifest lists."""
+    without_copy: int
+    """Files among `all` that were not captured, or could not be fetched."""
     is_estimate: bool
 
 
 class Composition(NamedTuple):
-    """The composition of the records that are in it."""
+    """The composition of the records in a dataset."""
 
     fields: Fields
-    agents: Mapping[str, int]  # product token -> records that it fetched
-    policies: Mapping[str, Any]  # URL -> the copies that decided, with SHA-256 and time
+    agents: Mapping[str, int]
+    """Product token -> records that the agent fetched."""
+    policies: Mapping[str, Any]
+    """URL -> the copies that decided, with SHA-256 and time."""
     policy_count: PolicyCount
-    arrangements: Mapping[str, int]  # of the operator with the sites -> records that they permitted
+    arrangements: Mapping[str, int]
+    """Arrangement of the operator with a site -> records that it permits."""
     licenses: Sequence[str]
 
 
 class FileFacts(NamedTuple):
-    """The facts of a file of the dataset. Picklable."""
+    """The facts about a file of the dataset. It can be pickled."""
 
-    name: str  # in the folder, with `/` between its parts; of a dataset that is one file, its own
+    name: str
+    """The path in the folder, with `/` between its parts. The file's name if it is the dataset."""
     encoding: str
     sha256: str
     octets: int
-    columns: tuple[str, ...] | None  # of a table
-    records: int | None = None  # where somebody counted them
+    columns: tuple[str, ...] | None
+    """The columns of a table. None for other formats."""
+    records: int | None = None
+    """The number of records. None if they were not counted."""
 
 
 def sha256_of(path: Path) -> str:
-    """Return the digest of a file as manifests have it."""
+    """Return the SHA-256 of a file in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def facts_of(path: Path, name: str = "", records: int | None = None) -> FileFacts:
-    """Return what a manifest says of a file. `name`: in its folder."""
+    """Return the facts about a file. `name`: its path in its folder."""
     form = format_of(path)
-    columns = tuple(getattr(open_reader(path), "schema").names) if form == "parquet" else None  # noqa: B009  # others have none
+    # Only readers of tables have a schema.
+    columns = tuple(getattr(open_reader(path), "schema").names) if form == "parquet" else None  # noqa: B009
     return FileFacts(
         name or path.name, ENCODINGS[form], sha256_of(path), path.stat().st_size, columns, records
     )
@@ -230,7 +242,7 @@ def facts_of(path: Path, name: str = "", records: int | None = None) -> FileFact
 def manifest(
     path: Path, history: History, composition: Composition, files: Sequence[FileFacts] | None = None
 ) -> dict[str, Any]:
-    """The manifest of a dataset that is written. `files`: of a folder."""
+    """Return the manifest of a new dataset. `files`: the files of a folder, None for one file."""
     moment = history.exported_at.isoformat(timespec="seconds")
     return {
         "@context": CONTEXT,
@@ -246,11 +258,11 @@ def manifest(
         "comity:vocabulary": dict(history.vocabulary),
         **({"comity:defaults": dict(history.defaults)} if history.defaults else {}),
         **({"comity:tagged": history.tagged} if history.tagged else {}),
-        **_composed(path, history.uses, composition, files),
+        **_describe_composition(path, history.uses, composition, files),
     }
 
 
-def changed(
+def after_removal(
     path: Path,
     described: Mapping[str, Any],
     composition: Composition,
@@ -259,7 +271,10 @@ def changed(
     when: datetime,
     files: Sequence[FileFacts] | None = None,
 ) -> dict[str, Any]:
-    """The manifest after records went. `removed`: how many, by why. `files`: of a folder."""
+    """Return the manifest of a dataset after records were removed.
+
+    `described`: the manifest before. `removed`: cause -> number of records. `files`: the files of a
+    folder, None for one file."""
     before = Counter(described.get("comity:removed", {}))
     before.update(removed)
     moment = when.isoformat(timespec="seconds")
@@ -268,11 +283,11 @@ def changed(
     return {
         **remaining,
         **changes,
-        **_composed(path, described.get("comity:uses", ()), composition, files),
+        **_describe_composition(path, described.get("comity:uses", ()), composition, files),
     }
 
 
-def _composed(
+def _describe_composition(
     path: Path, uses: Sequence[str], composition: Composition, files: Sequence[FileFacts] | None
 ) -> dict[str, Any]:
     if files is None:
@@ -288,7 +303,7 @@ def _composed(
         if files[0].columns is None
         else {name for file in files for name in file.columns or ()}
     )
-    fields = list(_described(composition.fields, uses, columns, source))
+    fields = list(_describe_fields(composition.fields, uses, columns, source))
     count = composition.policy_count
     return {
         **({"license": list(composition.licenses)} if composition.licenses else {}),
@@ -320,7 +335,7 @@ def _file_object(identifier: str, url: str, file: FileFacts) -> dict[str, Any]:
 
 
 def _file_set(folder: str, files: Sequence[FileFacts]) -> Iterator[dict[str, Any]]:
-    """The set of all, then each by itself."""
+    """Yield the set of all files, then each file by itself."""
     yield {
         "@type": "cr:FileSet",
         "@id": FILES,
@@ -333,7 +348,7 @@ def _file_set(folder: str, files: Sequence[FileFacts]) -> Iterator[dict[str, Any
 
 
 def digests(described: Mapping[str, Any] | None) -> dict[str, str]:
-    """The files in a folder that is so described, by their names there, with their SHA-256."""
+    """Return name -> SHA-256 for the files that a folder's manifest describes."""
     distribution = (described or {}).get("distribution", ())
     return {
         file["name"]: file.get("sha256", "")
@@ -343,14 +358,15 @@ def digests(described: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 class Digest(NamedTuple):
-    """The digest of a file that a manifest describes."""
+    """The digest and size of a file, from a manifest."""
 
     sha256: str
-    octets: int | None  # None: it does not say
+    octets: int | None
+    """None if the manifest does not state the size."""
 
 
 def described_files(described: Mapping[str, Any]) -> dict[str, Digest]:
-    """The files that a manifest describes so that they can be told from others, by their names."""
+    """Return name -> digest for the files that a manifest identifies by their SHA-256."""
     distribution = described.get("distribution")
     files = (
         [file for file in distribution if isinstance(file, dict)]
@@ -369,12 +385,13 @@ def _octets(size: str) -> int | None:
     return int(number[:20]) if unit == "B" and number.isdecimal() else None
 
 
-def _described(
+def _describe_fields(
     fields: Fields, uses: Sequence[str], columns: Collection[str] | None, source: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """The fields of the record set. `columns`: of a table.
+    """Yield the fields of the record set. `columns`: the columns of a table, None for others.
 
-    Of the tag the agent and, where uses have their names as keys, the verdicts; other nested values are in the file only."""
+    A tag is described by its agent and, unless it is in columns, by its verdicts. Other nested
+    values are not described."""
     for name, kinds in fields.kinds.items():
         if columns is not None and name not in columns:
             continue
@@ -421,52 +438,62 @@ def _field(
 
 
 def path_of(path: Path) -> Path:
-    """The manifest of a dataset."""
+    """Return the path of a dataset's manifest."""
     return path.with_name(f"{path.name}.croissant.json")
 
 
-def before(path: Path) -> Path:
-    """The last manifest, while the dataset changes."""
+def before_path(path: Path) -> Path:
+    """Return the path of the last manifest while the dataset changes."""
     return path.with_name(f".{path.name}.croissant.json.before")
 
 
-def replaced(path: Path) -> Path:
-    """The last manifest, while the dataset becomes another one, of which it says nothing."""
+def replaced_path(path: Path) -> Path:
+    """Return the path of the last manifest while another dataset replaces this one."""
     return path.with_name(f".{path.name}.croissant.json.replaced")
 
 
-def announced(path: Path) -> Path:
-    """Return the place of the names of files that are about to become a folder, which has no manifest yet."""
+def announced_path(path: Path) -> Path:
+    """Return the path of the list of a folder's files while the folder has no manifest yet."""
     return path.with_name(f".{path.name}.croissant.json.next")
 
 
 def announce(path: Path, files: Sequence[FileFacts]) -> None:
-    """Say which files a folder gets. A run that is killed before it writes the manifest has written them."""
+    """List the files that a folder gets.
+
+    If a run is killed before it writes the manifest, the list tells which files are comity's."""
     described = {"distribution": [_file_object(file.name, file.name, file) for file in files]}
-    with Replacement(announced(path), is_named=False) as file:
+    with Replacement(announced_path(path), is_named=False) as file:
         file.write(json.dumps(described).encode() + b"\n")
 
 
 def written_names(path: Path) -> frozenset[str]:
-    """Return the names of the files in a folder that runs of comity have written, as far as they said so."""
-    return frozenset((*digests(last(path)), *digests(_read(announced(path)))))
+    """Return the names of the files in a folder that comity is known to have written."""
+    return frozenset((*digests(last(path)), *digests(_read(announced_path(path)))))
 
 
 def last(path: Path) -> dict[str, Any] | None:
-    """Read the last manifest that was there, whatever stands there now. DatasetError where it is none."""
+    """Read the last manifest, even if the dataset has changed since.
+
+    None if there was none. DatasetError: it cannot be read."""
     return next(
-        (value for name in (path_of, before, replaced) if (value := _read(name(path))) is not None),
+        (
+            value
+            for name in (path_of, before_path, replaced_path)
+            if (value := _read(name(path))) is not None
+        ),
         None,
     )
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Read the manifest of the dataset; the last one, where a crash has left none. If the dataset was to become another one, that
-    counts where it still is what that describes. DatasetError where it is none."""
-    for name in (path_of, before):
+    """Read the manifest of a dataset, or the last one if a crash has left none.
+
+    The last manifest of a dataset that was being replaced counts only if it still describes the
+    dataset. None if there is none. DatasetError: it cannot be read."""
+    for name in (path_of, before_path):
         if (described := _read(name(path))) is not None:
             return described
-    described = _read(replaced(path))
+    described = _read(replaced_path(path))
     return described if described and _is_described(path, described) else None
 
 
@@ -486,7 +513,9 @@ def _is_it(path: Path, sha256: str) -> bool:
 
 
 def current(path: Path) -> dict[str, Any] | None:
-    """Read the manifest of the dataset as it stands; None where there is none, and while it changes. DatasetError as above."""
+    """Read the manifest of a dataset. None if there is none, and while the dataset changes.
+
+    DatasetError: it cannot be read."""
     return _read(path_of(path))
 
 
@@ -503,22 +532,24 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def retract(path: Path, *, is_replaced: bool = False) -> None:
-    """The dataset is about to change. `is_replaced`: to become another one."""
-    moved = (before(path), path_of(path)) if is_replaced else (path_of(path),)
+    """Move the manifest away before the dataset changes. `is_replaced`: another one replaces it."""
+    moved = (before_path(path), path_of(path)) if is_replaced else (path_of(path),)
     for file in moved:
         if file.exists():
-            _move(file, replaced(path) if is_replaced else before(path))
+            _move(file, replaced_path(path) if is_replaced else before_path(path))
             sync(path.parent)
 
 
 @contextmanager
 def restored_on_error(path: Path) -> Iterator[None]:
-    """Put the manifest back where the dataset could not be changed."""
+    """Move the manifest back if the block raises, because the dataset has not changed."""
     was_there = path_of(path).exists()
     try:
         yield
     except BaseException:
-        file = next((file for file in (before(path), replaced(path)) if file.exists()), None)
+        file = next(
+            (file for file in (before_path(path), replaced_path(path)) if file.exists()), None
+        )
         if (
             file
             and not path_of(path).exists()
@@ -532,16 +563,16 @@ def _move(source: Path, target: Path) -> None:
     if is_local(source):
         source.replace(target)
     else:
-        copied(source, target)
+        copy_stored(source, target)
         source.unlink()
 
 
 def write(path: Path, described: Mapping[str, Any]) -> None:
-    """The dataset stands as it is described."""
+    """Write the manifest of a dataset that is complete."""
     with Replacement(path_of(path), is_named=False) as file:
         file.write(
             json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")
             + b"\n"
         )
-    for manifest in (before(path), replaced(path), announced(path)):
+    for manifest in (before_path(path), replaced_path(path), announced_path(path)):
         manifest.unlink(missing_ok=True)

@@ -1,25 +1,28 @@
-"""Passes over all records of some files, in several processes of one machine, or by an engine on several machines.
+"""Passes over all records of some files, in processes of this machine or by an engine.
 
-run(work, readers)                  what `work` made of each batch, in the order of the records
-run(work, readers, writer)          and the records that it gives are written
+    run(work, readers, sinks)               the results of `work` for each batch, in their order
+    run(work, readers, sinks, writer=...)   the same, and the records that it gives are written
 
-How it works. A dataset may be larger than memory, and to decode, judge and encode records takes far longer than to read. So:
+A dataset may be larger than memory. To decode, judge and encode its records takes far longer than
+to read its octets. Therefore:
 
-1. A Reader finds the parts of its file: a few MB each, which begin and end with a record. This process only finds them, in the
-   order of the files, while they are asked for.
-2. A part goes to some process, which reads it, gives each batch of records to its copy of `work`, and encodes what comes out for
-   the writer. `work` is a pure function of a batch, as far as anybody can see, and can be pickled: it may remember what it has
-   found out, but no outcome may depend on which batches it saw before.
-3. What was made of the parts comes back in the order in which they were given out. This process alone writes, and merges what was
-   found out: so an output has the records in their order, and equal inputs give equal files, however many processes there are.
-4. No more than one part a process waits, whether for a process or for those before it: that bounds memory, however slow one
-   part is. Where columns go from file to file, or files are small, nothing is gained by handing parts on, and all is done here.
-5. A folder of files is written by the processes themselves, a file each (comity.dataset.export.folder_export): each runs a pass
-   over one file, and nothing but what was found out comes back.
+1. A Reader finds the parts of its file: a few MB each, which begin and end with a record. The main
+   process only finds the parts, in the order of the files, when they are needed.
+2. A process takes a part, reads it, gives each batch of records to its copy of `work`, and encodes
+   the output for the writer. `work` must be picklable. It may cache, but its outcome for a batch
+   must not depend on earlier batches.
+3. The outcomes come back in the order of the parts. Only the main process writes and merges
+   results. So the output has the records in their order, and equal inputs give equal files for any
+   number of processes.
+4. No more than one part for each process waits, for its process or for the parts before it. This
+   bounds the memory, even if one part is slow. If columns go from file to file, or files are small,
+   a second process gains nothing, and the main process does all the work.
+5. If the output is a folder, processes write its files by themselves
+   (comity.dataset.export.folder_export). Each runs a pass over one file, and returns only results.
 
-Where a process is killed (want of memory, mostly), its part goes to another one; where that happens again and again, the pass
-ends with an error, and the writer leaves the output as it was. Where this process is killed, the others end with it; Ctrl-C is
-for this one alone, which ends them."""
+If a process is killed, usually for lack of memory, another process gets its part. If this happens
+TRIES times, the pass ends with an error, and the output is unchanged. If the main process is
+killed, the others end too. They ignore Ctrl-C: the main process ends them."""
 
 from __future__ import annotations
 
@@ -33,43 +36,48 @@ from comity.dataset.files.formats import Part, Reader, Writer
 from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import Record, Unreadable
 
-SMALL = (
-    16 * 2**20
-)  # octets: files that together have fewer are done before other processes have started
-WHOLE = "whole"  # position of a part that is all of its file
+# Octets. Files with fewer octets together are done before other processes have started.
+SMALL = 16 * 2**20
+WHOLE = "whole"  # position of a part that is a whole file
 
-Result = Any  # what a pass finds out: it has `merge(other)`
+Result = Any  # the result of a pass: it has a method `merge(other)`
 Note = dict[str, Any]  # a line of a log
 
 
 class Outcome(NamedTuple):
     """The outcome of a pass over some records. It can be pickled."""
 
-    records: Any  # those to be written: a list of Records; of `columns` what a Writer takes in `encode_columns`
+    records: Any
+    """The records to write: a list of Records. From `columns`, the argument of a Writer's
+    `encode_columns`."""
     result: Result
     notes: Sequence[Note] = ()
     unreadable: Sequence[Unreadable] = ()
 
 
 class Work(Protocol):
-    """A pass. It can be pickled: each process has a copy, and nothing of it comes back but the outcome."""
+    """A pass. It can be pickled. Each process has a copy, and returns outcomes only."""
 
     @property
     def fields(self) -> Sequence[str] | None:
-        """The fields that it reads; None: all."""
+        """The fields of records that it needs. None: all."""
 
-    def __call__(self, records: list[Record]) -> Outcome: ...
+    def __call__(self, records: list[Record]) -> Outcome:
+        """Do the work on a batch of records."""
 
 
 class ColumnWork(Work, Protocol):
-    """A pass that can also take columns where a Reader has them (`read_columns`), which is faster. The outcome is the same."""
+    """A pass that can take columns too, if a Reader has them (`read_columns`).
+
+    The outcome is the same, and faster."""
 
     def columns(self, batch: Any, number: int) -> Outcome:
-        """Do the work of a batch. `batch`: a pyarrow.RecordBatch. `number`: of its first row in the file."""
+        """Do the work on a pyarrow.RecordBatch. `number`: the number of its first row in the
+        file."""
 
 
 class Unread(NamedTuple):
-    """A record that could not be read, and of which file."""
+    """A record that could not be read, and the reader of its file."""
 
     reader: Reader
     unreadable: Unreadable
@@ -78,19 +86,21 @@ class Unread(NamedTuple):
 class PartOutput(NamedTuple):
     """The output of one part."""
 
-    encoded: list[Any]  # by the writer's `encode`
+    encoded: list[Any]
+    """The results of the writer's `encode`."""
     results: list[Result]
     notes: list[Note]
     unreadable: list[Unreadable]
 
 
 class Sinks(NamedTuple):
-    """Takers of what comes out beside the records."""
+    """The functions that take the output of a pass besides the records."""
 
     result: Callable[[Result], object]
     notes: Callable[[list[Note]], object] = lambda _: None
     unreadable: Callable[[Unread], object] = lambda _: None
-    progress: Callable[[int], object] = lambda _: None  # octets that are done
+    progress: Callable[[int], object] = lambda _: None
+    """Called with the number of octets done since its last call."""
 
 
 def run(
@@ -102,11 +112,15 @@ def run(
     workers: int | None = None,
     executor: str = PROCESSES,
 ) -> None:
-    """One pass. `writer` is entered. `workers`: processes; 1: this one alone; None: as many as there are cores, where that is
-    faster: not for small files, nor where columns go from file to file, which costs less than handing them on.
+    """Run one pass.
 
-    `executor`: one of EXECUTORS. The processes of an engine read whole files by themselves, where nothing has to be written.
-    DatasetError, whatever of it has been written: where a file cannot be read, or a process was killed."""
+    `writer`: must have been entered. `workers`: the number of processes. 1 is this process only.
+    None is the number of cores, or 1 for small files, and if columns go from file to file, because
+    copying them to another process would cost more. `executor`: one of EXECUTORS. The processes of
+    an engine read whole files if nothing has to be written.
+
+    DatasetError: a file cannot be read, or a process was killed. Part of the output may have been
+    written to `writer`."""
     task = _Task(
         work,
         tuple(readers),
@@ -119,9 +133,9 @@ def run(
         )
         workers = 1 if is_small(readers) or is_by_columns else usable_cores()
     by_file = executor != PROCESSES and not writer and len(readers) > 1
-    parts: deque[Numbered] = deque()  # of which the outputs are to come
+    parts: deque[Numbered] = deque()  # parts without output yet
     outputs = in_order(
-        task, _noted(_files(readers) if by_file else _parts(readers), parts), executor, workers
+        task, _note_parts(_files(readers) if by_file else _parts(readers), parts), executor, workers
     )
     with closing(outputs):
         for output in outputs:
@@ -138,10 +152,11 @@ def run(
 
 
 def is_small(readers: Iterable[Reader]) -> bool:
+    """Return True if these files are too small to gain from several processes."""
     return sum(reader.size for reader in readers) < SMALL
 
 
-Numbered = tuple[int, Part]  # number of the reader
+Numbered = tuple[int, Part]  # the index of the reader, and a part of its file
 
 
 def _parts(readers: Iterable[Reader]) -> Iterator[Numbered]:
@@ -152,7 +167,8 @@ def _files(readers: Iterable[Reader]) -> Iterator[Numbered]:
     return ((number, Part(WHOLE, reader.size)) for number, reader in enumerate(readers))
 
 
-def _noted(parts: Iterable[Numbered], pending: deque[Numbered]) -> Iterator[Numbered]:
+def _note_parts(parts: Iterable[Numbered], pending: deque[Numbered]) -> Iterator[Numbered]:
+    """Yield the parts, and append each to `pending` without its position."""
     for number, part in parts:
         pending.append((number, part._replace(position=None)))
         yield number, part
@@ -167,10 +183,10 @@ class _Task(NamedTuple):
     def __call__(self, task: Numbered) -> PartOutput:
         number, part = task
         if part.position != WHOLE:
-            return self.done(number, part)
+            return self.run_part(number, part)
         file_output = PartOutput([], [], [], [])
         for file_part in self.readers[number].parts():
-            output = self.done(number, file_part)
+            output = self.run_part(number, file_part)
             file_output.notes.extend(output.notes)
             file_output.unreadable.extend(output.unreadable)
             for result in output.results:
@@ -181,11 +197,12 @@ class _Task(NamedTuple):
         return file_output
 
     @gc_paused()
-    def done(self, number: int, part: Part) -> PartOutput:
+    def run_part(self, number: int, part: Part) -> PartOutput:
+        """Do the work on one part of the file with this index."""
         output = PartOutput([], [], [], [])
         for outcome in self._outcomes(self.readers[number], part):
             if self.encode and len(outcome.records):
-                output.encoded.append(self._encoded(outcome.records, self.encode))
+                output.encoded.append(self._encode(outcome.records, self.encode))
             if outcome.result is not None:
                 output.results.append(outcome.result)
             output.notes.extend(outcome.notes)
@@ -193,9 +210,10 @@ class _Task(NamedTuple):
         return output
 
     def by_columns(self, reader: Reader) -> bool:
+        """Return True if the work is done on columns of this file."""
         return hasattr(reader, "read_columns") and hasattr(self.work, "columns")
 
-    def _encoded(self, records: Any, encode: Callable[[Sequence[Record]], Any]) -> Any:
+    def _encode(self, records: Any, encode: Callable[[Sequence[Record]], Any]) -> Any:
         if isinstance(records, list):
             return encode(records)
         assert self.encode_columns

@@ -1,4 +1,4 @@
-"""Records: the items of a dataset as a line of JSON has them, with their tag in the field `permissions`."""
+"""Records: the items of a dataset as lines of JSON have them, with their tag in `permissions`."""
 
 from __future__ import annotations
 
@@ -11,59 +11,64 @@ from typing import Any, NamedTuple
 
 from comity.bounded import Bounded
 
-Record = dict[str, Any]  # as a line of JSON Lines has it: the item's fields and its tag
-FIELD = "permissions"  # the tag's, where COMITY_TAG names no other
-SPARE_FIELD = "comity_permissions"  # the tag's, in items that have data of their own in that field
-TAG_FIELDS = "\0tag"  # among the fields that are asked for: whatever may be one with a tag
-LICENSE = (
-    "license"  # field of an export: under which licences the uses are permitted, a list of texts
-)
-ATTRIBUTION = "attribution"  # field of an export: what is to be shown with it, a list of resources as the tag has them
-INSTEAD = "must_use"  # field of an export: what alone may be used, a list of resources as the tag has them
+Record = dict[str, Any]  # a line of JSON Lines: the item's fields and its tag
+FIELD = "permissions"  # the field of the tag, unless COMITY_TAG names another
+SPARE_FIELD = "comity_permissions"  # the field of the tag if FIELD has other data
+TAG_FIELDS = "\0tag"  # in a list of fields to read: all fields that may contain a tag
+# Fields that an export adds. The licences that permit the uses, a list of texts:
+LICENSE = "license"
+# The resources to show with the record, a list in the form of the tag:
+ATTRIBUTION = "attribution"
+# The only resources that may be used, a list in the form of the tag:
+INSTEAD = "must_use"
 
-# Fields that say which page it is, and nothing of what stands there. Their names are those of comity.spiders.pages.PageItem.
+# Fields that identify the page, and contain none of its content. The names are those of
+# comity.spiders.pages.PageItem.
 IDENTITY = frozenset(("url", "final_url", "status", "fetched_at", "content_type", "sha256"))
-PAGE_URLS = ("url", "final_url")  # by which the page is known
+PAGE_URLS = ("url", "final_url")  # fields with a URL of the page
 
 
 def is_blank(value: Any) -> bool:
-    """Return whether such a field tells nothing."""
+    """Return True if a field with this value has no content."""
     return value is None or value == ""
 
 
 class PositionedRecord(Record):
-    """A record that is not written anew where it stays: its octets are copied. It can be pickled."""
+    """A record that is copied octet by octet if it stays, not written anew. It can be pickled."""
 
     __slots__ = ("position",)
 
     def __init__(self, record: Record, position: Any) -> None:
         super().__init__(record)
-        self.position = position  # for the Rewriter of its format
+        self.position = position  # as the Rewriter of its format needs it
 
 
 class DatasetError(Exception):
-    """A mistake of the operator, or a file that cannot be used: one line, which names the file."""
+    """A mistake of the operator, or an unusable file. The message is one line, with its name."""
 
 
 class Unreadable(NamedTuple):
-    """Octets that stand where a record should and are none."""
+    """Octets in the place of a record that are not a valid record."""
 
-    position: str  # "line 12", "row 4711", "record at octet 93"
-    octets: bytes  # as they stand there
+    position: str
+    """E.g. "line 12", "row 4711" or "record at octet 93"."""
+    octets: bytes
+    """The octets as they are in the file."""
     error: str
 
 
 Batch = list[Record | Unreadable]
 
 
-_COMPACT = re.compile(r"[0-9]{14}")  # a moment as the names of captures have it: 20240518015810
-_MILLISECONDS = 100_000_000_000  # more are no seconds since 1970
+_COMPACT = re.compile(r"[0-9]{14}")  # a moment as in names of captures: 20240518015810
+_MILLISECONDS = 100_000_000_000  # numbers from here on are milliseconds, below it seconds
 
 
 def moment_of(value: Any) -> datetime | None:
-    """The moment that a value means: a date and time as text, by ISO 8601 or compact, or seconds or milliseconds since 1970.
+    """Return the aware moment that a value means. None if it is not a moment.
 
-    None where it is none. What names no offset is UTC."""
+    The value may be a text (ISO 8601, or 14 digits), a date or datetime, or a number of seconds or
+    milliseconds since 1970. A moment without an offset is in UTC."""
     try:
         if isinstance(value, str):
             text = value.strip()
@@ -87,11 +92,14 @@ def moment_of(value: Any) -> datetime | None:
         return None
 
 
-def parsed(text: str | bytes) -> Any:
-    """Parse the JSON of records or tags. ValueError for what is none, and where a name of a tag, or a tag, stands twice.
+def parse_json(text: str | bytes) -> Any:
+    """Parse the JSON of records or tags.
 
-    Of names that stand twice JSON says nothing, and of two tags the one that is passed over may refuse. Octets are UTF-8, as
-    whoever looks for a word in them takes them; half of a surrogate pair may stand there."""
+    JSON does not define repeated names, and the tag that a parser drops may be the one that
+    refuses. Octets must be UTF-8, because other code searches them for words. They may contain half
+    of a surrogate pair.
+
+    ValueError: the text is not JSON, or it repeats a tag or a name in a tag."""
     if isinstance(text, bytes):
         text = text.removeprefix(BOM).decode("utf-8", "surrogatepass")
     end = text[-_END:]
@@ -113,16 +121,19 @@ def parsed(text: str | bytes) -> Any:
 
 
 BOM = b"\xef\xbb\xbf"
-# To look at the names of each object takes a third longer than to parse them, and most records of a site have the same tag, at
-# their end. That no name of a tag stands twice is remembered of the text from the tag on, by its last characters.
-_END = 100  # characters: of a tag the copies of policies that decided, and when they were fetched
+# A check of the names in each object takes a third longer than parsing alone. But most records of a
+# site end with the same tag. A text from its tag to its end without repeated names is remembered by
+# its last characters.
+_END = 100  # characters; the end of a tag has the copies of policies, with the times of fetching
 _MAX_TAIL = 10_000  # characters
-_TAILS: Bounded[str, str] = Bounded(1_000)
+_TAILS: Bounded[str, str] = Bounded(1_000)  # last characters -> the text from the tag on
 
 
 def _may_hold_names(text: str, end: int) -> bool:
-    """Return whether names may stand before `end` that are looked at: those of a tag, as an object or a text, or what stands in
-    its field, with letters that are escaped; and those of any object in the record, which may be a header of HTTP."""
+    """Return True if the text before `end` may contain names that must be checked.
+
+    These are names of a tag, as an object or a text, or with escaped letters, and the names of any
+    object in the record, which may be an HTTP header."""
     signs = ('"uses', f'"{FIELD}"', "\\u00")
     return text.find("{", text.find("{") + 1, end) >= 0 or any(
         text.find(sign, 0, end) >= 0 for sign in signs
@@ -130,21 +141,22 @@ def _may_hold_names(text: str, end: int) -> bool:
 
 
 class _RepetitionError(Exception):
-    """A name stands twice in an object."""
+    """An object repeats a name."""
 
 
-def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its members. _RepetitionError: a name is repeated."""
     members = dict(pairs)
     if len(members) < len(pairs):
         raise _RepetitionError
     return members
 
 
-_decode = json.JSONDecoder(object_pairs_hook=_unrepeated).decode
+_decode = json.JSONDecoder(object_pairs_hook=_make_object).decode
 
 
 class Repeating(Record):
-    """An object in which a name stands twice. The last value counts, but for whoever takes it for the header of a page."""
+    """An object with a repeated name. The last value counts, except in the header of a page."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -155,28 +167,31 @@ class Repeating(Record):
 
 
 def every_value(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its members: a name that stands twice gets the list of its values."""
+    """Make an object of its members. A repeated name gets the list of its values."""
     values_of: dict[str, list[Any]] = {}
     for name, value in pairs:
         values_of.setdefault(name, []).append(value)
     return {name: values if len(values) > 1 else values[0] for name, values in values_of.items()}
 
 
-def _repeated(pairs: Iterable[tuple[str, Any]]) -> Iterator[str]:
-    """Yield the names that stand twice."""
+def _repeated_names(pairs: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """Yield the names that are repeated."""
     return (name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its members. Of fields of headers that stand twice both are heard; else the last one counts."""
+    """Make an object of its members. ValueError: it repeats a tag, or a name in a tag.
+
+    A repeated field of a header gets all of its values. Of any other repeated name, the last value
+    counts."""
     members: dict[str, Any] = dict(pairs)
     if len(members) < len(pairs):
         members = Repeating(pairs)
         of_tags = {name for name, value in pairs if name in _OF_TAGS or _may_be_tag(value)}
-        if name := next(filter(of_tags.__contains__, _repeated(pairs)), ""):
-            raise ValueError(f"`{name}` stands there twice")
+        if name := next(filter(of_tags.__contains__, _repeated_names(pairs)), ""):
+            raise ValueError(f"`{name}` is repeated")
     if members.keys() >= _OF_TAGS and (name := _repeated_in(members)):
-        raise ValueError(f"`{name}` stands there twice")
+        raise ValueError(f"`{name}` is repeated")
     for name, value in members.items():
         if isinstance(value, Repeating) and "header" in name.lower():
             members[name] = every_value(value.pairs)
@@ -194,9 +209,9 @@ def _may_be_tag(value: Any) -> bool:
 
 
 def _repeated_in(value: Any) -> str:
-    """Return a name that stands twice in an object of the value; ""."""
+    """Return a name that an object in the value repeats. "" if there is none."""
     if isinstance(value, Repeating):
-        return next(_repeated(value.pairs))
+        return next(_repeated_names(value.pairs))
     members = (
         value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     )

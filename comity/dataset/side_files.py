@@ -1,13 +1,17 @@
-"""The files beside a dataset: NAME.unreadable.jsonl has what cannot be read, NAME.expired.jsonl what went, and
-NAME.no-policies.jsonl what is kept of sites whose policies cannot be had.
+"""The files beside a dataset: for unreadable, expired and kept-apart records.
 
-Those of a folder stand in the folders FOLDER.unreadable and FOLDER.expired, under the names that its files have: whoever reads
-all files of a folder reads records, and each can be written by a process of its own.
+    NAME.unreadable.jsonl       records that cannot be read
+    NAME.expired.jsonl          records that have gone
+    NAME.no-policies.jsonl      records of sites without copies of policies
 
-side_files(dataset)         all that is written with it
-beside(file, kind, folder)  one of them
-PendingLines(path)          lines for one of them, which go there when it is known that they are true
-UnreadLines(dataset)        the lines of what could not be read"""
+The side files of a folder are in the folders FOLDER.unreadable and FOLDER.expired, under the names
+of the folder's files. So the folder itself contains only records, and each process can write its
+own side file.
+
+    side_files(dataset)         all files that are written with a dataset
+    beside(file, kind, folder)  one of them
+    PendingLines(path)          lines for a side file, which are written when they are certain
+    UnreadLines(path)           the lines for unreadable records"""
 
 from __future__ import annotations
 
@@ -20,30 +24,37 @@ from typing import IO, Any, Self
 
 from comity.dataset import manifest
 from comity.dataset.files.folders import SIDE_ENDINGS, SIDE_FOLDERS
-from comity.dataset.files.jsonl import encoded
+from comity.dataset.files.jsonl import encode_line
 from comity.dataset.files.places import is_local
 from comity.dataset.files.replacement import Replacement, open_beside, sync
 from comity.dataset.passes import Unread
 
 
 def side_files(dataset: Path) -> list[Path]:
-    """All files that are written with a dataset."""
+    """Return all files that are written with a dataset."""
     names = (f"{dataset.name}{ending}" for ending in SIDE_ENDINGS)
-    manifests = (manifest.path_of, manifest.before, manifest.replaced, manifest.announced)
+    manifests = (
+        manifest.path_of,
+        manifest.before_path,
+        manifest.replaced_path,
+        manifest.announced_path,
+    )
     return [*map(dataset.with_name, names), *(place(dataset) for place in manifests)]
 
 
 def side_folders(folder: Path) -> list[Path]:
-    """All folders that are written with a folder."""
+    """Return all folders that are written with a folder."""
     return [folder.with_name(f"{folder.name}{ending}") for ending in SIDE_FOLDERS]
 
 
 def side_folder(folder: Path, kind: str) -> Path:
+    """Return the folder for side files of a kind."""
     return folder.with_name(f"{folder.name}.{kind}")
 
 
 def beside(path: Path, kind: str, folder: Path | None = None) -> Path:
-    """Return the path of what is kept beside a file. `folder`: the dataset that the file is of; None: itself."""
+    """Return the side file of a file. `folder`: the folder that is its dataset, None if the file
+    is."""
     if folder is None:
         return path.with_name(f"{path.name}.{kind}.jsonl")
     name = path.relative_to(folder)
@@ -51,7 +62,7 @@ def beside(path: Path, kind: str, folder: Path | None = None) -> Path:
 
 
 class PendingLines:
-    """Lines for a file beside a dataset. They go there when it is known that they are true."""
+    """Lines for a side file. They are written only when they are certain."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,9 +70,8 @@ class PendingLines:
 
     def __enter__(self) -> Self:
         folder = self.path.parent
-        while (
-            is_local(folder) and not folder.exists()
-        ):  # one beside a folder is made where there is something to put there
+        # A side folder is created only when there are lines for it.
+        while is_local(folder) and not folder.exists():
             folder = folder.parent
         self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(
             2**20, dir=str(folder) if is_local(folder) else None
@@ -72,11 +82,11 @@ class PendingLines:
         self._spool.close()
 
     def put(self, line: Mapping[str, Any]) -> None:
-        self._spool.write(encoded(dict(line)))
+        self._spool.write(encode_line(dict(line)))
         self.number += 1
 
     def append(self) -> None:
-        """Append the lines to what stands there, on the disk."""
+        """Append the lines to the side file, durably."""
         if not self.number:
             return
         if not is_local(self.path):
@@ -89,7 +99,7 @@ class PendingLines:
         with open_beside(self.path) as file:
             if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":  # a killed process has left half a line
+                if file.read(1) != b"\n":  # a killed process left half a line
                     file.write(b"\n")
             self._copy(file)
             file.flush()
@@ -97,7 +107,7 @@ class PendingLines:
         sync(self.path.parent)
 
     def replace(self) -> None:
-        """Replace what stands there; where there are no lines, nothing stands there."""
+        """Replace the side file. Without lines, remove it."""
         if self.number:
             self._make_folder()
             with Replacement(self.path, is_named=False) as file:
@@ -117,15 +127,15 @@ class PendingLines:
 
 
 class UnreadLines(PendingLines):
-    """Lines of what could not be read of a dataset."""
+    """The lines for the unreadable records of a dataset."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.records = 0  # of the lines
-        self.unkept = ""  # the first place of which no octets are at hand, and why; ""
+        self.records = 0  # unreadable records among the lines
+        self.unkept = ""  # message about the first record without its octets, or ""
 
     def add(self, unread: Unread) -> None:
-        """UTF-8 as text, anything else in base64."""
+        """Put a line for an unreadable record: UTF-8 as text, other octets in base64."""
         position, octets, error = unread.unreadable
         try:
             content = {"text": octets.decode()}

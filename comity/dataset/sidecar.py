@@ -1,11 +1,13 @@
-"""Tags in a file of their own: a crawl with `COMITY_TAG = "sidecar:FILE"` writes it, datasets are read with it.
+"""Tags in a file of their own.
 
-A row, a line of JSON, for each item:
+A crawl with `COMITY_TAG = "sidecar:FILE"` writes the file, and datasets are read with it. Each item
+has a row, which is a line of JSON:
 
     {"id": "9f86d0...", "url": "https://example.com/a", "permissions": {...}}
 
-`id` is that of the item's content, by item_id: whoever has the item can compute it, in whatever order they come. `url` is that of
-the page. The same content of several pages is bound by all of them; of one page the last row counts."""
+`id` is the item_id of the item's content. It can be computed from the item alone, so the order of
+the rows does not matter. `url` is the URL of the page. If several pages have the same content, the
+tags of all of them bind it. Of several rows for one page, the last one counts."""
 
 from __future__ import annotations
 
@@ -27,25 +29,22 @@ from comity.dataset.records import (
     DatasetError,
     PositionedRecord,
     Record,
-    parsed,
+    parse_json,
 )
 from comity.dataset.tags.sources import GUESSED, RawTag
 from comity.policies import Agent
 from comity.policies.tag import TagError, join_tags, read_tag
 
-MAX_JOINED = (
-    1_000  # tags of content with several rows that are remembered: each takes a look at all of them
-)
-_EXACT = 2**53  # whole numbers up to it are the same as floats
-_ROW = re.compile(
-    rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?'
-)  # how it begins, though it may be cut off
+MAX_JOINED = 1_000  # joined tags of content with several rows that are kept in memory
+_EXACT = 2**53  # whole numbers up to this are exact as floats
+# The beginning of a row. The row may be cut off.
+_ROW = re.compile(rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?')
 
 
 def item_id(item: Record) -> str:
-    """SHA-256, in hexadecimal, of an item without its tag, as JSON has it.
+    """Return the SHA-256, in hexadecimal digits, of an item without its tag, as JSON.
 
-    The order of its fields does not count, nor do fields that are null, nor whether a whole number is written as 1 or 1.0."""
+    The order of fields, null fields, and the difference between 1 and 1.0 do not matter."""
     present = {name: _plain(value) for name, value in item.items() if value is not None}
     return hashlib.sha256(
         json.dumps(present, sort_keys=True, separators=(",", ":")).encode()
@@ -65,7 +64,7 @@ def _plain(value: Any) -> Any:
 
 
 def row(item: Record, url: str, tag: dict[str, Any]) -> bytes:
-    """A line."""
+    """Return the row of an item, as a line."""
     return (
         json.dumps({"id": item_id(item), "url": url, FIELD: tag}, separators=(",", ":")).encode()
         + b"\n"
@@ -73,12 +72,14 @@ def row(item: Record, url: str, tag: dict[str, Any]) -> bytes:
 
 
 class Sidecar:
-    """A source of tags. It takes 16 octets a row, can be pickled, and reads each tag when it is asked for."""
+    """A source of tags. It can be pickled, and takes 16 octets a row.
+
+    Each tag is read from the file when it is needed."""
 
     fields = None
 
     def __init__(self, path: Path) -> None:
-        """DatasetError where it cannot be read. What is no row is passed over: nothing is permitted by it."""
+        """DatasetError: the file cannot be read. Invalid rows are ignored: they permit nothing."""
         self.path = path
         self._file: IO[bytes] | None = None
         self._joined: Bounded[str, Any] = Bounded(MAX_JOINED)
@@ -97,17 +98,19 @@ class Sidecar:
         self._offsets = array("Q", (offsets[number] for number in order))
 
     def __len__(self) -> int:
-        """Rows."""
+        """Return the number of rows."""
         return len(self._keys)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_file": None, "_joined": Bounded(MAX_JOINED)}
 
     def find(self, record: Record) -> RawTag:
-        """The tag of its content. WARC files and exports carry their tags in a field, also where the crawl wrote a sidecar."""
+        """Return the tag of a record's content.
+
+        WARC files and exports have their tags in a field, even if the crawl wrote a sidecar."""
         try:
             tags = [] if isinstance(record, PositionedRecord) else self._tags_of(item_id(record))
-        except RecursionError:  # of what is so deep no row was written
+        except RecursionError:  # a record with such deep nesting has no row
             raise TagError("no-tag") from None
         if not tags:
             return GUESSED.find(record)
@@ -115,17 +118,21 @@ class Sidecar:
         return RawTag(tag, SPARE_FIELD if FIELD in record else FIELD)
 
     def _tags_of(self, identity: str) -> list[Any]:
-        """The tag of an identity, that of all pages with this content joined; none where it has no row."""
+        """Return the tag of an identity in a list. The list is empty if it has no row.
+
+        The tags of several pages with this content are joined."""
         if identity in self._joined:
             return [self._joined[identity]]
         rows = [*self._tags(identity)]
         if len(rows) < 2:
             return [tag for _, tag in rows]
-        joined = self._joined[identity] = _joined([*dict(rows).values()])
+        joined = self._joined[identity] = _join([*dict(rows).values()])
         return [joined]
 
     def _tags(self, identity: str) -> Iterator[tuple[bytes, Any]]:
-        """URL and tag of each row, in their order. A row that was cut off counts: nobody knows what it would have refused."""
+        """Yield the URL and the tag of each row, in their order.
+
+        A row that is cut off counts, because the rest of it may have refused something."""
         key = _key(identity)
         for number in range(bisect_left(self._keys, key), len(self._keys)):
             if self._keys[number] != key:
@@ -143,8 +150,8 @@ class Sidecar:
         return self._file.readline()
 
 
-def _joined(tags: list[Any]) -> Any:
-    """Return one tag of those of several pages: where one is not understood that one, which permits nothing."""
+def _join(tags: list[Any]) -> Any:
+    """Join the tags of several pages. If one of them is invalid, return it: it permits nothing."""
     for tag in tags:
         try:
             read_tag(tag)
@@ -154,13 +161,13 @@ def _joined(tags: list[Any]) -> Any:
 
 
 def _key(identity: str) -> int:
-    """Return the first 64 bits of an identity, which is hexadecimal."""
+    """Return the first 64 bits of an identity, which has hexadecimal digits."""
     return int(identity[:16], 16)
 
 
 def _tag_of(line: bytes) -> Any:
-    """The tag of a row; something that is none, where the row was cut off."""
+    """Return the tag of a row. If the row is cut off, return an object that is not a tag."""
     try:
-        return parsed(line).get(FIELD) or {}
+        return parse_json(line).get(FIELD) or {}
     except (ValueError, RecursionError):
         return {"cut": "off"}

@@ -1,9 +1,9 @@
-"""Statistics of datasets: how many records permit each use, and which rules decide.
+"""Statistics of datasets: the number of records that permit each use, and the rules that decide.
 
     counts = stats([Path("items.parquet")], datetime.now(UTC), by="origin", uses=["train"])
     for row in counts.rows(): ...
 
-Datasets are only read."""
+The datasets do not change."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ class StatsPass(NamedTuple):
 
     now: datetime
     tags: TagSource = GUESSED
-    by: str = USE  # one of BY
-    uses: frozenset[str] = frozenset()  # those that are counted; empty: all that tags list
+    by: str = USE
+    """One of BY."""
+    uses: frozenset[str] = frozenset()
+    """The uses that are counted. Empty: all uses in the tags."""
 
     @property
     def fields(self) -> Sequence[str] | None:
@@ -52,7 +54,8 @@ class StatsPass(NamedTuple):
         return Outcome([], counts)
 
     def columns(self, batch: Any, number: int) -> Outcome:
-        from comity.dataset.counts.use_columns import count_columns  # it needs pyarrow
+        # Imported here because pyarrow is installed only where there are columns.
+        from comity.dataset.counts.use_columns import count_columns
 
         counts = UseCounts(self.by)
         read = partial(self._count, counts)
@@ -69,10 +72,10 @@ class StatsPass(NamedTuple):
 
 
 def check_output(output: Path, datasets: Sequence[Path], tags: TagSource) -> None:
-    """DatasetError if counts cannot be written to this file."""
+    """Raise DatasetError if counts cannot be written to this file."""
     if output.suffix not in _WRITERS:
         raise DatasetError(
-            f"{output}: its name says no format: write a name that ends in {', '.join(_WRITERS)}"
+            f"{output}: unknown format: write a name that ends in {', '.join(_WRITERS)}"
         )
     if first_of([output], files_of(paths_read(open_readers(datasets), tags))):
         raise DatasetError(f"{output} is read from: give the counts another name")
@@ -80,9 +83,9 @@ def check_output(output: Path, datasets: Sequence[Path], tags: TagSource) -> Non
 
 
 def write(counts: UseCounts, output: Path) -> None:
-    """Write all rows of the counts, in the format that the file's name says. `.json` has the totals, too.
+    """Write all rows of the counts in the format of the file's ending. `.json` has the totals too.
 
-    DatasetError if the file cannot be written."""
+    DatasetError: the file cannot be written."""
     with Replacement(output) as file:
         _WRITERS[output.suffix](counts, file)
 
@@ -122,9 +125,11 @@ def stats(
     by: str = USE,
     uses: Iterable[str] = (),
 ) -> UseCounts:
-    """Count the uses of datasets. `by`: one of BY. `uses`: those that are counted; none: all.
+    """Count the uses in datasets at the aware moment `now`.
 
-    DatasetError if a file cannot be read."""
+    `by`: the groups, one of BY. `uses`: the uses to count. None given: all uses in the tags.
+
+    DatasetError: a file cannot be read."""
     counts, readers = UseCounts(by), open_readers(datasets)
 
     def unreadable(_: Unread) -> None:

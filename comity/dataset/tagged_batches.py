@@ -1,12 +1,15 @@
-"""`scrapy dataset tag` as a step of other machinery: Arrow batches come in, and go out with a column of tags.
+"""`scrapy dataset tag` as a step of other programs: Arrow batches in, batches with tags out.
 
     tag = tagger(policies, "examplebot", ["train"])
-    tag(table)                                                                      pyarrow, Polars by its Arrow tables
-    dataset.map_batches(tag, batch_format="pyarrow")                                Ray Data
-    dataset.map(tag, batched=True, batch_size=1000)                                 Hugging Face datasets, format "arrow"
-    pyarrow.RecordBatchReader.from_batches(tag.schema(schema), map(tag, reader))    DuckDB
 
-What comes out is what the command writes for the rows of a Parquet file: comity.dataset.batches.UsableBatches exports it."""
+    tag(table)                                          # pyarrow; Polars by its Arrow tables
+    dataset.map_batches(tag, batch_format="pyarrow")    # Ray Data
+    dataset.map(tag, batched=True, batch_size=1000)     # Hugging Face datasets, format "arrow"
+    schema = tag.schema(reader.schema)                  # DuckDB
+    pyarrow.RecordBatchReader.from_batches(schema, map(tag, reader))
+
+The output is the same as the command's output for the rows of a Parquet file.
+comity.dataset.batches.UsableBatches exports it."""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ from typing import Any, Self, cast
 
 import pyarrow as pa
 
-from comity.dataset.arrow_step import Table, passed_through
+from comity.dataset.arrow_step import Table, pass_through
 from comity.dataset.captures.captures import PolicyCaptures
 from comity.dataset.captures.sources import sources_in
 from comity.dataset.files.places import path_of
 from comity.dataset.records import DatasetError
-from comity.dataset.tagging.columns import Columns, checked
+from comity.dataset.tagging.columns import Columns, check_fields
 from comity.dataset.tagging.columns_pass import schema_of_tagged
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import KEEP_APART, Judge, Policies, Question
@@ -31,18 +34,19 @@ from comity.policies import Agent
 
 
 class TaggedBatches:
-    """A step that tags rows. It can be pickled, and has no memory of other batches."""
+    """A step that tags rows. It can be pickled, and depends on no other batches."""
 
     def __init__(
         self,
         question: Question,
         policies: Policies,
-        columns: Columns = Columns(),  # noqa: B008
-    ) -> None:  # immutable
-        """DatasetError for records that are to be kept apart: there is no place for them."""
+        columns: Columns = Columns(),  # noqa: B008  # immutable
+    ) -> None:
+        """DatasetError: the question keeps records apart, and a batch has no place for them."""
         if question.missing == KEEP_APART:
             raise DatasetError(
-                f"a batch has no place to keep records apart: write another `missing` than {KEEP_APART}"
+                "a batch has no place to keep records apart:"
+                f" write another `missing` than {KEEP_APART}"
             )
         self._pass = TagPass(Judge(question, policies), Making(columns))
         self._columns = columns
@@ -55,7 +59,7 @@ class TaggedBatches:
         self.close()
 
     def close(self) -> None:
-        """The captures that it has opened itself are closed, for all copies of it."""
+        """Close the captures that this step has opened itself, for all copies of the step."""
         if self._opened is not None:
             self._opened.close()
 
@@ -63,17 +67,17 @@ class TaggedBatches:
         return self.__dict__ | {"_opened": None}
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of what comes out of batches with this one. DatasetError where no field can be the URL."""
-        checked(self._columns, schema.names)
+        """Return the schema of the output. DatasetError: no field of this schema can be the URL."""
+        check_fields(self._columns, schema.names)
         return schema_of_tagged(schema, self._pass)
 
     def __call__(self, batch: Table) -> Table:
         return self.counted(batch)[0]
 
     def counted(self, batch: Table) -> tuple[Table, Tagged]:
-        """Return what comes out, and how it was tagged. Rows that cannot be read are counted as such, and left out."""
+        """Return the tagged rows, and counts of all. Unreadable rows are only counted."""
         tagged = Tagged()
-        return passed_through(self._pass, batch, self.schema(batch.schema), tagged), tagged
+        return pass_through(self._pass, batch, self.schema(batch.schema), tagged), tagged
 
 
 def tagger(
@@ -86,10 +90,11 @@ def tagger(
 ) -> TaggedBatches:
     """Return a step that tags rows.
 
-    `policies`: captures that are open, or the WARC files and folders that have them: then it is to be closed, or used by `with`.
-    `agent`: or its product token. `fields`: of Question: as_of, missing, captured_by, captured_at, also, now.
+    `policies`: open captures, or the WARC files and folders with captures. In the second case the
+    step must be closed, or used in a `with` statement. `agent`: an agent or its product token.
+    `fields`: fields of Question: as_of, missing, captured_by, captured_at, also, now.
 
-    DatasetError or PolicyError where it makes no sense, or a file cannot be read."""
+    DatasetError or PolicyError: a value is invalid, or a file cannot be read."""
     names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
     asking = replace(agent if isinstance(agent, Agent) else Agent(agent), uses=names)
     question = Question.of(asking, **fields)

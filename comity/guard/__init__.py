@@ -1,9 +1,9 @@
-"""The guard: a site's own policy files, enforced and served by the site (docs/guard.md).
+"""The guard enforces and serves a site's own policy files (docs/guard.md).
 
     guard = Guard("https://example.com", Path("policies"))
     app = ASGIMiddleware(app, guard)     # or WSGIMiddleware
 
-It knows neither Scrapy nor any server: bytes and header fields in, answers out."""
+It depends neither on Scrapy nor on a server: bytes and header fields in, answers out."""
 
 from comity.guard.answers import Answer
 from comity.guard.asgi import ASGIMiddleware

@@ -1,9 +1,10 @@
-"""The agents that a User-Agent may name: crawlers that the policy files name too, else nobody in particular.
+"""The agents that a User-Agent may name: crawlers in the policy files, or an agent without rules.
 
-    Agents(names).asking(user_agent) -> Asking
+    Agents(names, key_header).asking(user_agent) -> Asking
 
-A crawler's product token stands anywhere in a User-Agent, often after that of the browser that it poses as. Words that browsers
-send of themselves tell nobody apart, also where a file names them: they count where there are no others."""
+A crawler's product token may be anywhere in a User-Agent, often after the name of the browser that
+it imitates. Words that browsers send identify no crawler, even if a file names them. They count
+only if there are no other words."""
 
 from __future__ import annotations
 
@@ -16,31 +17,46 @@ from comity.bounded import Bounded
 from comity.policies.agent import PRODUCT_TOKEN, Agent
 from comity.policies.formats.acap import Names
 
-MAX_NAMED = 4  # crawlers that one User-Agent may name; of more nobody knows who asks
-MAX_PARSED = 2048  # characters; a longer User-Agent, which nobody sends, names what stands in its versions and addresses too
-MAX_AGENTS = 1000  # agents; there are as many as names in the files, unless names of several words come together in new ways
+MAX_NAMED = 4  # crawlers that one User-Agent may name; more of them tell nothing
+# Characters. In a longer User-Agent, which no real client sends, the words of versions and
+# addresses count too.
+MAX_PARSED = 2048
+# Agents that are kept. There is one for each name in the files, and one for each combination of
+# names with several words.
+MAX_AGENTS = 1000
 
-_ITEMS = re.compile(r"[^\s;,()<>\[\]{}\"'+]+")  # of a User-Agent: products, and words of comments
+_ITEMS = re.compile(r"[^\s;,()<>\[\]{}\"'+]+")  # products, and words in comments
 
-# What browsers, and the applications that show pages by them, send of themselves. Words of less than MIN_WORD characters are
-# versions and models.
+# Words in the User-Agents of browsers, and of applications that show pages with them. Words of less
+# than MIN_WORD characters are versions and models.
 MIN_WORD = 3
 BROWSER_WORDS = frozenset(
     """
-    mozilla compatible like gecko applewebkit webkit khtml trident presto goanna blink msie version mobile safari build
-    chrome chromium crios hichrome firefox fxios focus klar seamonkey palemoon waterfox iceweasel icecat fennec librewolf
-    edge edg edga edgios edgw opera opr opt opios oprgx opx mini mobi vivaldi brave yabrowser yowser samsungbrowser
-    ucbrowser ubrowser ucweb silk silk-accelerated epiphany konqueror falkon midori qupzilla otter maxthon whale puffin duckduckgo
-    ddg ecosia gsa googleapp miuibrowser heytapbrowser vivobrowser huaweibrowser honorbrowser mqqbrowser qqbrowser metasr
-    micromessenger alipayclient baidubrowser baiduboxapp bidubrowser liebaofast quark sogoumobilebrowser 2345explorer
-    lynx libwww-fm links elinks w3m dillo netsurf netfront nokiabrowser kaios browserng iemobile zunewp7 nintendobrowser
-    fban fbav fbbv fbdv fbmd fbsn fbsv fbss fbid fblc fbop fbrv fbios fb_iab fb4a messenger messengerforios instagram
-    twitter pinterest snapchat tiktok musical_ly bytelocale bytedancewebview line linkedinapp whatsapp viber telegram reddit
+    mozilla compatible like gecko applewebkit webkit khtml trident presto goanna blink msie
+    version mobile safari build
+    chrome chromium crios hichrome firefox fxios focus klar seamonkey palemoon waterfox
+    iceweasel icecat fennec librewolf
+    edge edg edga edgios edgw opera opr opt opios oprgx opx mini mobi vivaldi brave yabrowser
+    yowser samsungbrowser
+    ucbrowser ubrowser ucweb silk silk-accelerated epiphany konqueror falkon midori qupzilla
+    otter maxthon whale puffin duckduckgo
+    ddg ecosia gsa googleapp miuibrowser heytapbrowser vivobrowser huaweibrowser honorbrowser
+    mqqbrowser qqbrowser metasr
+    micromessenger alipayclient baidubrowser baiduboxapp bidubrowser liebaofast quark
+    sogoumobilebrowser 2345explorer
+    lynx libwww-fm links elinks w3m dillo netsurf netfront nokiabrowser kaios browserng iemobile
+    zunewp7 nintendobrowser
+    fban fbav fbbv fbdv fbmd fbsn fbsv fbss fbid fblc fbop fbrv fbios fb_iab fb4a messenger
+    messengerforios instagram
+    twitter pinterest snapchat tiktok musical_ly bytelocale bytedancewebview line linkedinapp
+    whatsapp viber telegram reddit
     electron slack discord teams thunderbird outlook microsoft office
-    windows win64 win32 wow64 x64 x86 x86_64 amd64 i386 i586 i686 arm64 armv7l armv8l aarch64 touch tablet desktop
+    windows win64 win32 wow64 x64 x86 x86_64 amd64 i386 i586 i686 arm64 armv7l armv8l aarch64
+    touch tablet desktop
     x11 linux wayland ubuntu debian fedora suse gentoo arch freebsd openbsd netbsd sunos cros
     macintosh intel ppc mac iphone ipad ipod cpu ios
-    android pixel nexus web0s webos smart-tv smarttv smart television tizen playstation xbox nintendo switch oculusbrowser
+    android pixel nexus web0s webos smart-tv smarttv smart television tizen playstation xbox
+    nintendo switch oculusbrowser
     net clr slcc1 slcc2 infopath media center
     """.split()  # noqa: SIM905  # to be read as words
 )
@@ -49,20 +65,24 @@ BROWSER_WORDS = frozenset(
 class Asking(NamedTuple):
     """The agents that a request may come from."""
 
-    agents: tuple[Agent, ...]  # by all that the User-Agent may name, each by itself
-    is_named: bool  # whether a file names the crawler: then it is one
-    is_clear: bool  # False: it names more than MAX_NAMED, of which only some are there
+    agents: tuple[Agent, ...]
+    """An agent for each crawler that the User-Agent may name."""
+    is_named: bool
+    """True if a file names the crawler, so the request comes from a crawler."""
+    is_clear: bool
+    """False if the User-Agent names more than MAX_NAMED crawlers. `agents` has some of them."""
 
 
 class Agents:
-    """The agents that the policy files tell apart. There are never more of them than the files name, whatever clients send."""
+    """The agents that the policy files distinguish.
+
+    Clients cannot create more agents than the files name."""
 
     def __init__(self, names: Iterable[str], key_header: str) -> None:
-        """`names`: `Site.crawler_names`. `key_header`: the field that carries a key."""
+        """`names`: `Site.crawler_names`. `key_header`: the header field with a key."""
         self._tokens = frozenset(name for name in names if PRODUCT_TOKEN.fullmatch(name))
-        self._others = tuple(
-            sorted(set(names) - self._tokens)
-        )  # names in ACAP, of several words or with `*` at the end
+        # Names in ACAP, with several words or with `*` at the end.
+        self._others = tuple(sorted(set(names) - self._tokens))
         self._nobody = next(
             name for length in count(1) if (name := "_" * length) not in self._tokens
         )
@@ -70,20 +90,21 @@ class Agents:
         self._agents: Bounded[tuple[str, str], Agent] = Bounded(MAX_AGENTS)
 
     def asking(self, user_agent: str) -> Asking:
+        """Return the agents that a User-Agent may name."""
         distinctive, tokens = self._product_tokens(user_agent)
-        described = self._described(user_agent) if self._others else []
-        is_clear = len(tokens) + len(described) <= MAX_NAMED
-        acap_names = "; ".join(name.rstrip("*") for name in described[:MAX_NAMED])
+        names = self._names_in_acap(user_agent) if self._others else []
+        is_clear = len(tokens) + len(names) <= MAX_NAMED
+        acap_names = "; ".join(name.rstrip("*") for name in names[:MAX_NAMED])
         agents = tuple(
             self._agent(token, acap_names) for token in tokens[:MAX_NAMED] or (self._nobody,)
         )
         is_named = bool(distinctive and tokens) or any(
-            _tells_apart(name, distinctive) for name in described
+            _tells_apart(name, distinctive) for name in names
         )
         return Asking(agents, is_named, is_clear)
 
     def _product_tokens(self, user_agent: str) -> tuple[list[str], list[str]]:
-        """Return the words that are not only those of browsers, and the product tokens of the files."""
+        """Return the words that browsers do not send, and the product tokens that files name."""
         words = PRODUCT_TOKEN.findall(user_agent.lower())
         if not self._others and self._tokens.isdisjoint(words):
             return [], []
@@ -101,31 +122,33 @@ class Agents:
             )
         return agent
 
-    def _described(self, user_agent: str) -> list[str]:
+    def _names_in_acap(self, user_agent: str) -> list[str]:
         names = Names(Agent(self._nobody, user_agent=user_agent))
         return [name for name in self._others if names.mean(name)]
 
 
 def words_of(user_agent: str) -> list[str]:
-    """Return the names of products and the words of comments, in lower case, without versions and addresses."""
+    """Return the names of products and the words of comments, in lower case.
+
+    Versions and addresses are left out."""
     items = (item for item in _ITEMS.findall(user_agent.lower()) if not _is_address(item))
     return [word for item in items for word in PRODUCT_TOKEN.findall(item.partition("/")[0])]
 
 
 def _is_address(item: str) -> bool:
-    """Return whether an item is the address of a page or of somebody: names in it are no product's."""
+    """Return True if an item is a URL or a mail address, which contains no names of products."""
     return "://" in item or "@" in item or item.startswith("www.")
 
 
 def is_of_browsers(word: str) -> bool:
-    """Return whether browsers send a word of themselves. `word`: in lower case."""
+    """Return True if browsers send this word. `word`: in lower case."""
     return len(word) < MIN_WORD or word in BROWSER_WORDS
 
 
 def _tells_apart(name: str, distinctive: Iterable[str]) -> bool:
-    """Return whether a name in ACAP has a word, or the beginning of one, that is not only that of browsers.
+    """Return True if a name in ACAP has one of these words, or the beginning of one.
 
-    `distinctive`: such words of the User-Agent."""
+    `distinctive`: the words of the User-Agent that browsers do not send."""
     of_name = words_of(name)
     return any(
         word in of_name

@@ -1,4 +1,4 @@
-"""The answers of the guard itself: a refusal as a problem (RFC 9457), or a policy file."""
+"""The guard's own answers: a refusal as a problem (RFC 9457), or a policy file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 from comity.policies.answers.decision import Reason
 from comity.policies.answers.rule import RULES
 
-RETRY = (429, 503)  # with Retry-After
+RETRY = (429, 503)  # statuses with a Retry-After
 
-# Where a WebSocket cannot be answered by an HTTP response: IANA's WebSocket Close Code Number Registry, "Unauthorized",
-# "Forbidden", "Try Again Later"; RFC 6455 section-7.4.1, a policy is violated.
+# For a WebSocket that cannot be answered by an HTTP response. IANA's WebSocket Close Code Number
+# Registry: "Unauthorized", "Forbidden", "Try Again Later". Others: RFC 6455 section-7.4.1, a policy
+# is violated.
 _CLOSE_CODES = {401: 3000, 403: 3003, 429: 1013, 503: 1013}
 
-_ENTITY_TAG = re.compile(
-    r'"[^"]*"'
-)  # RFC 9110 section-8.8.3, without its W/: comparison is weak (section-13.1.2)
+# RFC 9110 section-8.8.3, without the W/, because comparison is weak (section-13.1.2).
+_ENTITY_TAG = re.compile(r'"[^"]*"')
 
 
 class Answer(NamedTuple):
@@ -28,22 +28,24 @@ class Answer(NamedTuple):
 
     status: int
     headers: tuple[tuple[str, str], ...]
-    body: bytes  # b"" for HEAD
+    body: bytes
+    """The body, b"" for HEAD."""
 
     @property
     def status_line(self) -> str:
+        """The status with its reason phrase, for WSGI."""
         return f"{self.status} {HTTPStatus(self.status).phrase}"
 
     @property
     def close_code(self) -> int:
-        """The code with which a WebSocket is closed."""
+        """The code for closing a WebSocket."""
         return _CLOSE_CODES.get(self.status, 1008)
 
 
 def status_of(reasons: tuple[Reason, ...]) -> tuple[int, Reason]:
-    """Return the status with which a request is refused, and the reason that asks for it.
+    """Return the status for refusing a request, and its reason.
 
-    401 says that credentials would help: so only where there is no other reason."""
+    401 means that credentials would help, so it needs all reasons to have this status."""
     statuses = [(RULES[reason.rule].status, reason) for reason in reasons]
     return next((pair for pair in statuses if pair[0] != HTTPStatus.UNAUTHORIZED), statuses[0])
 
@@ -52,14 +54,15 @@ class Problems:
     """Refusals as problems (RFC 9457)."""
 
     def __init__(self, *, types: str, challenge: str) -> None:
-        """`types`: what the type of a problem begins with, before the rule id. `challenge`: the WWW-Authenticate of a 401."""
+        """`types`: the beginning of a problem's type, before the rule id. `challenge`: the
+        WWW-Authenticate of a 401."""
         self._types = types
         self._challenge = challenge
 
     def answer(
         self, method: str, reasons: tuple[Reason, ...], *, detail: str = "", retry_after: int = 0
     ) -> Answer:
-        """Return the refusal of a request. `retry_after`: seconds, of a 429 or 503."""
+        """Return the refusal of a request. `retry_after`: seconds, for a 429 or 503."""
         status, reason = status_of(reasons)
         source = reason.source
         problem: dict[str, Any] = {
@@ -87,10 +90,10 @@ class Problems:
 
 
 class ServedFile:
-    """A policy file as everybody gets it."""
+    """A policy file, which all clients get."""
 
     def __init__(self, body: bytes, media_type: str, max_age: int) -> None:
-        """`max_age`: seconds for which a copy of it may be used."""
+        """`max_age`: the seconds for which clients may use a copy."""
         self._body = body
         self._entity_tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         self._cache_headers = (("ETag", self._entity_tag), ("Cache-Control", f"max-age={max_age}"))
@@ -101,6 +104,7 @@ class ServedFile:
         )
 
     def answer(self, method: str, fields: Mapping[str, str]) -> Answer:
+        """Return the answer to a request. `fields`: its header fields, by lower-case name."""
         if method not in ("GET", "HEAD"):
             return Answer(405, (("Allow", "GET, HEAD"), ("Content-Length", "0")), b"")
         if_none_match = fields.get("if-none-match", "")

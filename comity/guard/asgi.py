@@ -18,17 +18,20 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class ASGIMiddleware:
-    """`app = ASGIMiddleware(app, guard)`. A WebSocket is judged by the GET that opens it."""
+    """Guards an ASGI application: `app = ASGIMiddleware(app, guard)`.
+
+    A WebSocket is judged by the GET that opens it."""
 
     def __init__(self, app: Application, guard: Guard, *, root_path: str | None = None) -> None:
-        """`root_path`: the path under which clients know the application, "" for the root. None: as the server says, but judged
-        by the path below it too, for there are servers to which any client can say it."""
+        """`root_path`: the path under which clients know the application, "" for the root. None:
+        the server's `root_path`. Requests are then judged by the path below it too, because some
+        servers let any client set it."""
         self._app = app
         self._guard = guard
         self._root_path = None if root_path is None else root_path.rstrip("/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if "path" not in scope:  # lifespan, and whatever else is no request
+        if "path" not in scope:  # not a request, e.g. lifespan
             await self._app(scope, receive, send)
             return
         checked = self._guard.check(_incoming(scope, self._root_path))
@@ -45,8 +48,9 @@ class ASGIMiddleware:
 
 def _incoming(scope: Scope, root_path: str | None) -> Incoming:
     fields: dict[str, list[str]] = {}
-    # In the environment of WSGI, which some applications make of the scope, `_` and `-` are one. What
-    # a name with `_` says comes first: a proxy adds to the field with `-`, and its word is the last.
+    # Some applications make a WSGI environment from the scope, in which `_` and `-` are the same.
+    # Values of names with `_` come first, because a proxy appends to the field with `-`, and its
+    # value must be the last.
     for name, value in sorted(scope.get("headers") or (), key=_has_no_underscore):
         fields.setdefault(name.decode("latin-1").lower().replace("_", "-"), []).append(
             value.decode("latin-1")
@@ -69,9 +73,10 @@ def _has_no_underscore(field: Sequence[bytes]) -> bool:
 
 
 def _targets(scope: Scope, root_path: str | None) -> Iterator[str]:
-    """Yield what a client of the origin asks for: as it was sent, where the server says so, and by the path that was decoded.
+    """Yield the targets that a client of the origin may mean.
 
-    The paths of some servers begin with the `root_path` of the scope, those of others do not."""
+    These are the target as it was sent, if the server provides it, and the decoded path. With some
+    servers, paths begin with the `root_path` of the scope, with others they do not."""
     query = scope.get("query_string", b"")
     scope_root = scope.get("root_path", "").encode("utf-8", "surrogatepass").rstrip(b"/")
     root = None if root_path is None else root_path.encode()
@@ -85,7 +90,9 @@ def _targets(scope: Scope, root_path: str | None) -> Iterator[str]:
 
 
 def _public(path: bytes, scope_root: bytes, root: bytes | None) -> Iterator[bytes]:
-    """Yield what a path in a scope may be to clients of the origin. `scope_root`: what the scope says; `root`: what is so."""
+    """Yield the paths that clients of the origin may know for a path in a scope.
+
+    `scope_root`: the root in the scope. `root`: the true root. None: it is unknown."""
     if root is not None:
         yield root + _below(path, root)
         yield root + _below(path, scope_root)
@@ -104,9 +111,8 @@ async def _answer(answer: Answer, scope: Scope, send: Send) -> None:
     kind = scope["type"]
     if kind == "websocket":
         if "websocket.http.response" not in (scope.get("extensions") or {}):
-            await send(
-                {"type": "websocket.close", "code": answer.close_code}
-            )  # before it is accepted: the server answers 403
+            # Closed before it is accepted, so the server answers 403.
+            await send({"type": "websocket.close", "code": answer.close_code})
             return
         kind = "websocket.http"
     headers = [
@@ -117,7 +123,8 @@ async def _answer(answer: Answer, scope: Scope, send: Send) -> None:
 
 
 def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
-    """`send`, with the end of the response reported to the guard just before the client can know of it."""
+    """Wrap `send` to report the end of the response to the guard, just before the client gets
+    it."""
 
     async def counting_send(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,7 +1,8 @@
-"""Counts of requests: how often each client asked, and how many of its requests are in flight.
+"""Counts of requests: the recent requests of each client, and its requests in flight.
 
-A client that keeps to a limit is never refused; one that doesn't is refused what is too much, and a refused request counts
-nowhere: who asks too often gets through as often as permitted. Times are seconds since the epoch."""
+A client within the limits is never refused. A client beyond them is refused the excess requests
+only, because refused requests do not count: it gets as many through as the limits permit. Times are
+seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -17,53 +18,66 @@ from comity.bounded import Bounded
 from comity.guard.incoming import Incoming
 from comity.policies.syntax.windows import Window
 
-MAX_STAMPS = 256  # moments that are kept for a window: for more requests only every k-th, so that too few may be counted, never too many
-SLACK = 1.0  # seconds; a clock that is behind by no more waits for what was counted last
-SLOT_WAIT = (
-    1  # seconds after which to ask again where too many are in flight; nobody knows when they end
-)
+# Moments that are kept for a window. For more requests, only every k-th moment is kept. So too few
+# requests may be counted, but never too many.
+MAX_STAMPS = 256
+# Seconds. A clock that is behind by no more than this counts as the moment of the last request.
+SLACK = 1.0
+SLOT_WAIT = 1  # seconds to wait if too many requests are in flight; their ends are unknown
 
 
 class Limit(NamedTuple):
     """The limits of one file in one scope."""
 
     key: str
-    path: str  # of the file
+    path: str
+    """The path of the file."""
     windows: tuple[Window, ...]
-    concurrent: int | None = None  # requests in flight
-    tolerance: float = 0.0  # share of its requests by which a window may hold more
+    concurrent: int | None = None
+    """The greatest number of requests in flight. None: there is no such limit."""
+    tolerance: float = 0.0
+    """The share of its requests by which a window may be exceeded."""
 
-    def joined(self, other: Limit) -> Limit:
-        """Return what holds where both do. `other`: of the same key."""
+    def join(self, other: Limit) -> Limit:
+        """Return a limit that includes another one. `other`: has the same key."""
         return self._replace(windows=tuple(dict.fromkeys(self.windows + other.windows)))
 
 
 class TooMany(NamedTuple):
-    """The limit for which a request has to wait."""
+    """A limit that a request exceeds."""
 
-    rule: str  # "comity.rate", "comity.concurrent" or "comity.uncounted"
+    rule: str
+    """"comity.rate", "comity.concurrent" or "comity.uncounted"."""
     limit: Limit
-    permitted: str  # in words
-    seconds: int  # to wait, at least 1
+    permitted: str
+    """The limit in words."""
+    seconds: int
+    """The seconds to wait, at least 1."""
 
 
 class Counts(Protocol):
-    """A counter of requests: of this process (`Clients`), or of several (`SharedClients`). Never asked by two threads at
-    a time."""
+    """A counter of requests for this process (`Clients`) or for several (`SharedClients`).
+
+    Two threads never call it at a time."""
 
     def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
-        """Count one more request of a client, if all the limits permit it: None. Then `release` ends it."""
+        """Count one more request of a client and return None, if all limits permit it.
+
+        `release` must end the request. Else return the exceeded limit."""
 
     def release(self, name: str, limits: Sequence[Limit]) -> None:
-        """End the request that was permitted."""
+        """End a request that was counted."""
 
 
-# RFC 7239 section-6: an address with the port, as some proxies forward it; each connection has another one.
+# RFC 7239 section-6: an address with a port, as some proxies forward it. The port differs between
+# connections.
 _WITH_PORT = re.compile(r"\s*+(?:\[([^\]]*)\]|([0-9.]+))(?::[0-9]+)?\s*+")
 
 
 def client_of(address: str) -> str:
-    """Return the client that an address stands for: itself, or all of its /64 network (IPv6), which one subscriber has."""
+    """Return the client for an address: the address itself, or its /64 network for IPv6.
+
+    One subscriber has a whole /64 network."""
     if match := _WITH_PORT.fullmatch(address):
         address = match[1] or match[2] or ""
     try:
@@ -76,10 +90,10 @@ def client_of(address: str) -> str:
 
 
 def behind_proxies(number: int = 1) -> Callable[[Incoming], str]:
-    """Return the argument `client` of a guard behind so many proxies, one behind the other.
+    """Return the argument `client` for a guard behind a chain of this many proxies.
 
-    Each of the proxies adds the address of its peer to X-Forwarded-For. What stands before these
-    addresses comes from the client, who can write anything."""
+    Each proxy appends the address of its peer to X-Forwarded-For. The addresses before these come
+    from the client, which can write anything."""
 
     def client(incoming: Incoming) -> str:
         addresses = [address.strip() for address in incoming.field("x-forwarded-for").split(",")]
@@ -90,7 +104,9 @@ def behind_proxies(number: int = 1) -> Callable[[Incoming], str]:
 
 
 class Stamps:
-    """The moments of a client's requests under one key: of every one, or of every k-th, for windows of as many as that takes."""
+    """The moments of a client's requests under one key: of every request, or of every k-th.
+
+    k depends on the number of requests in the window."""
 
     __slots__ = ("length", "moments", "requests", "stride")
 
@@ -98,21 +114,24 @@ class Stamps:
         self, stride: int, length: int = 0, requests: int = 0, moments: Iterable[float] = ()
     ) -> None:
         self.stride = stride  # k
-        self.length = length  # moments that can matter
-        self.requests = requests  # that counted
-        self.moments = array("d", moments)  # of the requests number k, 2k, ..., ascending
+        self.length = length  # moments that may still matter
+        self.requests = requests  # requests that were counted
+        self.moments = array("d", moments)  # moments of the requests k, 2k, ..., ascending
 
     def reach(self, requests: int) -> None:
-        """Keep as many as a window for so many requests needs."""
+        """Keep enough moments for a window of this many requests."""
         self.length = max(self.length, requests // self.stride + 2)
 
     def oldest(self, requests: int) -> float | None:
-        """A moment that is not after that of the request which leaves the window for one more to come in; None: none has to."""
+        """Return the moment of the request that must leave a full window before the next request.
+
+        The returned moment may be a little earlier. None if the window is not full."""
         number = (self.requests + 1 - requests) // self.stride
         newer = self.requests // self.stride - number
         return self.moments[-1 - newer] if number > 0 and newer < len(self.moments) else None
 
     def add(self, now: float) -> None:
+        """Add a request."""
         self.requests += 1
         if self.requests % self.stride == 0:
             self.moments.append(now)
@@ -120,7 +139,7 @@ class Stamps:
                 del self.moments[: -self.length]
 
     def set_back(self, now: float) -> None:
-        """Take what lies in the future, as the clock was set back, for now."""
+        """Set moments in the future to now, after the clock was set back."""
         for index in range(len(self.moments) - 1, -1, -1):
             if self.moments[index] <= now:
                 break
@@ -133,13 +152,15 @@ class Client:
     __slots__ = ("in_flight", "stamps")
 
     def __init__(self) -> None:
-        self.stamps: dict[tuple[str, int], Stamps] = {}  # by the key of the limit and k
-        self.in_flight: Counter[str] = Counter()  # by the key of the limit
+        self.stamps: dict[tuple[str, int], Stamps] = {}  # (key of the limit, k) -> moments
+        self.in_flight: Counter[str] = Counter()  # key of the limit -> requests
 
     def claim(self, limits: Sequence[Limit], now: float) -> TooMany | None:
-        """Count one more request, if it is permitted: None."""
+        """Count one more request and return None, if the limits permit it.
+
+        Else return the limit with the longest wait."""
         now = self._not_before(now)
-        refused = self._refused(limits, now)
+        refused = self._exceeded_limit(limits, now)
         if refused is None:
             for limit in limits:
                 for window in limit.windows:
@@ -153,6 +174,7 @@ class Client:
         return refused
 
     def release(self, limits: Sequence[Limit]) -> None:
+        """End a request that was counted."""
         self.in_flight -= Counter(_concurrent(limits))
 
     def _not_before(self, now: float) -> float:
@@ -165,8 +187,8 @@ class Client:
             stamps.set_back(now)
         return now
 
-    def _refused(self, limits: Sequence[Limit], now: float) -> TooMany | None:
-        """The longest wait."""
+    def _exceeded_limit(self, limits: Sequence[Limit], now: float) -> TooMany | None:
+        """Return the exceeded limit with the longest wait. None if no limit is exceeded."""
         waits = [
             TooMany(
                 "comity.concurrent",
@@ -197,12 +219,13 @@ class Client:
 
 
 class Clients:
-    """All clients of a site, counted in this process; of those that have nothing in flight, at most `max_clients`, the last that
-    asked."""
+    """All clients of a site, counted in this process.
+
+    Of the clients without requests in flight, the latest `max_clients` are kept."""
 
     def __init__(self, max_clients: int) -> None:
         self._busy: dict[str, Client] = {}
-        self._idle: Bounded[str, Client] = Bounded(max_clients)  # least recently seen first
+        self._idle: Bounded[str, Client] = Bounded(max_clients)  # the least recent comes first
 
     def __len__(self) -> int:
         return len(self._busy) + len(self._idle)
@@ -230,9 +253,10 @@ class Clients:
 
 
 def _capacity(limit: Limit, window: Window) -> tuple[int, int]:
-    """Return how many requests the window may hold, and k: of every k-th of them the moment is kept.
+    """Return the number of requests that a window may hold, and k.
 
-    The k - 1 that may be too many are within the tolerance where there is one."""
+    The moment of every k-th request is kept. So a window may get k - 1 requests too many, which are
+    within the tolerance, if there is one."""
     requests = max(1, window.requests)
     tolerated = requests + int(requests * limit.tolerance)
     stride = -(-tolerated // MAX_STAMPS)

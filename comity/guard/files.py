@@ -1,4 +1,4 @@
-"""The site's own policy files, read once when the guard starts. What is wrong with them is said then, not by each request."""
+"""The site's own policy files. The guard reads and checks them once, when it starts."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from comity.policies.site import Site
 from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.syntax.urls import origin_of, target_of
 
-SERVED = tuple(file.path for file in FILES)  # what is looked for in a folder
+SERVED = tuple(file.path for file in FILES)  # the files to read in a folder
 _MEDIA_TYPES = {file.path: file.media_type for file in FILES}
 
 Files = Mapping[str, bytes | Path] | Path
 
 
 class OwnFiles:
-    """`bodies`: absolute URL -> the octets, of all that are given. PolicyError where one is missing or would be rejected."""
+    """The policy files of a site. `bodies` has the octets of each, by absolute URL."""
 
     def __init__(self, origin: str, files: Files) -> None:
-        """`files`: a folder, or path or absolute URL -> the octets or the file that has them."""
+        """`files`: a folder, or path or absolute URL -> octets or a file with them.
+
+        PolicyError: a file is missing, or crawlers would reject it."""
         try:
             self.origin = origin_of(origin)
         except ValueError as error:
@@ -42,18 +44,20 @@ class OwnFiles:
 
     @property
     def fetched(self) -> dict[str, Fetched]:
-        """All of them, as a crawler would get them."""
-        return {url: _served(url, body) for url, body in self.bodies.items()}
+        """All files as a crawler would get them."""
+        return {url: _response(url, body) for url, body in self.bodies.items()}
 
     @property
     def judging(self) -> dict[str, Fetched]:
-        """The files by which requests are judged: those that may refuse some, and what these refer to."""
+        """The files by which requests are judged.
+
+        These are the files that may refuse a request, and the files that they refer to."""
         served_only = {self.origin + file.path for file in FILES if not file.restricts_access}
         return {url: fetched for url, fetched in self.fetched.items() if url not in served_only}
 
     @property
     def served(self) -> Iterator[tuple[str, bytes, str]]:
-        """Path in normal form, octets and media type of each file of this origin."""
+        """The normal path, the octets and the media type of each file of this origin."""
         for url, body in self.bodies.items():
             if origin_of(url) == self.origin:
                 yield normal_target(target_of(url)), body, media_type(url)
@@ -78,7 +82,8 @@ class OwnFiles:
         }
         if not bodies:
             raise PolicyError(
-                f"{folder} has no policy file: create one of {', '.join(path[1:] for path in SERVED)} in it"
+                f"{folder} has no policy file:"
+                f" create one of {', '.join(path[1:] for path in SERVED)} in it"
             )
         return bodies
 
@@ -91,19 +96,19 @@ class OwnFiles:
                 )
 
     def _read_references(self) -> None:
-        """Read the files that others refer to: what they refuse has to be known."""
+        """Read the files that other files refer to, because they may refuse requests too."""
         for reference in Site.from_files(self.origin, self.fetched).referred_files:
             if not reference.url:
                 raise PolicyError(
-                    f"{reference.source} refers to nothing that can be asked: write a path or a URL"
+                    f"{reference.source} has an invalid reference: write a path or a URL"
                 )
             if reference.url not in self.bodies:
-                self.bodies[reference.url] = self._referred(
+                self.bodies[reference.url] = self._read_reference(
                     reference.url, f"{reference.source} refers to it"
                 )
         self._check()
 
-    def _referred(self, url: str, reason: str) -> bytes:
+    def _read_reference(self, url: str, reason: str) -> bytes:
         if self._folder is None:
             raise PolicyError(f"{url} is missing: {reason}, so add it to `files`")
         parts = urlsplit(url)
@@ -112,14 +117,14 @@ class OwnFiles:
 
 
 def media_type(url: str) -> str:
-    """Return the media type with which a file is served."""
+    """Return the media type for serving a file."""
     path = urlsplit(url).path
     return _MEDIA_TYPES.get(path) or (
         "application/json" if path.endswith(".json") else "text/plain; charset=utf-8"
     )
 
 
-def _served(url: str, body: bytes) -> Fetched:
+def _response(url: str, body: bytes) -> Fetched:
     return Fetched(status=200, headers=((b"Content-Type", media_type(url).encode()),), body=body)
 
 

@@ -1,9 +1,9 @@
-"""The guard of a site: requests that go on to its application, and answers to the others.
+"""The guard of a site, which passes requests on to the application or answers them.
 
     guard.check(incoming) -> Pass | Answer
 
-A policy file is answered to everybody. Of other requests the automated ones are judged, by the engine by which a crawler judges
-what it is about to send; those of people pass."""
+Requests for a policy file are answered for all clients. Automated requests are judged, by the same
+engine by which a crawler judges its requests. Requests of people pass."""
 
 from __future__ import annotations
 
@@ -42,30 +42,34 @@ from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.urls import spellings, target_of
 from comity.policies.syntax.windows import Window
 
-ROBOTS = "/robots.txt"  # whose rates are limits
+ROBOTS = "/robots.txt"  # the file with rates, which are limits
 
 logger = logging.getLogger(__name__)
 
-# What is looked at of an automated request. One that has more is refused: what is not looked at could be what decides.
-MAX_TARGET = 8000  # characters; RFC 9110 section-4.1 asks for as many octets at least
-MAX_JUDGED = (
-    2 * MAX_TARGET
-)  # characters of all that the target may be taken for, once for each crawler and method that may be meant
-MAX_REFERER = 2048  # characters, where it decides
+# Limits of an automated request. A longer request is refused, because the part that is not read
+# could decide.
+MAX_TARGET = 8000  # characters; RFC 9110 section-4.1 requires support of at least 8000 octets
+# Characters of all meanings that an application may give to the target, once for each crawler and
+# method that may be meant.
+MAX_JUDGED = 2 * MAX_TARGET
+MAX_REFERER = 2048  # characters, if the Referer matters
 MAX_PURPOSES = 64
-MAX_NAME = 64  # characters of a method or purpose; none that a file lists is longer
+MAX_NAME = 64  # characters of a method or purpose; no file lists a longer one
 
 
 class Pass:
-    """The request goes on to the application. `end` is to be called when its response is complete or its client has gone."""
+    """A request that goes on to the application.
+
+    Call `end` when its response is complete, or its client has gone. If `is_counted` is False, no
+    call is necessary."""
 
     def __init__(self, end: Callable[[], None] | None = None) -> None:
-        self.is_counted = end is not None  # else nobody has to call anything
+        self.is_counted = end is not None
         self._end = end
-        self._remaining: int | None = None  # octets of the body that are still to go out
+        self._remaining: int | None = None  # octets of the body that are not sent yet
 
     def begins(self, length: str | None, *, has_body: bool = True) -> None:
-        """The response's header fields go out. `length`: its Content-Length."""
+        """Note that the header fields are being sent. `length`: the Content-Length, or None."""
         if not has_body:
             self.end()
         elif length and length.isascii() and length.isdigit():
@@ -73,13 +77,16 @@ class Pass:
             self.sends(0)
 
     def sends(self, octets: int) -> None:
-        """Octets of the body go out: its last ones complete the response for the client, before anybody here hears of it."""
+        """Note that octets of the body are being sent.
+
+        The last ones complete the response for the client, before the server reports its end."""
         if self._remaining is not None:
             self._remaining -= octets
             if self._remaining <= 0:
                 self.end()
 
     def end(self) -> None:
+        """End the request. Further calls have no effect."""
         end, self._end = self._end, None
         if end:
             end()
@@ -89,9 +96,10 @@ UNTOUCHED = Pass()
 
 
 class Guard:
-    """The guard of one origin. Several threads may ask it.
+    """The guard of one origin. Several threads may use it.
 
-    `findings`: what its files have to be told. `passed` and `refused`: automated requests by the rule that decided."""
+    `findings`: the findings in its files. `passed` and `refused`: rule that decided -> automated
+    requests."""
 
     def __init__(
         self,
@@ -112,7 +120,10 @@ class Guard:
         counts: Counts | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """PolicyError where a file is missing or would be rejected by every crawler. The arguments: docs/guard.md."""
+        """docs/guard.md describes the arguments.
+
+        PolicyError: a file is missing, or every crawler would reject it, or an argument is
+        invalid."""
         _check(max_age=max_age, tolerance=tolerance, max_clients=max_clients)
         own_files = OwnFiles(origin, files)
         self.origin = own_files.origin
@@ -136,13 +147,12 @@ class Guard:
         self._counts = Clients(max_clients) if counts is None else counts
         self._clock = clock
         self._lock = Lock()
-        self._ended: deque[tuple[str, tuple[Limit, ...]]] = (
-            deque()
-        )  # requests that are over, and not yet released
+        # Requests that have ended, and are not yet released.
+        self._ended: deque[tuple[str, tuple[Limit, ...]]] = deque()
         self._agents = Agents(published.crawler_names, key_header)
 
     def check(self, incoming: Incoming) -> Pass | Answer:
-        """May it go on? Whatever came, there is an answer."""
+        """Decide on a request: pass it on or answer it. This never raises for any request."""
         lengths = [len(target) for target in incoming.targets]
         is_long = (
             max(lengths) > MAX_TARGET or sum(lengths) > MAX_JUDGED or len(lengths) > MAX_TARGETS
@@ -174,9 +184,10 @@ class Guard:
         return judged
 
     def _policy_file(self, incoming: Incoming, targets: _Targets) -> Pass | Answer | None:
-        """The answer for a policy file; None where the target is none, or may be taken for anything else besides.
+        """Return the answer to a request for a policy file.
 
-        Who asks for a file that the site has not is no less welcome, and goes on to the application."""
+        A request for a policy file that the site does not have goes on to the application. None if
+        the target is not a policy file, or may also mean something else."""
         path, *others = {target.partition("?")[0] for target in targets.spellings}
         if others:
             return None
@@ -191,7 +202,7 @@ class Guard:
 
     def _facts(self, incoming: Incoming) -> Facts:
         facts = facts_of(
-            method="",  # each that it may be is judged
+            method="",  # set later: each possible method is judged
             kind=None,
             automations=self._mechanisms(incoming),
             purposes=list_members(incoming.field(self._purpose_header)),
@@ -200,10 +211,9 @@ class Guard:
             referer=incoming.field("referer") or None,
             session=self._session(incoming),
         )
-        facts = facts._replace(overriding=())  # they are among those
-        return (
-            facts if XHR in facts.kinds else facts._replace(referer=None)
-        )  # of other requests nobody asks for it
+        facts = facts._replace(overriding=())  # the judged methods include them
+        # The Referer matters for XHR only.
+        return facts if XHR in facts.kinds else facts._replace(referer=None)
 
     def _judge(
         self,
@@ -213,8 +223,9 @@ class Guard:
         targets: tuple[str, ...],
         agents: tuple[Agent, ...],
     ) -> Pass | Answer:
-        """Judge by everybody whom the User-Agent names, every method and every target that the application may see: any
-        refusal refuses, and the limits of all hold."""
+        """Judge the request for each agent, method and target that may be meant.
+
+        One refusal is enough to refuse it, and all limits hold."""
         now = self._clock()
         moment = datetime.fromtimestamp(now, UTC)
         decisions = [
@@ -231,7 +242,7 @@ class Guard:
             for agent, target in product(agents, targets)
             for limit in self._limits(agent, self.origin + target)
         ):
-            limits[limit.key] = limits[limit.key].joined(limit) if limit.key in limits else limit
+            limits[limit.key] = limits[limit.key].join(limit) if limit.key in limits else limit
         permitted = tuple(limits.values())
         too_many = self._counts.claim(client, permitted, now)
         if too_many:
@@ -244,12 +255,18 @@ class Guard:
         return Pass(lambda: self._release(client, permitted))
 
     def _release(self, client: str, limits: tuple[Limit, ...]) -> None:
-        """Never waits: what a server drops may end in the hands of the garbage collector, while this very thread has the lock."""
+        """Release a request, without ever waiting for the lock.
+
+        The garbage collector may end a request that the server dropped, in a thread that has the
+        lock already."""
         self._ended.append((client, limits))
         self._settle()
 
     def _settle(self) -> None:
-        """Release what has ended. Where another thread has the lock, that does it, as it asks again when the lock is free."""
+        """Release the requests that have ended.
+
+        If another thread has the lock, that thread does it: it checks again after it has released
+        the lock."""
         while self._ended and self._lock.acquire(blocking=False):
             try:
                 self._release_ended()
@@ -270,7 +287,7 @@ class Guard:
             )
 
     def _refuse_by(self, incoming: Incoming, refusing: list[Decision], now: float) -> Answer:
-        """A refusal for good comes before one that has an end."""
+        """Refuse a request. A permanent refusal takes precedence over one with an end."""
         refusing.sort(key=lambda decision: decision.verdict is Verdict.DEFER)
         reasons = tuple(
             dict.fromkeys(reason for decision in refusing for reason in decision.reasons)
@@ -304,11 +321,11 @@ class Guard:
 
 
 class _Targets(NamedTuple):
-    """The targets that a request may ask for."""
+    """The targets that a request may mean."""
 
-    judged: tuple[str, ...]  # each in all its spellings
-    spellings: frozenset[str]  # of all of them, as they are compared
-    length: int  # characters that are judged
+    judged: tuple[str, ...]  # targets to judge; judging covers all their spellings
+    spellings: frozenset[str]  # the spellings of all targets, in normal form
+    length: int  # characters to judge
 
 
 def _targets_of(targets: Iterable[str]) -> _Targets:
@@ -326,7 +343,7 @@ def _targets_of(targets: Iterable[str]) -> _Targets:
 
 
 def _too_long(asking: Asking, facts: Facts) -> str:
-    """Return which part of the request is not looked at as a whole, and what would be; "": none."""
+    """Return the part of the request that exceeds its limit, with the limit. "" if none does."""
     purposes = facts.purposes or ()
     if not asking.is_clear:
         return f"User-Agent: at most {MAX_NAMED} crawlers that the files name"
@@ -338,7 +355,7 @@ def _too_long(asking: Asking, facts: Facts) -> str:
 
 
 def _windows(rates: Rates) -> tuple[Window, ...]:
-    """Return the rates as they are stated: a client may use them up in any way."""
+    """Return the rates as windows. A client may use up a window in any way."""
     delay = (Window(1, rates.crawl_delay),) if rates.crawl_delay else ()
     return (*delay, *(Window(*rate) for rate in rates.request_rates))
 
@@ -349,10 +366,10 @@ def _loggable(text: str) -> str:
 
 def _check(*, max_age: int, tolerance: float, max_clients: int) -> None:
     if max_age < 0:
-        raise PolicyError(f"max_age `{max_age}` is less than nothing: write seconds, 0 or more")
+        raise PolicyError(f"max_age `{max_age}` is negative: write seconds, 0 or more")
     if not 0 <= tolerance < 1:
         raise PolicyError(
-            f"tolerance `{tolerance}` is no share of a window: write 0 or more, less than 1"
+            f"tolerance `{tolerance}` is not a share of a window: write 0 or more, less than 1"
         )
     if max_clients < 1:
         raise PolicyError(f"max_clients `{max_clients}` is too few: write 1 or more")

@@ -1,10 +1,10 @@
-"""A request as it came to the server, and what can be seen of it.
+"""A request as the server received it, and the facts that it shows.
 
-is_automated(incoming)     does a program make it, by itself?
-mechanisms(incoming)       with which tools?
-credentials(fields)        what kinds of credentials does it carry?
-Incoming.targets           what may an application take it to ask for?
-Incoming.methods           and to want done?"""
+is_automated(incoming)     True if a program makes it by itself
+mechanisms(incoming)       the tools that make it
+credentials(fields)        the kinds of its credentials
+Incoming.targets           the targets that an application may answer for
+Incoming.methods           the methods that an application may act on"""
 
 from __future__ import annotations
 
@@ -17,42 +17,43 @@ from urllib.parse import quote
 from comity.policies.agent import Agent
 from comity.policies.answers import request as requests
 
-KEY_HEADER = Agent("_").key_header  # as crawlers have it
+KEY_HEADER = Agent("_").key_header  # the default for crawlers
 
-# Applications and frameworks that obey such fields are asked for what these say, not for what the request line says.
+# Some applications and frameworks obey these fields instead of the request line.
 _TARGET_FIELDS = ("x-original-url", "x-rewrite-url")
-MAX_TARGETS = 64  # of one request
+MAX_TARGETS = 64  # targets of one request
 
-_VISIBLE = "!\"$%&'()*+,/:;<=>?@[\\]^`{|}"  # of ASCII, besides what `quote` leaves alone; `#` would begin a fragment
-_LEFT_OUT = re.compile(
-    "%0[9AaDd]"
-)  # tab, LF, CR: by urllib.parse and by the URL Standard of WHATWG
-_SCHEME = re.compile(
-    r"\A[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?]*)?"
-)  # and authority; RFC 3986 section-3
+# Visible ASCII to keep, besides the characters that `quote` always keeps. `#` is not among them,
+# because it would begin a fragment.
+_VISIBLE = "!\"$%&'()*+,/:;<=>?@[\\]^`{|}"
+# Tab, LF and CR, which urllib.parse and the URL Standard of WHATWG remove.
+_LEFT_OUT = re.compile("%0[9AaDd]")
+# Scheme and authority; RFC 3986 section-3.
+_SCHEME = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?]*)?")
 
 
 class Incoming(NamedTuple):
     """One request."""
 
     method: str
-    target: str  # path and query, visible ASCII, as the request line had them: not decoded
-    fields: Mapping[
-        str, str
-    ]  # header fields by lower-case name; several of one name are joined with ", "
-    peer: str = ""  # IP address of who sent it; "": nobody knows
-    aliases: tuple[
-        str, ...
-    ] = ()  # other targets that the server makes of the request line, written like `target`
-    root: str = ""  # path under which clients know the application, written like `target`
+    target: str
+    """Path and query as in the request line, in visible ASCII, not decoded."""
+    fields: Mapping[str, str]
+    """The header fields by lower-case name. Several fields of one name are joined with ", "."""
+    peer: str = ""
+    """The IP address of the sender. Empty if it is unknown."""
+    aliases: tuple[str, ...] = ()
+    """Other targets that the server makes from the request line, in the form of `target`."""
+    root: str = ""
+    """The path under which clients know the application, in the form of `target`."""
 
     def field(self, name: str) -> str:
-        """Return the value of a field; "" where it is not there. `name`: in lower case."""
+        """Return the value of a field. "" if the field is missing. `name`: in lower case."""
         return self.fields.get(name, "")
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """All targets for which an application may answer, the one of the request line first."""
+        """All targets that an application may answer for. The request line's target comes first."""
         values = (self.fields[name] for name in _TARGET_FIELDS if name in self.fields)
         overrides = [target for value in values for target in _overriding(value, self.root)]
         targets = [self.target, *self.aliases, *overrides]
@@ -64,13 +65,16 @@ class Incoming(NamedTuple):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """All methods that an application may take it for, the one of the request line first."""
+        """All methods that an application may act on. The request line's method comes first."""
         return tuple(dict.fromkeys([self.method, *requests.overriding_methods(self.fields)]))
 
 
 def _overriding(value: str, root: str) -> Iterator[str]:
-    """Yield what an application may answer for by a field: all of its value, and where several of one name were joined, each;
-    with a fragment and without; as clients know it, and below the root where it is not there."""
+    """Yield the targets that an application may answer for because of a field.
+
+    `value`: the value of the field. The whole value is a target, and so is each value if several
+    fields were joined. Each may count with or without its fragment, and with `root` before it, if
+    it does not begin with `root`."""
     several = [
         word
         for part in value.split(",")
@@ -88,12 +92,12 @@ def _overriding(value: str, root: str) -> Iterator[str]:
 
 
 def target_from(octets: bytes) -> str:
-    """Return a target, from the octets that came for it."""
+    """Return a target from the octets that were received for it."""
     return quote(octets, safe=_VISIBLE)
 
 
 def target_of_path(path: bytes, query: bytes) -> str:
-    """Return a target, from a path that was decoded and a query that was not."""
+    """Return a target from a decoded path and a query that is not decoded."""
     target = target_from(path.replace(b"%", b"%25").replace(b"?", b"%3F"))
     return f"{target}?{target_from(query)}" if query else target
 
@@ -103,11 +107,12 @@ def _octets(text: str) -> bytes:
 
 
 def list_members(value: str) -> tuple[str, ...]:
-    """Return the values of a field that is a list with commas between, each once."""
+    """Return the values of a field that is a comma-separated list, each once."""
     return tuple(dict.fromkeys(word for part in value.split(",") if (word := part.strip())))
 
 
-# What names itself, its maker or its purpose is a program, also where it begins like a browser. Cubot makes telephones.
+# A client that names itself, its maker or its purpose is a program, even if its User-Agent begins
+# like a browser's. Cubot makes telephones.
 _NAMES_A_ROBOT = re.compile(
     r"(?<!cu)bot(?![a-z])|crawl|spider|slurp|scrap|headless|phantomjs|https?://|@", re.IGNORECASE
 )
@@ -116,12 +121,14 @@ _TEXT_BROWSER = re.compile(r"(?:Lynx|Links|ELinks|w3m|Dillo|NetSurf)\b")
 
 
 def is_automated(incoming: Incoming) -> bool:
-    """Return whether a program makes the request by itself, as far as it says so. Nothing can be seen of one that poses as a
-    browser.
+    """Return True if a program makes the request by itself, and shows it.
 
-    It does where there is no User-Agent; where that is no browser's; where it names a robot, a page or a mail address; and where
-    there is a From field (RFC 9110 section-10.1.2: robots should send one). One that declares a purpose, and one that a policy
-    file names, is not asked about."""
+    It shows it by a missing User-Agent, by one that is not a browser's, by one with the name of a
+    robot, a URL or a mail address, and by a From field (RFC 9110 section-10.1.2: robots should send
+    one). A program that imitates a browser cannot be recognised.
+
+    The guard does not call this for requests with a purpose, and for crawlers that a policy file
+    names: these are automated."""
     user_agent = incoming.field("user-agent")
     if "from" in incoming.fields:
         return True
@@ -130,11 +137,16 @@ def is_automated(incoming: Incoming) -> bool:
 
 
 def mechanisms(incoming: Incoming) -> tuple[str, ...]:
-    """Return by which tools the request is made, in words of draft-liao-aipref-autoctl-ext section-3.2; (): none that shows."""
+    """Return the tools that make the request, in words of draft-liao-aipref-autoctl-ext
+    section-3.2.
+
+    () if the request shows none."""
     products = incoming.field("user-agent") + incoming.field("sec-ch-ua")
     return ("headless",) if "HeadlessChrome" in products or "PhantomJS" in products else ()
 
 
 def credentials(fields: Mapping[str, str], key_header: str = KEY_HEADER) -> frozenset[str]:
-    """Return what a session that this request belongs to carries: of `comity.policies.answers.request.CREDENTIALS`."""
+    """Return the kinds of credentials in the request's header fields.
+
+    They are words of `comity.policies.answers.request.CREDENTIALS`, for a Session."""
     return requests.credentials(fields, key_header)

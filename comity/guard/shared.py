@@ -1,8 +1,8 @@
-"""Clients that several processes of one machine count together, as the workers of a server do.
+"""Clients that several processes of one machine count together, such as the workers of a server.
 
-What `Client` remembers stands in an SQLite file, and each claim is one transaction. A request in flight counts as long as the
-process that has it is alive: as long as that holds the lock of a file of its own, which the system takes from it however it
-ends."""
+An SQLite file has the counts of each `Client`, and each claim is one transaction. A request in
+flight counts as long as its process is alive. A living process holds the lock of a file of its own,
+which the system releases when the process ends in any way."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ from comity.policies.answers.errors import PolicyError
 logger = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x636F6D67  # "comg", in the header of the file
-BUSY = 1.0  # seconds that a claim waits for those of other processes; each takes less than a thousandth of that
-ASK_AGAIN = 1  # seconds, where the file cannot be used
-SWEPT = 256  # claims from one look for what matters no more to the next
+# Seconds that a claim waits for claims of other processes. Each of them takes less than a
+# millisecond.
+BUSY = 1.0
+ASK_AGAIN = 1  # seconds to wait if the file cannot be used
+SWEPT = 256  # claims between two removals of outdated rows
 
-# `until`: when its moments are out of all windows.
+# `until`: the time at which all moments of a row have left their windows.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS stamps (
-    client BLOB NOT NULL, key TEXT NOT NULL, every INTEGER NOT NULL, length INTEGER NOT NULL, requests INTEGER NOT NULL,
+    client BLOB NOT NULL, key TEXT NOT NULL, every INTEGER NOT NULL, \
+length INTEGER NOT NULL, requests INTEGER NOT NULL,
     moments BLOB NOT NULL, until REAL NOT NULL, PRIMARY KEY (client, key, every)
 );
 CREATE INDEX IF NOT EXISTS stamps_until ON stamps (until);
@@ -40,40 +43,48 @@ CREATE TABLE IF NOT EXISTS in_flight (
 """
 
 _COUNT = """
-INSERT INTO in_flight VALUES (?, ?, ?, 1) ON CONFLICT (client, key, process) DO UPDATE SET requests = requests + 1
+INSERT INTO in_flight VALUES (?, ?, ?, 1)
+ON CONFLICT (client, key, process) DO UPDATE SET requests = requests + 1
 """
 _RELEASE = (
     "UPDATE in_flight SET requests = requests - 1 WHERE client = ? AND key = ? AND process = ?"
 )
 _RELEASED = "DELETE FROM in_flight WHERE client = ? AND key = ? AND process = ? AND requests <= 0"
-_FORGET = "DELETE FROM stamps WHERE client IN (SELECT client FROM stamps GROUP BY client ORDER BY max(until) LIMIT ?)"
-_NO_JOURNAL = "PRAGMA journal_mode = MEMORY"  # no other file beside one that is only locked
+_FORGET = """
+DELETE FROM stamps
+WHERE client IN (SELECT client FROM stamps GROUP BY client ORDER BY max(until) LIMIT ?)
+"""
+# For the file of a process, which is only locked: no journal beside it.
+_NO_JOURNAL = "PRAGMA journal_mode = MEMORY"
 
 _Row = tuple[int, int, bytes, float]  # length, requests, moments, until
 
 
 class SharedClients:
-    """All clients of a site; at most `max_clients` whose windows still matter, those for which they do so longest."""
+    """All clients of a site, counted by several processes.
+
+    At most `max_clients` are kept: those with counts that matter for the longest time."""
 
     def __init__(self, path: Path, *, max_clients: int = 10_000) -> None:
-        """`path`: of the file, on a disk of this machine; it is made where it is not there. PolicyError where it cannot be
-        used."""
+        """`path`: the file, on a disk of this machine. It is created if it does not exist.
+
+        PolicyError: it cannot be used."""
         self._path = path
         self._max_clients = max_clients
         self._db: sqlite3.Connection | None = None
         self._process = _Process(path)
-        self._inherited: list[
-            object
-        ] = []  # connections of the process that this one was forked from: to be left alone
-        self._late: list[tuple[bytes, tuple[str, ...]]] = []  # what could not be released
+        # Connections of the parent process, from before a fork. They must not be closed here.
+        self._inherited: list[object] = []
+        self._late: list[tuple[bytes, tuple[str, ...]]] = []  # requests that must be released
         self._claims = 0
         self._has_failed = False
         try:
-            with closing(self._opened()) as db:
+            with closing(self._open()) as db:
                 self._bury(db, db.execute("SELECT DISTINCT process FROM in_flight").fetchall())
         except (OSError, sqlite3.Error) as error:
             raise PolicyError(
-                f"counts `{path}` cannot be used: {error}; write a path in a folder that can be written"
+                f"counts `{path}` cannot be used: {error};"
+                " write a path in a folder that can be written"
             ) from None
 
     def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
@@ -83,7 +94,7 @@ class SharedClients:
             with self._transaction() as db:
                 refused = self._claim(db, _key(name), limits, now)
         except (OSError, sqlite3.Error) as error:
-            self._failed(error)
+            self._log_failure(error)
             return TooMany("comity.uncounted", limits[0], "requests that can be counted", ASK_AGAIN)
         return refused
 
@@ -94,8 +105,8 @@ class SharedClients:
         try:
             with self._transaction():
                 pass
-        except (OSError, sqlite3.Error) as error:  # with the next claim
-            self._failed(error)
+        except (OSError, sqlite3.Error) as error:  # the next claim releases it
+            self._log_failure(error)
 
     def _claim(
         self, db: sqlite3.Connection, name: bytes, limits: Sequence[Limit], now: float
@@ -148,7 +159,7 @@ class SharedClients:
         return dict(rows.fetchall())
 
     def _bury(self, db: sqlite3.Connection, processes: list[tuple[int]]) -> bool:
-        """Forget what those of the processes had in flight that are dead; whether there is one."""
+        """Remove the requests in flight of dead processes. Return True if one was dead."""
         dead = [
             (number,)
             for (number,) in processes
@@ -164,7 +175,7 @@ class SharedClients:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that begins with what could not be released."""
+        """Run a transaction. It releases pending requests first."""
         db = self._connection()
         with transaction(db):
             for name, keys in self._late:
@@ -175,30 +186,32 @@ class SharedClients:
         self._late.clear()
 
     def _connection(self) -> sqlite3.Connection:
-        """The connection of this process, which may have been forked from the one that made this object."""
+        """Return the connection of this process.
+
+        This process may be a fork of the process that created the object."""
         if self._process.pid != os.getpid():
             self._inherited += [self._db, self._process]
             self._db, self._process, self._late = None, _Process(self._path), []
         if self._db is None:
-            self._db = self._opened()
+            self._db = self._open()
         return self._db
 
-    def _opened(self) -> sqlite3.Connection:
-        """The file, for this user alone where it is made: who asked is nobody else's business."""
+    def _open(self) -> sqlite3.Connection:
+        """Open the file. A new one can be read by this user only, because it names clients."""
         return connect(self._path, _prepare, busy=BUSY, check_same_thread=False)
 
-    def _failed(self, error: Exception) -> None:
+    def _log_failure(self, error: Exception) -> None:
         if not self._has_failed:
             self._has_failed = True
             logger.error(
-                "counts `%s` fail (%s): requests that have limits are refused until they can be used",
+                "counts `%s` cannot be used (%s): until they can, requests with limits are refused",
                 self._path,
                 error,
             )
 
 
 class _Process:
-    """This process, as others can tell whether it is alive: it has locked a file."""
+    """This process. It locks a file, so that other processes can tell that it is alive."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -207,8 +220,10 @@ class _Process:
         self._lock: sqlite3.Connection | None = None
 
     def live(self) -> None:
-        """Count as alive from now on. Whoever finds the file before it is locked removes it, as that of a dead process: then it
-        is another."""
+        """Count as alive from now on.
+
+        Another process may find the file before it is locked, and remove it as the file of a dead
+        process. Then try again with another file."""
         while self._lock is None:
             lock = sqlite3.connect(
                 self._file(self.number), isolation_level=None, check_same_thread=False
@@ -222,7 +237,7 @@ class _Process:
                 self.number = secrets.randbits(62)
 
     def is_alive(self, number: int) -> bool:
-        """`number`: of another process. What a dead one has left is removed."""
+        """Return True if the process with this number is alive. Else remove its file."""
         file = self._file(number)
         if not file.exists():
             return False
@@ -240,14 +255,14 @@ class _Process:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    db.execute("BEGIN")  # or another process could make the tables between the questions
+    db.execute("BEGIN")  # so that no other process creates the tables between the two queries
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if tables and application != APPLICATION_ID:
-        raise sqlite3.DatabaseError("it is somebody else's")
+        raise sqlite3.DatabaseError("it belongs to another program")
     db.execute("COMMIT")
     db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = OFF")  # a killed process loses nothing
+    db.execute("PRAGMA synchronous = OFF")  # safe if a process is killed
     with transaction(db):
         for statement in _SCHEMA.split(";"):
             db.execute(statement)

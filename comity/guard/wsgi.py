@@ -19,13 +19,14 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None,
 
 
 class WSGIMiddleware:
-    """`app = WSGIMiddleware(app, guard)`."""
+    """Guards a WSGI application: `app = WSGIMiddleware(app, guard)`."""
 
     def __init__(
         self, app: WSGIApplication, guard: Guard, *, script_name: str | None = None
     ) -> None:
-        """`script_name`: the path under which clients know the application, "" for the root. None: as the server says, but judged
-        by the path below it too, for there are servers to which any client can say it."""
+        """`script_name`: the path under which clients know the application, "" for the root. None:
+        the server's SCRIPT_NAME. Requests are then judged by the path below it too, because some
+        servers let any client set it."""
         self._app = app
         self._guard = guard
         self._script_name = None if script_name is None else script_name.rstrip("/")
@@ -69,14 +70,16 @@ def _incoming(environ: WSGIEnvironment, script_name: str | None) -> Incoming:
 
 
 def _targets(environ: WSGIEnvironment, script_name: str | None) -> Iterator[str]:
-    """Yield what a client of the origin asks for: as the request line had it, where the server says so (gunicorn and Werkzeug;
-    uWSGI, waitress), and by the path that the application sees."""
+    """Yield the targets that a client of the origin may mean.
+
+    These are the target in the request line, if the server provides it (gunicorn, Werkzeug, uWSGI
+    and waitress do), and the path that the application sees."""
     below, query = _octets(environ.get("PATH_INFO", "")), _octets(environ.get("QUERY_STRING", ""))
     for name in ("RAW_URI", "REQUEST_URI"):
         if environ.get(name):
             sent = _octets(environ[name])
             if script_name and sent.startswith(b"/") and not _is_within(sent, _octets(script_name)):
-                sent = _octets(script_name) + sent  # of a proxy that takes it away
+                sent = _octets(script_name) + sent  # a proxy has removed it
             yield target_from(sent)
     if script_name is not None:
         # A server that believes a SCRIPT_NAME of the client leaves a path without its first slash.
@@ -97,7 +100,8 @@ def _octets(text: str) -> bytes:
 
 
 def _discard_body(environ: WSGIEnvironment) -> None:
-    """Reads a small body: a server that closes with some of it unread would reset the connection, and the answer be lost."""
+    """Read a small body. If a server closes with an unread body, it resets the connection, and the
+    answer is lost."""
     length = environ.get("CONTENT_LENGTH") or "0"
     if (
         length.isascii()
@@ -113,7 +117,7 @@ def _discard_body(environ: WSGIEnvironment) -> None:
 def _counting(
     passed: Pass, environ: WSGIEnvironment, start_response: StartResponse
 ) -> StartResponse:
-    """`start_response`, with the length of the response told to the guard."""
+    """Wrap `start_response` to report the length of the response to the guard."""
 
     def counting_start_response(
         status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None, /
@@ -149,7 +153,7 @@ class _CountedBody:
                 self._passed.sends(len(part))
                 yield part
         finally:
-            self._passed.end()  # before the server writes that this was all
+            self._passed.end()  # before the server sends the end of the response
 
     def close(self) -> None:
         try:

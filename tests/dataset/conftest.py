@@ -65,8 +65,8 @@ REASONS = [
 
 @pytest.fixture
 def make_record() -> MakeRecord:
-    """make_record(train={}, index={"until": ...}, elements=[{...}], fields={...}): uses that are named are allowed, under these
-    conditions, or refused where they are None."""
+    """make_record(train={}, index={"until": ...}, elements=[{...}], fields={...}): uses that are
+    named are allowed, under these conditions, or refused where they are None."""
 
     def make(
         *,
@@ -132,7 +132,9 @@ def make_record() -> MakeRecord:
 
 @pytest.fixture(scope="session")
 def _forks() -> BaseContext:
-    """Has a server that was started with the environment of all tests, and has imported what all passes need."""
+    """A server that forks processes.
+
+    It has the environment of all tests, and has imported the modules that all passes need."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         ["comity.dataset.expire", "comity.dataset.export.folder_export", "comity.dataset.stats"]
@@ -145,8 +147,8 @@ def _forks() -> BaseContext:
 def processes(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, *, in_full: bool
 ) -> None:
-    """The processes of a pass are forked, or new ones as ever. Both get all that they do pickled, and no memory of this one; but
-    to import takes new ones longer than the work of most tests."""
+    """The processes of a pass are forked, or new ones as ever. Both get all that they do pickled,
+    and no memory of this one; but to import takes new ones longer than the work of most tests."""
     if not in_full:
         forks = request.getfixturevalue("_forks")
         monkeypatch.setattr(executors, "get_context", lambda _: forks)

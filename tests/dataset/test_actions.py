@@ -1,4 +1,5 @@
-"""What each action of ai.txt, where it is prohibited on an element, takes out of an export (section-3.3 of the paper)."""
+"""The effect of each prohibited action of ai.txt on an export of a page with the element
+(section-3.3 of the paper)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ USES = (
 )
 OWN = tuple(action.lower() for action in ACTIONS)
 
-# The uses of USES whose exports have the element no more, besides the use that has the name of the action.
+# The uses of USES whose exports lack the element, besides the use with the name of the action.
 CUT = {
     "Analyze": "genai",
     "Cite": "",

@@ -27,7 +27,8 @@ TRAIN = Terms.of(["train"], now=NOW)
 
 @pytest.fixture
 def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
-    """Some records are refused, of some a part is cut out, some have to be shown with something, one has no tag."""
+    """Some records are refused, of some a part is cut out, some have to be shown with something,
+    one has no tag."""
     covered = {"selector": "p", "deny": ["train"], "spans": [["text", 0, 5]]}
     kinds: list[dict[str, Any]] = [
         {},
@@ -85,7 +86,7 @@ def test_a_table_gives_a_table(tmp_path: Path, crawled: Path, table: pa.Table) -
 
 
 def test_what_ends_when_a_page_is_fetched_again(tmp_path: Path, make_record: MakeRecord) -> None:
-    """Nobody knows of it in a batch: it is refused, unless somebody has looked."""
+    """A batch cannot tell it. The use is refused, unless `recrawled_in` was called."""
     made = [
         make_record(
             train={"until_recrawled": True},
@@ -106,7 +107,7 @@ def test_what_ends_when_a_page_is_fetched_again(tmp_path: Path, make_record: Mak
     assert (judged.num_rows, summary.counts.causes) == (2, {"superseded:train": 1})
     current = Terms.of(["present-snippet"], now=NOW)
     with pytest.raises(
-        DatasetError, match=r"present-snippet is of the most recent fetch.*recrawled_in"
+        DatasetError, match=r"present-snippet means the most recent fetch.*recrawled_in"
     ):
         UsableBatches(current)
     UsableBatches(current, recrawled_in([str(path)], current))

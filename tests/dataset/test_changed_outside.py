@@ -1,4 +1,5 @@
-"""Datasets that are not what their manifests describe: an export, an expiry and a check say so, and vouch for nothing."""
+"""Datasets that differ from their manifests: an export, an expiry and a check report it, and vouch
+for nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ TAGGED = {"agent": "examplebot"}
 
 @pytest.fixture(params=["out.jsonl", "out.jsonl.gz", "out.parquet", "out"])
 def described(request: pytest.FixtureRequest, tmp_path: Path, make_record: MakeRecord) -> Path:
-    """A dataset with a manifest, of which a record expires on the next day; a folder has two files."""
+    """A dataset with a manifest.
+
+    One of its records expires on the next day. A folder has two files."""
     name: str = request.param
     crawled, out = tmp_path / "crawled", tmp_path / name
     crawled.mkdir()
@@ -148,7 +151,8 @@ def test_a_file_in_a_folder_without_a_manifest(tmp_path: Path, described: Path) 
     ],
 )
 def test_what_no_manifest_describes(described: Path, told: dict[str, Any] | None) -> None:
-    """Also where a killed process has left the last manifest, and where it is of another program."""
+    """Also where a killed process has left the last manifest, and where it is of another
+    program."""
     if told is None:
         manifest.retract(described)
     else:

@@ -1,4 +1,4 @@
-"""A datatrove pipeline drops and cuts what an export drops and cuts."""
+"""A datatrove pipeline drops and cuts the same documents as an export."""
 
 from __future__ import annotations
 

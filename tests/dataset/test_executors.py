@@ -1,4 +1,4 @@
-"""Executors: whoever does the tasks, the answers are the same and in order, and a process that is killed changes nothing."""
+"""All executors give the same results in the same order, and a killed process changes nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ ENGINES = [
 
 @pytest.fixture
 def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
-    """Every third of the records refuses train, and every fifth permits it until yesterday; some lines are none."""
+    """Every third of the records refuses train, and every fifth permits it until yesterday; some
+    lines are none."""
     folder = tmp_path / "crawled"
     folder.mkdir()
     for place in range(4):

@@ -1,4 +1,5 @@
-"""Datasets that are folders: a file for each file, one manifest for all, and the same records as from one file."""
+"""Datasets that are folders: a file for each file, one manifest for all, and the same records as
+from one file."""
 
 from __future__ import annotations
 
@@ -184,9 +185,7 @@ def test_files_of_others_are_not_replaced(tmp_path: Path, crawled: Path) -> None
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.txt").write_text("mine")
-    with pytest.raises(
-        DatasetError, match=r"out holds thesis\.txt, which nothing of comity has written"
-    ):
+    with pytest.raises(DatasetError, match=r"out holds thesis\.txt, which comity has not written"):
         export_folder([crawled], out, TRAIN)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crawled", "out"]
     (out / "thesis.txt").unlink()
@@ -275,10 +274,10 @@ def test_which_files_are_of_a_folder(tmp_path: Path, crawled: Path) -> None:
     (crawled / "gone.jsonl.expired.jsonl").write_text("{}\n")
     assert len(open_dataset(crawled).files) == 4
     (crawled / "d.parquet").touch()
-    with pytest.raises(DatasetError, match="several forms"):
+    with pytest.raises(DatasetError, match="several formats"):
         open_dataset(crawled)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DatasetError, match="no file of records"):
+    with pytest.raises(DatasetError, match="no files of records"):
         open_dataset(tmp_path / "empty")
 
 
@@ -370,7 +369,8 @@ def test_the_task_of_a_file_can_be_done_again(
 def test_a_manifest_follows_where_a_process_could_not_say_what_it_did(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path
 ) -> None:
-    """It was killed when its file had taken the place of the old one, and the task was done again."""
+    """It was killed when its file had taken the place of the old one, and the task was done
+    again."""
     out = tmp_path / "out"
     export_folder([crawled], out, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
     do = expire_module._Expire.__call__
@@ -396,7 +396,7 @@ def test_a_run_that_was_killed_before_its_manifest_was_there(
     right, described = snapshot(out), croissant.read(out)
     assert described is not None
     croissant.path_of(out).unlink()
-    with pytest.raises(DatasetError, match="which nothing of comity has written there"):
+    with pytest.raises(DatasetError, match="which comity has not written"):
         export_folder([crawled], out, TRAIN)
     files = [croissant.facts_of(out / name, name) for name in right]
     croissant.announce(out, files)  # as a run does before its folder is in place
@@ -416,10 +416,9 @@ def test_an_expiry_that_was_killed_before_its_manifest_was_there(
     )
     expire([path], NOW)
     right = croissant.path_of(path)
-    moved = right.replace(croissant.before(path))
-    moved.write_text(
-        moved.read_text().replace(croissant.sha256_of(path), "0" * 64)
-    )  # that of the file before
+    moved = right.replace(croissant.before_path(path))
+    # that of the file before
+    moved.write_text(moved.read_text().replace(croissant.sha256_of(path), "0" * 64))
     assert expire([path], NOW, dry_run=True).causes == {}
     assert not right.exists()
     assert expire([path], NOW).causes == {}

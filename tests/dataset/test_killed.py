@@ -1,6 +1,8 @@
-"""kill -9 at any point of an export, and of expire: the dataset is there, whole, the old one or the new one.
+"""kill -9 at any point of an export, and of expire: the dataset is there, whole, the old one or the
+new one.
 
-A point is a step of the interpreter, not a moment: where it is does not depend on how fast the machine is."""
+A point is a step of the interpreter, not a moment: where it is does not depend on how fast the
+machine is."""
 
 from __future__ import annotations
 
@@ -45,8 +47,9 @@ WAYS = [
     ("expire", "warc.gz"),
 ]
 
-# Each line that it reads is a job for a process of its own: thus 50 of them need not start 50 times. That one kills itself at the
-# step that the line names, a call or a return, and else prints how many there were.
+# Each line that it reads is a job for a process of its own: thus 50 of them need not start 50
+# times. That one kills itself at the step that the line names, a call or a return, and else prints
+# how many there were.
 RUN = """
 import os
 import signal
@@ -124,7 +127,7 @@ UNTAGGED = b"nobody said what may be done with it"
 
 
 def archive(crawled: Path, path: Path) -> None:
-    """What a WARC feed would have written, and an answer of another program."""
+    """A file like that of a WARC feed, with an answer of another program in it."""
     with path.open("wb") as file:
         writer = WARCWriter(file)
         for line in crawled.read_bytes().splitlines():
@@ -213,9 +216,8 @@ def test_the_dataset_is_whole(
             [file] = json.loads(place.read_bytes())["distribution"]
             assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert bool(croissant.last(path)) == bool(croissant.last(before))
-        if kind == "export" and (
-            told := croissant.read(path)
-        ):  # it is no other that says how this one came about
+        # it is no other that says how this one came about
+        if kind == "export" and (told := croissant.read(path)):
             assert told["comity:exportedAt"] == (NOW if found == new else OLD).isoformat()
         if kind == "expire":
             expire([path], NOW)
@@ -237,7 +239,8 @@ def test_the_folder_is_whole(
     *,
     in_full: bool,
 ) -> None:
-    """An export leaves the old one or the new one, or for a moment none; of expire each file is the old one or the new one."""
+    """An export leaves the old one or the new one, or for a moment none; of expire each file is the
+    old one or the new one."""
     source, before, path = tmp_path / "in", tmp_path / "before", tmp_path / "out"
     source.mkdir()
     lines = crawled.read_bytes().splitlines(keepends=True)

@@ -1,6 +1,8 @@
-"""kill -9 at random moments of `expire` and `tag`: nothing is lost, every file can be read, and the next run completes.
+"""kill -9 at random moments of `expire` and `tag`: nothing is lost, every file can be read, and the
+next run completes.
 
-test_killed.py kills at steps of the interpreter. Here moments within a system call are among those that are hit."""
+test_killed.py kills at steps of the interpreter. Here moments within a system call are among those
+that are hit."""
 
 from __future__ import annotations
 
@@ -29,11 +31,11 @@ MakeRecord = Callable[..., dict[str, Any]]
 NUMBER = 200  # records
 KILLS = {"expire": 12, "folder": 8, "tag": 4}  # of a job; 2 without --all
 TRIES = 10  # for each kill: a job may end before its moment
-GONE = range(0, NUMBER, 5)  # records whose permission has ended
+GONE = range(0, NUMBER, 5)  # records with an ended permission
 UNTAGGED = range(3, NUMBER, 50)  # records without a tag
 
-# Each line is a job, which a child of the process does. It is killed after so many seconds, if these
-# are not negative. The answer is the status of the child and the seconds that the job took.
+# Each line is a job, which a child of the process does. It is killed after so many seconds, if
+# these are not negative. The answer is the status of the child and the seconds that the job took.
 STARTER = """
 import os, select, signal, sys
 from datetime import UTC, datetime
@@ -63,7 +65,8 @@ for line in sys.stdin:
         if kind == "expire":
             expire([Path(output)], NOW, options=options)
         else:
-            (tag_dataset if Path(output).suffix else tag_folder)([Path(source)], Path(output), judge, options=options)
+            tag = tag_dataset if Path(output).suffix else tag_folder
+            tag([Path(source)], Path(output), judge, options=options)
         os._exit(0)
     began, handle = monotonic(), os.pidfd_open(child)
     if float(seconds) >= 0 and not select.select([handle], [], [], float(seconds))[0]:
@@ -173,7 +176,8 @@ def url(number: int) -> str:
 
 
 def described(path: Path) -> bool:
-    """Return whether a manifest is beside a file or a folder. If there is one, it describes that."""
+    """Return whether a manifest is beside a file or a folder. If there is one, it describes
+    that."""
     if not croissant.path_of(path).exists():
         return False
     files = croissant.described_files(json.loads(croissant.path_of(path).read_bytes()))
@@ -255,7 +259,9 @@ def test_expire(
 def test_expire_a_folder(
     tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, *, in_full: bool
 ) -> None:
-    """Each file is the old one or the new one. What went from it stands beside the folder, or in the file."""
+    """Each file is the old one or the new one.
+
+    Its removed records are listed beside the folder, or are still in the file."""
     folder, before = tmp_path / "data" / "d", tmp_path / "before"
     records = numbered(make_record)
     names = [f"{place}{form}" for place in range(4)]

@@ -150,7 +150,7 @@ def test_a_manifest_that_is_none(tmp_path: Path, octets: bytes) -> None:
 def test_after_a_crash_no_manifest_tells_of_a_dataset_that_has_been_replaced(
     tmp_path: Path, crawled: Path, monkeypatch: pytest.MonkeyPatch, *, is_folder: bool
 ) -> None:
-    """It would say of what is there now for which uses it was chosen, and when, as if it were what was there before."""
+    """The manifest would state the uses and the date of the old dataset for the new one."""
 
     def run(use: str) -> None:
         job: Any = export_folder if is_folder else export

@@ -1,4 +1,5 @@
-"""Jobs that write nothing: their files stay readable, and Python prints no traceback of an open file."""
+"""Jobs that write nothing: their files stay readable, and Python prints no traceback of an open
+file."""
 
 from __future__ import annotations
 

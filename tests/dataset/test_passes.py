@@ -1,4 +1,5 @@
-"""Passes in one process and in several: the same records in the same order, and nothing lost on the way."""
+"""Passes in one process and in several: the same records in the same order, and nothing lost on the
+way."""
 
 from __future__ import annotations
 
@@ -200,7 +201,7 @@ def test_a_file_that_is_given_twice(tmp_path: Path, crawled: Path) -> None:
 
 
 def test_no_name_is_no_file(crawled: Path) -> None:
-    with pytest.raises(DatasetError, match="its name says no format"):
+    with pytest.raises(DatasetError, match="unknown format"):
         export([crawled], Path(), TRAIN)
 
 

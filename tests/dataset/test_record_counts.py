@@ -1,4 +1,4 @@
-"""Counts of a pass: uses by group, and the policies of what comes out."""
+"""Counts of a pass: uses by group, and the policies of the records that it keeps."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_uses_in_parts_or_at_once(
     assert first.as_json() == counted(records, by).as_json()
 
 
-# What comes out
+# The kept records
 
 
 def test_policies_of_what_comes_out(

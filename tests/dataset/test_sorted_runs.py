@@ -1,4 +1,4 @@
-"""An external sort: what was put into runs comes out in order."""
+"""An external sort: the pairs of all runs come out in order."""
 
 from __future__ import annotations
 

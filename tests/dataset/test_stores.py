@@ -1,4 +1,4 @@
-"""Datasets in an object store: what comes out is what comes out on a disk, and a manifest comes last."""
+"""Datasets in an object store: outputs are the same as on a disk, and a manifest appears last."""
 
 from __future__ import annotations
 
@@ -136,15 +136,15 @@ def test_what_is_killed_between_two_files_leaves_no_mixture_and_no_manifest(
 ) -> None:
     out = store / "out"
     export_folder([crawled], out, Terms.of(["train"], now=BEFORE))
-    copied = places.copied
+    copy_stored = places.copy_stored
 
     def killed(source: Path, target: Path) -> None:
         if target.name == "b.jsonl":
             raise RuntimeError("killed")
-        copied(source, target)
+        copy_stored(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(folders, "copied", killed)
+        patch.setattr(folders, "copy_stored", killed)
         with pytest.raises(RuntimeError, match="killed"):
             export_folder([crawled], out, Terms.of(["train"], now=NOW))
     assert numbers(out) == [number for number in PERMITTED if number < 40]

@@ -126,7 +126,7 @@ def test_what_is_understood_is_valid_and_what_is_valid_is_understood(
     valid = VALIDATOR.is_valid(root["tag"])
     if understood(root["tag"]):
         assert valid
-    elif valid:  # what the schema cannot say: a date that is one, a place that is there
+    elif valid:  # the schema cannot require a valid date, or an index of an existing reason
         assert "because" in steps or "reasons" in steps or steps[-1] == "until" or how == "add"
 
 
@@ -141,7 +141,10 @@ def test_everything_is_understood(make_record: MakeRecord) -> None:
     [
         b"",
         b"User-agent: *\nDisallow: /\nContent-Signal: ai-train=no\n",
-        b"ACAP-crawler: *\nACAP-allow-index: / time-limit=30-days\nACAP-allow-present-snippet: / max-length=5-words\n",
+        (
+            b"ACAP-crawler: *\nACAP-allow-index: / time-limit=30-days\n"
+            b"ACAP-allow-present-snippet: / max-length=5-words\n"
+        ),
     ],
 )
 def test_tags_that_comity_writes_are_understood(robots: bytes) -> None:
@@ -181,7 +184,7 @@ def test_why(make_record: MakeRecord, change: dict[str, Any], why: str) -> None:
 def test_actions_that_are_not_in_lower_case_are_no_actions(
     make_record: MakeRecord, action: str, form: str, tmp_path: Path
 ) -> None:
-    """They would refuse nothing, whatever was meant by them."""
+    """They would refuse nothing, though they may be meant to refuse."""
     records = [make_record(train={}, elements=[{"deny": [action], "spans": [["text", 0, 4]]}])]
     path = tmp_path / f"a.{form}"
     with open_writer(path) as writer:
@@ -212,7 +215,8 @@ def test_no_tag(tag: Any) -> None:
     ],
 )
 def test_a_use_that_is_not_understood(make_record: MakeRecord, said: dict[str, Any]) -> None:
-    """Also where the same was understood before, and with `true` for 1, which Python takes for equal."""
+    """Also where the same was understood before, and with `true` for 1, which Python takes for
+    equal."""
     assert understood(make_record(train={"max_words": 1})["permissions"])
     assert not understood(make_record(train=said)["permissions"])
 

@@ -1,4 +1,5 @@
-"""Uses are read one by one, and remembered: the same tags are understood as by their shape as a whole."""
+"""Uses are read one by one, and remembered: the same tags are understood as by their shape as a
+whole."""
 
 from __future__ import annotations
 

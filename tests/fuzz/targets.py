@@ -32,12 +32,12 @@ from comity.authoring.source import Source, SourceFile
 from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.warc import reader as warc
-from comity.dataset.permissions.expiry import ExpiryTerms, expired
+from comity.dataset.permissions.expiry import ExpiryTerms, judge_expiry
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.stats import StatsPass
 from comity.dataset.tags import sources as tag_sources
-from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.recheck import recheck
 from comity.dataset.verify.today import Today
 from comity.guard import Guard
 from comity.guard.guard import Pass
@@ -561,7 +561,7 @@ def check_page(page: Page, choices: Choices) -> None:
     if not choices.number(64):  # it takes long
         _schema().validate(tag)
         record = {"url": page.url, "permissions": tag}
-        assert json.loads(jsonl.encoded(record)) == record
+        assert json.loads(jsonl.encode_line(record)) == record
 
 
 def denied(uses: Iterable[str], page: Page) -> set[str]:
@@ -1096,9 +1096,9 @@ def fuzz_tag(octets: bytes) -> None:
         assert read.uses[use].is_allowed
         assert not any(use in element.deny and element.is_whole for element in read.elements)
     StatsPass(NOW)([record])
-    expired(record, ExpiryTerms.create(NOW, taken_down=[f"{ORIGIN}/b"]))
+    judge_expiry(record, ExpiryTerms.create(NOW, taken_down=[f"{ORIGIN}/b"]))
     site = Site.from_files(ORIGIN, {"/robots.txt": b"User-agent: *\nUsage: ai=n\n"})
-    check = rechecked(record, lambda _: site, Today(AGENT, NOW))
+    check = recheck(record, lambda _: site, Today(AGENT, NOW))
     assert check.refusals or all(one.verdict is not None for one in check.uses)
     with contextlib.suppress(TagError):
         tag_sources.read(record)

@@ -1,6 +1,7 @@
 """A site behind the guard that keeps what its application saw, for servers of both kinds.
 
-/seen     what the application saw since it was last asked, as JSON: method, the path by which it would route, and the rest
+/seen     what the application saw since it was last asked, as JSON: method, the path by which it
+would route, and the rest
 /...      what this request was, as the application sees it"""
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ seen: list[list[str]] = []
 
 
 def answer(method: str, path: str, sent: str) -> bytes:
-    """`path`: by which an application routes. `sent`: what else it may look at."""
+    """`path`: the path by which an application routes. `sent`: other facts that it may look at."""
     if path == "/seen":
         body = json.dumps(seen)
         seen.clear()

@@ -19,8 +19,8 @@ import pytest
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
-# Each listens first, so that nobody has to wait until it does, and says where. Arguments: "module:name", the folder of the
-# module, and what the server asks for.
+# Each listens first, so that nobody has to wait until it does, and says where. Arguments:
+# "module:name", the folder of the module, and what the server asks for.
 _LISTEN = """
 import importlib, os, socket, sys
 target, folder, *options = sys.argv[1:]
@@ -48,7 +48,8 @@ listening.set_inheritable(True)
 ready()
 import uvicorn
 if __name__ == "__main__":
-    uvicorn.run(target, fd=listening.fileno(), workers=int(options[0]), log_level="critical", app_dir=folder)
+    options = {"workers": int(options[0]), "log_level": "critical", "app_dir": folder}
+    uvicorn.run(target, fd=listening.fileno(), **options)
 """
 _HYPERCORN = """
 import asyncio
@@ -67,9 +68,16 @@ from gunicorn.app.base import BaseApplication
 class Server(BaseApplication):
     def load_config(self):
         worker, threads, workers, preload = options
-        settings = {"worker_class": worker, "threads": int(threads), "workers": int(workers), "preload_app": preload == "preload"}
-        settings |= {"bind": f"fd://{listening.fileno()}", "graceful_timeout": 1, "control_socket_disable": True}
-        settings["loglevel"] = "critical"
+        settings = {
+            "worker_class": worker,
+            "threads": int(threads),
+            "workers": int(workers),
+            "preload_app": preload == "preload",
+            "bind": f"fd://{listening.fileno()}",
+            "graceful_timeout": 1,
+            "control_socket_disable": True,
+            "loglevel": "critical",
+        }
         for name in settings.keys() & self.cfg.settings:
             self.cfg.set(name, settings[name])
 
@@ -119,9 +127,10 @@ server.serve_forever()
 
 
 class Server(NamedTuple):
-    """A server of others, as a program that runs an application, and what it is told."""
+    """A server of another project, as a program that runs an application, and its arguments."""
 
-    kind: str  # "asgi" or "wsgi"
+    kind: str
+    """"asgi" or "wsgi"."""
     program: str
     options: tuple[str, ...] = ()
 
@@ -147,7 +156,8 @@ class Got:
     """One response."""
 
     status: int
-    headers: dict[str, str]  # lower-case names
+    headers: dict[str, str]
+    """Lower-case names."""
     body: bytes
 
     @property
@@ -190,13 +200,13 @@ class Client:
             connection.close()
 
     def raw(self, octets: bytes) -> bytes:
-        """What comes back for octets as they are, until the server closes."""
+        """Return the octets that come back for these octets, until the server closes."""
         with self._connected() as connection:
             connection.sendall(octets)
             return b"".join(iter(lambda: connection.recv(65536), b""))
 
     def opens(self, octets: bytes) -> int:
-        """The status of what comes back, of which the rest is not waited for."""
+        """Return the status of the answer, without waiting for the rest."""
         with self._connected() as connection:
             connection.sendall(octets)
             with connection.makefile("rb") as answer:
@@ -208,7 +218,7 @@ class Client:
 
 
 def person(origin: str) -> Client:
-    """Who asks with a browser."""
+    """A client with the User-Agent of a browser."""
     return Client(origin, fields={"User-Agent": BROWSER})
 
 
@@ -240,7 +250,8 @@ def serving(server: str, app: str, folder: Path, **environment: str) -> Iterator
 
 
 class Servers:
-    """What test modules reach through a fixture: they are loaded by file and cannot import this one."""
+    """The functions that test modules get through a fixture: they are loaded by file and cannot
+    import this one."""
 
     Client = Client
     SERVERS = SERVERS

@@ -1,4 +1,5 @@
-"""A site behind the guard, for both kinds of servers, some of whose responses end when the test says so.
+"""A site behind the guard, for both kinds of servers, some of whose responses end when the test
+says so.
 
 /hold/...     answers when /release was asked for, or not at all when its client has gone
 /held?N       answers when N requests hold

@@ -1,4 +1,5 @@
-"""Applications in which the site of `attacked` is below /app, and the guard before it or around all of it."""
+"""Applications in which the site of `attacked` is below /app, and the guard before it or around all
+of it."""
 
 from __future__ import annotations
 

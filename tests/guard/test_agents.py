@@ -1,4 +1,4 @@
-"""Who asks, by a User-Agent and the names in the policy files."""
+"""The agents that may have sent a request, by its User-Agent and the names in the policy files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from comity.guard import Answer, Guard, Incoming, Pass
 from comity.guard.agents import BROWSER_WORDS, MAX_NAMED, Agents, words_of
 
 ORIGIN = "https://example.com"
-CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36"
+CHROME = (
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/130.0.0.0 Safari/537.36"
+)
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)"
 IPHONE = f"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) {WEBKIT}"
@@ -20,11 +23,17 @@ PEOPLE = [
     CHROME,
     f"{CHROME} Edg/130.0.0.0",
     FIREFOX,
-    "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/26.0 Chrome/122.0.0.0 Mobile",
+    (
+        "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) "
+        "SamsungBrowser/26.0 Chrome/122.0.0.0 Mobile"
+    ),
     f"{IPHONE} GSA/319.0.6 Mobile/15E148 Safari/604.1",
     f"{IPHONE} Mobile/15E148 [Pinterest/iOS]",
     f"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {WEBKIT} Version/17.4 Safari/605.1.15",
-    "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; WOW64; Trident/4.0; SLCC2; .NET CLR 2.0.50727; Media Center PC 6.0)",
+    (
+        "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; WOW64; Trident/4.0; SLCC2; "
+        ".NET CLR 2.0.50727; Media Center PC 6.0)"
+    ),
     "Opera/9.80 (Windows NT 6.1) Presto/2.12.388 Version/12.18",
     "Lynx/2.9.0 libwww-FM/2.14 SSL-MM/1.4.1 OpenSSL/3.0.2",
     "Links (2.25; Linux x86_64; GNU C 11.2; text)",
@@ -101,7 +110,10 @@ def asked(guard: Guard, target: str, user_agent: str) -> str:
         (f"{FIREFOX} {'word ' * 500}GoogleOther", "/robots/", "robots.disallow"),
         (f"{FIREFOX} {'x' * 5000} GoogleOther", "/robots/", "robots.disallow"),
         (
-            "Mozilla/5.0 (compatible; 008/0.83; http://www.example.com/webcrawler.html) Gecko/2008032620",
+            (
+                "Mozilla/5.0 (compatible; 008/0.83; "
+                "http://www.example.com/webcrawler.html) Gecko/2008032620"
+            ),
             "/robots/",
             "robots.disallow",
         ),
@@ -118,12 +130,12 @@ def asked(guard: Guard, target: str, user_agent: str) -> str:
         # The page of a crawler is not its name.
         ("otherbot/1.0 (+https://example.com/GoogleOther.html)", "/robots/", ""),
         ("otherbot/1.0 (+mailto:GoogleOther@example.com)", "/robots/", ""),
-        # Several: what is refused to any of them.
+        # Several crawlers: a refusal for any of them counts.
         ("LaxBot/1.0", "/anybody/", ""),
         ("LaxBot/1.0 (like GoogleOther)", "/robots/", "robots.disallow"),
         ("GoogleOther/1.0 (like LaxBot)", "/robots/", "robots.disallow"),
         ("LaxBot GoogleOther 008 methodbot referredbot", "/", "comity.long-fields"),
-        # Words of browsers tell nobody apart ...
+        # Words of browsers identify no crawler ...
         ("Mozilla/5.0 (compatible; LaxBot/1.0)", "/browsers/", ""),
         ("Mozilla/5.0 (compatible; otherbot/1.0)", "/browsers/", ""),
         ("Mozilla/5.0 (compatible; otherbot/1.0)", "/anybody/", "robots.disallow"),

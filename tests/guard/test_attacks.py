@@ -1,7 +1,9 @@
-"""Ways round the guard, tried at real servers by octets as they are: none may show the application what is refused.
+"""Ways round the guard, tried at real servers by octets as they are: none may show the application
+what is refused.
 
-Each server makes of a request line and of header fields what it likes, so every attack runs against every server. That they are
-attacks is shown by a browser, which sends the same octets and gets through at some of the servers."""
+Each server makes of a request line and of header fields what it likes, so every attack runs against
+every server. That they are attacks is shown by a browser, which sends the same octets and gets
+through at some of the servers."""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def origin(server: str, servers: Servers) -> Iterator[str]:
 
 class Answered(NamedTuple):
     statuses: list[int]
-    seen: list[list[str]]  # method and path of what the application saw, by which it routes
+    seen: list[list[str]]
+    """Method and path by which the application routes."""
     octets: bytes
 
 
@@ -68,7 +71,7 @@ def send(client: Client, octets: bytes) -> Answered:
 def get(
     target: bytes, *fields: bytes, method: bytes = b"GET", version: bytes = b"HTTP/1.1"
 ) -> bytes:
-    """A request, with WHO for its User-Agent."""
+    """A request with WHO for its User-Agent."""
     return b"\r\n".join(
         [
             b"%s %s %s" % (method, target, version),
@@ -83,9 +86,10 @@ def get(
 
 
 def with_body(body: bytes, *framing: bytes, method: bytes = b"POST") -> bytes:
-    """A request for what is permitted, whose body is this by one way to read the framing, and another request that ends it.
+    """A permitted request.
 
-    LENGTH stands for the length of the body."""
+    By one way to read the framing this is its body, and another request follows. LENGTH stands
+    for the length of the body."""
     length = b"%d" % len(body.replace(WHO, ROBOT))
     head = get(b"/open", *(field.replace(b"LENGTH", length) for field in framing), method=method)
     return head.replace(b"Connection: close\r\n", b"") + body + get(b"/open")
@@ -94,7 +98,7 @@ def with_body(body: bytes, *framing: bytes, method: bytes = b"POST") -> bytes:
 INNER = get(b"/private/x").replace(b"Connection: close\r\n", b"")
 CHUNKED_INNER = b"%x\r\n%s\r\n0\r\n\r\n" % (len(INNER.replace(WHO, ROBOT)), INNER)
 
-# What leads to /private/ at some server, or may.
+# Requests that lead to /private/ at some server, or may.
 PRIVATE = {
     "as it is": get(b"/private/x"),
     "slashes": get(b"//private/x"),
@@ -244,7 +248,8 @@ PRIVATE = {
 }
 REFUSED = {100, 101, 400, 403, 404, 405, 414, 431, 500, 501, 505}
 
-# What browsers reach of that, by which paths the application routes: so these are attacks.
+# The requests with which browsers reach it, with the paths by which the application routes: so
+# these are attacks.
 REACHED = {
     "uvicorn-h11": {
         "as it is": "/private/x",
@@ -282,9 +287,8 @@ def test_nothing_gets_to_what_is_refused(origin: str, servers: Servers, attack: 
     )
     assert answered.statuses.count(200) == len(answered.seen), answered
     assert set(answered.statuses) <= REFUSED | {200}, answered
-    assert send(person, get(b"/open").replace(WHO, ROBOT)).seen == [
-        ["GET", "/open"]
-    ]  # it serves on
+    # it serves on
+    assert send(person, get(b"/open").replace(WHO, ROBOT)).seen == [["GET", "/open"]]
 
 
 def test_people_get_there(origin: str, server: str, servers: Servers) -> None:
@@ -299,7 +303,7 @@ def test_people_get_there(origin: str, server: str, servers: Servers) -> None:
 def test_no_way_of_asking_gets_more_than_is_permitted(
     origin: str, server: str, servers: Servers
 ) -> None:
-    """Three in a minute, of whatever method, by whatever name, one after the other or all at once."""
+    """Three in a minute, by any method, under any name, one after the other or all at once."""
     addresses = iter(range(2, 9))
 
     def passed(*requests: bytes) -> int:

@@ -1,4 +1,5 @@
-"""The counting of the guard: exact windows, bounded memory, and never a refusal for who keeps to a limit."""
+"""The counting of the guard: exact windows, bounded memory, and never a refusal for a client within
+its limits."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ windows = st.lists(
 @pytest.mark.requirement("GUARD-1", "AUTX-2")
 @given(steps, windows)
 def test_windows_hold_exactly_what_they_may(steps: list[float], windows: list[Window]) -> None:
-    """Against the plain definition: a request is refused where with it some window would hold too many that passed."""
+    """Against the plain definition: a request is refused where with it some window would hold too
+    many that passed."""
     clients, at, passed = Clients(10), START, list[float]()
     for step in steps:
         at += step
@@ -75,8 +77,9 @@ def most_in_any(seconds: float, passed: list[float]) -> int:
 def test_no_window_holds_more_than_the_tolerance_permits(
     windows: list[Window], bursts: list[tuple[float, int]]
 ) -> None:
-    """Whatever the arrivals: bursts, each some share of the longest window after the one before. One in ten of a window may be
-    too many, so of a window for fewer than ten requests none."""
+    """This holds for all arrivals: bursts, each some share of the longest window after the one
+    before. One in ten of a window may be too many, so in a window for fewer than ten requests
+    none."""
     clients, at, passed = Clients(10), START, list[float]()
     longest = max(window.seconds for window in windows)
     for share, requests in bursts:
@@ -103,7 +106,8 @@ def test_no_window_holds_more_than_the_tolerance_permits(
 def test_who_keeps_the_pace_of_a_crawler_is_never_refused(
     windows: list[Window], ways: list[tuple[float, float, float]]
 ) -> None:
-    """By `windows.earliest`, one request at a time, with any time on the way there, back, and in between."""
+    """By `windows.earliest`, one request at a time, with any time on the way there, back, and in
+    between."""
     clients, now, stamps = Clients(10), START, list[float]()
     for there, back, pause in ways:
         due = earliest(windows, stamps, 0, now)
@@ -178,7 +182,8 @@ def test_a_clock_that_is_a_little_behind_shortens_no_window() -> None:
 
 @pytest.mark.requirement("GUARD-1")
 def test_windows_of_one_file_share_what_was_counted() -> None:
-    """Who asks under another name, for which the file has another window, begins nothing anew."""
+    """A client that uses another name, for which the file has another window, does not start
+    anew."""
     clients, slow, slower = Clients(10), [Window(1, 10)], [Window(1, 20)]
     assert passes(clients, slow, START)
     assert not passes(clients, slower, START + 11)

@@ -1,4 +1,5 @@
-"""A crawl of the demonstration site behind its guard, under uvicorn: with the add-on the guard has nothing to refuse."""
+"""A crawl of the demonstration site behind its guard, under uvicorn: with the add-on the guard has
+nothing to refuse."""
 
 from __future__ import annotations
 
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "examples"
 
-HEADLESS = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/126.0.0.0 Safari/537.36"
+HEADLESS = (
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "HeadlessChrome/126.0.0.0 Safari/537.36"
+)
 JSON = {"Accept": "application/json"}
 SCRIPT = {"X-Requested-With": "XMLHttpRequest"}
 
 
 class Everything(Spider):
-    """Asks for everything, whether it may or not: every directive of the site permits something of it or refuses something."""
+    """Asks for everything, whether it may or not: every directive of the site permits something of
+    it or refuses something."""
 
     name = "everything"
 
@@ -75,7 +80,7 @@ class Everything(Spider):
 
 
 def counts(origin: str, servers: Servers) -> dict[str, dict[str, int]]:
-    """What the guard says that it did."""
+    """Return the guard's own counts."""
     told: dict[str, dict[str, int]] = json.loads(servers.person(origin).ask("/guard").body)
     return told
 

@@ -1,4 +1,6 @@
-"""What the guard lets pass, and what it answers to the rest. No server: the clock is the test's."""
+"""The requests that the guard passes on, and its answers to all others.
+
+No server: the clock is the test's."""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ from comity.policies.syntax.urls import spellings
 
 ORIGIN = "https://example.com"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+CHROME = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/126.0.0.0 Safari/537.36"
+)
 HEADLESS = CHROME.replace(" Chrome/", " HeadlessChrome/")
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
 
@@ -135,7 +140,7 @@ def ask(
 
 
 def told(checked: Pass | Answer) -> tuple[int, str]:
-    """Status and rule; 0 for what goes on to the application."""
+    """Status and rule. The status is 0 for a request that goes on to the application."""
     if isinstance(checked, Pass):
         checked.end()
         return 0, ""
@@ -195,7 +200,7 @@ CASES: list[tuple[str, str, dict[str, str], tuple[int, str]]] = [
     ("POST", "/account/", {}, (403, "automation.method")),  # credentials would not help
     # nothing at all
     ("GET", "/zero/", {}, (403, "automation.none")),
-    # who asks
+    # the agent
     (
         "GET",
         "/slow/",
@@ -238,7 +243,10 @@ def test_a_problem_names_the_rule_and_its_line(guard: Guard) -> None:
         "type": "urn:comity:rule:robots.disallow",
         "title": "a Disallow line is the most specific match",
         "status": 403,
-        "detail": "deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt:2: 'Disallow: /private/'",
+        "detail": (
+            "deny: robots.disallow (RFC 9309 section-2.2.2) at "
+            "https://example.com/robots.txt:2: 'Disallow: /private/'"
+        ),
         "rule": "robots.disallow",
         "spec": "RFC 9309 section-2.2.2",
         "source": {
@@ -269,7 +277,7 @@ def test_too_many_requests_wait(guard: Guard, clock: Clock) -> None:
     for _ in range(2):
         assert told(ask(guard, "/limited/")) == PASSES
         clock.now += 10
-    for wait in (40, 40, 40):  # what is refused does not count
+    for wait in (40, 40, 40):  # a refused request does not count
         answer = ask(guard, "/limited/")
         assert isinstance(answer, Answer)
         assert told(answer) == (429, "comity.rate")
@@ -345,7 +353,9 @@ def test_visit_time_says_when_to_come_back(guard: Guard) -> None:
 
 
 LIMITED = {
-    "/automation-preferences.txt": b"scope: /\nallowed-methods: GET, POST\nallowed-purposes: research\n"
+    "/automation-preferences.txt": (
+        b"scope: /\nallowed-methods: GET, POST\nallowed-purposes: research\n"
+    )
 }
 PURPOSE_LISTS = [
     ("research", PASSES),
@@ -374,7 +384,10 @@ def test_targets_that_are_not_looked_at_are_refused() -> None:
     guard = Guard(
         ORIGIN,
         {
-            "/robots.txt": b"User-agent: *\nDisallow: /*private\n\nUser-agent: abot\nUser-agent: bbot\nDisallow:\n"
+            "/robots.txt": (
+                b"User-agent: *\nDisallow: /*private\n\nUser-agent: abot\n"
+                b"User-agent: bbot\nDisallow:\n"
+            )
         },
     )
     long = "/" + "x" * (MAX_TARGET - 1)
@@ -412,7 +425,10 @@ def test_what_a_request_costs_is_bounded(
     guard = Guard(
         ORIGIN,
         {
-            "/robots.txt": b"User-agent: abot\nUser-agent: bbot\nUser-agent: cbot\nUser-agent: dbot\nDisallow: /x\n"
+            "/robots.txt": (
+                b"User-agent: abot\nUser-agent: bbot\nUser-agent: cbot\n"
+                b"User-agent: dbot\nDisallow: /x\n"
+            )
         },
     )
     judged, judge = list[int](), guard._site.judge
@@ -463,7 +479,8 @@ def test_a_target_that_a_field_puts_in_place_is_judged_too(guard: Guard, field: 
         "a+b:/private/x",
     ):
         assert told(ask(guard, "/open/", **{field: value})) == (403, "robots.disallow")
-    # Several fields of one name, joined: applications take the first, or the last. And without a fragment, as a server takes it.
+    # Several fields of one name, joined: applications take the first, or the last. And without a
+    # fragment, as a server takes it.
     for value in (
         "/open/, /private/x",
         "/open/,https://example.com/private/x",
@@ -512,8 +529,12 @@ def test_targets_that_share_a_spelling_are_all_judged(guard: Guard) -> None:
 @pytest.mark.requirement("GUARD-1", "AUTX-13")
 def test_of_several_refusals_that_for_good_is_told() -> None:
     files = {
-        "/robots.txt": b"User-agent: nightbot\nVisit-time: 0200-0400\nDisallow:\n\nUser-agent: daybot\nDisallow: /private/\n",
-        "/automation-preferences.txt": b"scope: /account/\nallowed-methods: GET\nrequire-human-initiated-session: true\n"
+        "/robots.txt": (
+            b"User-agent: nightbot\nVisit-time: 0200-0400\nDisallow:\n\n"
+            b"User-agent: daybot\nDisallow: /private/\n"
+        ),
+        "/automation-preferences.txt": b"scope: /account/\nallowed-methods: GET\n"
+        b"require-human-initiated-session: true\n"
         b"\nscope: /\nallowed-methods: GET\n",
     }
     guard = Guard(ORIGIN, files, clock=Clock())
@@ -534,7 +555,10 @@ def test_of_several_refusals_that_for_good_is_told() -> None:
     "user_agent", ["slowbot", "otherbot slowbot", "slowbot (slowerbot)", "slowerbot slowbot"]
 )
 def test_the_limits_of_all_whom_a_client_names_hold(clock: Clock, user_agent: str) -> None:
-    robots = b"User-agent: slowbot\nCrawl-delay: 10\nDisallow:\n\nUser-agent: slowerbot\nRequest-rate: 2/60\nDisallow:\n"
+    robots = (
+        b"User-agent: slowbot\nCrawl-delay: 10\nDisallow:\n\nUser-agent: slowerbot\n"
+        b"Request-rate: 2/60\nDisallow:\n"
+    )
     guard = Guard(ORIGIN, {"/robots.txt": robots}, clock=clock)
     passed = []
     for _ in range(120):
@@ -566,7 +590,7 @@ POLICY_FILES = {
         ("GET", "/ai.txt", {}, 0),
         ("HEAD", "/ai.txt", {}, 0),
         ("GET", "/%61i.txt", {}, 0),
-        # What may be taken for anything else is judged, and counts.
+        # A target that may also mean something else is judged, and counts.
         ("GET", "/private/../robots.txt", {}, "robots.disallow"),
         ("GET", "/private/../ai.txt", {}, "robots.disallow"),
         ("GET", "/limited/../ai.txt", {}, "counts"),
@@ -691,11 +715,14 @@ def test_what_robots_txt_refers_to_is_served_and_obeyed(tmp_path: Path) -> None:
         ),
         (
             {"/robots.txt": b"ACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"},
-            "https://example.com/more.txt is missing: https://example.com/robots.txt:2 refers to it, so add it",
+            (
+                "https://example.com/more.txt is missing: "
+                "https://example.com/robots.txt:2 refers to it, so add it"
+            ),
         ),
         (
             {"/robots.txt": b"ACAP-crawler: *\nACAP-permissions-reference: ftp://x/\n"},
-            "robots.txt:2 refers to nothing",
+            "robots.txt:2 has an invalid reference",
         ),
         ({"ftp://x/robots.txt": b""}, "`ftp://x/robots.txt` is neither a path nor a URL"),
     ],
@@ -743,7 +770,10 @@ def test_findings_of_files_that_are_only_served() -> None:
     ]
 
 
-AI = b"User-agent: *\n  Path: / html\n    Element: *\n      Disallow: *\nUser-agent: examplebot\nDisallow: /\n"
+AI = (
+    b"User-agent: *\n  Path: / html\n    Element: *\n      Disallow: *\n"
+    b"User-agent: examplebot\nDisallow: /\n"
+)
 
 
 @pytest.mark.requirement("GUARD-1", "AIT-7", "SPAWN-2")
@@ -785,7 +815,10 @@ AUTOMATED: list[tuple[bool, dict[str, str]]] = [
     (
         False,
         {
-            "user-agent": "Mozilla/5.0 (Linux; Android 9; CUBOT NOTE 20) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/100"
+            "user-agent": (
+                "Mozilla/5.0 (Linux; Android 9; CUBOT NOTE 20) AppleWebKit/537.36 "
+                "(KHTML, like Gecko) Chrome/100"
+            )
         },
     ),
     (
@@ -964,7 +997,7 @@ def test_refusals_are_logged_fit_to_show(guard: Guard, caplog: pytest.LogCapture
 
 
 class Collecting(Clients):
-    """What is no longer used ends while a request is counted, as the garbage collector may have it."""
+    """Ends an unused request while another request is counted, as the garbage collector may do."""
 
     def __init__(self, garbage: list[Pass]) -> None:
         super().__init__(10)

@@ -1,4 +1,4 @@
-"""What docs/guard.md says, against the code."""
+"""The statements of docs/guard.md, against the code."""
 
 from __future__ import annotations
 

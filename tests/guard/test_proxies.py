@@ -1,6 +1,6 @@
 """The guard behind a proxy, and before an application that is a part of another one.
 
-Behind nginx the attacks of this folder were tried by hand (docs/guard.md says what came of it)."""
+The attacks of this folder were tried by hand behind nginx (docs/guard.md has the result)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 FORWARDED = re.compile(rb"\r\nX-Forwarded-For:([^\r\n]*)", re.IGNORECASE)
 
-Rewrite = Callable[
-    [bytes, str], bytes
-]  # the head of a request, and the address of its client -> the head that goes on
+# the head of a request, and the address of its client -> the head that goes on
+Rewrite = Callable[[bytes, str], bytes]
 
 
 class Proxy:
-    """A proxy that changes the head of the first request of each connection, and passes on everything else."""
+    """A proxy that changes the head of the first request of each connection, and passes on
+    everything else."""
 
     def __init__(self, to: str, rewrite: Rewrite) -> None:
         self._to = urlsplit(to)
@@ -127,7 +127,7 @@ def test_no_forged_field_makes_a_client_another_one(
 
         for number, fields in enumerate(FORGED.values(), 2):
             assert passed(servers.Client(proxy.origin, f"127.0.3.{number}"), fields) == 3
-        # Whoever gets past the proxy is known by its own address, not by that of the proxy.
+        # A client that gets past the proxy is known by its own address, not by the proxy's.
         assert passed(servers.Client(origin, "127.0.3.99"), []) == 3
         proxy.close()
 
@@ -158,13 +158,15 @@ MOUNTED = [
 
 
 def taking_app_away(head: bytes, address: str) -> bytes:
-    """As `rewrite ^/app(/.*)$ $1` of a proxy that compares what comes, and decodes nothing."""
+    """Rewrite like `rewrite ^/app(/.*)$ $1` of a proxy that compares the target as it came, and
+    decodes nothing."""
     return re.sub(rb"\A(\S+ (?:[A-Za-z+]+://[^/?\s]*)?)/app(?=/)", rb"\1", head)
 
 
 @pytest.fixture(scope="module", params=one_in(3, MOUNTED))
 def mounted(request: pytest.FixtureRequest, servers: Servers) -> Iterator[tuple[str, str]]:
-    """Where clients ask, and where to ask what the application has seen."""
+    """The address for clients, and the address that tells which requests the application has
+    seen."""
     server, name = request.param.split(" ")
     with servers.serving(server, f"mounted:{name}", HERE) as origin:
         if not name.endswith("stripped"):

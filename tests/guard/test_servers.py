@@ -1,4 +1,5 @@
-"""The guard within real servers, asked over real connections: uvicorn (ASGI), and the one of the standard library (WSGI)."""
+"""The guard within real servers, asked over real connections: uvicorn (ASGI), and the one of the
+standard library (WSGI)."""
 
 from __future__ import annotations
 
@@ -171,7 +172,7 @@ def test_responses_whose_client_has_gone_are_over(server: str, servers: Servers)
             servers.Client(origin),
             b"GET /endless/ HTTP/1.1\r\nHost: h\r\nUser-Agent: testbot\r\n\r\n",
         )
-        for _ in range(3):  # one at a time, each of which is left alone
+        for _ in range(3):  # one at a time, each abandoned by its client
             assert any(robot.opens(endless) == 200 for _ in range(10_000))
 
 
@@ -186,7 +187,10 @@ RAW = [
     b"GET /private/\xc3\xa9\xff HTTP/1.1\r\nHost: x\r\n",
     b"GET /private/%%ff%%00%%zz HTTP/1.1\r\nHost: x\r\n",
     b"FROB /private/x HTTP/1.1\r\nHost: x\r\n",
-    b"GET /private/x HTTP/1.1\r\nHost: x\r\nUser-Agent: a\r\nUser-Agent: b\r\nCookie: a\r\nCookie: b\r\n",
+    (
+        b"GET /private/x HTTP/1.1\r\nHost: x\r\nUser-Agent: a\r\nUser-Agent: b\r\n"
+        b"Cookie: a\r\nCookie: b\r\n"
+    ),
     b"GET /private/x HTTP/1.1\r\nHost: x\r\nUser-Agent: " + b"a;(" * 10_000 + b"\r\n",
     b"GET /private/x HTTP/1.1\r\nHost: x\r\nAutomation-Purpose: " + b"," * 30_000 + b"\r\n",
 ]
@@ -293,7 +297,7 @@ ONE = {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET\nconcurre
 
 @pytest.mark.requirement("GUARD-1", "AUTX-3")
 def test_a_response_is_over_when_its_last_octet_goes_out() -> None:
-    """What the application does after it keeps nobody from asking again."""
+    """The work of the application after it keeps no client from its next request."""
     guard = Guard("https://example.com", ONE)
     incoming = Incoming("GET", "/", {"user-agent": "testbot"})
     passed: list[bool] = []
@@ -345,10 +349,11 @@ def wsgi_refuses(robots: bytes, environ: dict[str, str], script_name: str | None
         ({"SCRIPT_NAME": "/app", "PATH_INFO": "/a", "REQUEST_URI": "/app/private/x"}, True),
         ({"PATH_INFO": "/app/private/x", "RAW_URI": "/a"}, True),
         ({"SCRIPT_NAME": "/x", "PATH_INFO": "/app/private/x", "RAW_URI": "/x/app/private/x"}, True),
+        # as it was decoded: the name has a percent sign
         (
             {"PATH_INFO": "/app/priv%61te/x"},
             False,
-        ),  # as it was decoded: the name has a percent sign
+        ),
         ({"PATH_INFO": "/app/a?b=1"}, True),
         ({"PATH_INFO": "/app/a", "QUERY_STRING": "b=1"}, False),
         ({"PATH_INFO": "/app/caf\xc3\xa9"}, True),
@@ -394,11 +399,12 @@ def test_what_the_server_says_of_the_path_is_not_believed() -> None:
     assert wsgi_refuses(ALL_BUT_APP, environ)
     assert not wsgi_refuses(ALL_BUT_APP, environ, "/app")
     private = b"User-agent: *\nDisallow: /private/\n"
+    # a header field, to gunicorn
     moved = {
         "SCRIPT_NAME": "/x",
         "PATH_INFO": "/private/y",
         "RAW_URI": "/x/private/y",
-    }  # a header field, to gunicorn
+    }
     assert wsgi_refuses(private, moved)
     assert wsgi_refuses(private, moved, "")
 
@@ -532,7 +538,8 @@ def test_a_field_may_put_a_path_in_place_of_that_below_the_root() -> None:
             )
             environ = {"SCRIPT_NAME": said, "PATH_INFO": "/x", "HTTP_X_ORIGINAL_URL": target}
             assert wsgi_refuses(private, environ, root_path) is is_refused
-    below = b"User-agent: *\nDisallow: /app/app\n"  # a proxy says what clients know already
+    # the header field of a proxy repeats the path that clients know
+    below = b"User-agent: *\nDisallow: /app/app\n"
     for target in ("/app/y", "/app", "/app?y", "https://example.com/app/y"):
         headers = [(b"x-original-url", target.encode())]
         assert not asgi_refuses(
@@ -544,7 +551,7 @@ def test_a_field_may_put_a_path_in_place_of_that_below_the_root() -> None:
 
 @pytest.mark.requirement("GUARD-1")
 def test_what_is_no_request_is_none_of_the_guard_s_business() -> None:
-    """And what has a path is one, whatever its type."""
+    """An event with a path is a request, of any type."""
     seen: list[str] = []
 
     async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:

@@ -1,4 +1,5 @@
-"""Clients that several processes count together: like those of one process, and freed of what a killed one leaves behind."""
+"""Clients that several processes count together: like those of one process, and freed of the
+requests of a killed one."""
 
 from __future__ import annotations
 
@@ -142,10 +143,11 @@ def test_a_forked_process_counts_for_itself(tmp_path: Path) -> None:
             0 if [counts.claim("c", two, START) is None for _ in range(2)] == [True, False] else 1
         )
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    # the child is dead
     assert [counts.claim("c", two, START) is None for _ in range(2)] == [
         True,
         False,
-    ]  # the child is dead
+    ]
     counts.release("c", two)
     assert [counts.claim("c", two, START) is None for _ in range(2)] == [True, False]
 
@@ -154,7 +156,7 @@ def test_a_forked_process_counts_for_itself(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.slow
 def test_processes_that_begin_at_once_are_one(tmp_path: Path) -> None:
-    """As the workers of a server do. Each asks once for what three may have."""
+    """As the workers of a server do. Each sends one request, and three in all are permitted."""
     for number in range(20):
         path = tmp_path / f"{number}.sqlite"
         together, begin = os.pipe()
@@ -222,10 +224,15 @@ def test_a_file_that_cannot_be_used_is_said_at_the_start(
 def test_what_cannot_be_counted_is_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By 503, and only where there is something to be counted. What ends meanwhile is known afterwards."""
+    """It is refused with 503, and only if a limit applies.
+
+    Requests that end meanwhile are released afterwards."""
     monkeypatch.setattr("comity.guard.shared.BUSY", 0.01)
     path = tmp_path / "counts.sqlite"
-    automation = b"scope: /\nallowed-methods: GET\n\nscope: /two/\nallowed-methods: GET\nconcurrent-limit: 2\n"
+    automation = (
+        b"scope: /\nallowed-methods: GET\n\nscope: /two/\nallowed-methods: GET\n"
+        b"concurrent-limit: 2\n"
+    )
     guard = Guard(
         "https://example.com",
         {"/automation-preferences.txt": automation},
@@ -268,7 +275,7 @@ def test_what_is_damaged_permits_nothing(tmp_path: Path, damage: str) -> None:
     assert refused.rule == "comity.uncounted"
 
 
-PATIENCE = 60.0  # seconds for a server to do what it is to do
+PATIENCE = 60.0  # seconds for a server to do its task
 LIMITED = one_in(3, ["gunicorn-2-workers", "gunicorn-preload", "uvicorn-2-workers"])
 
 
@@ -291,7 +298,8 @@ def workers_of(person: Client) -> set[int]:
 
 
 def wait_until_gone(processes: set[int]) -> None:
-    """A process that was killed lives until it is scheduled once more, and what it has in flight counts until then."""
+    """A killed process lives until it is scheduled once more, and its requests in flight count
+    until then."""
     give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up and any(map(is_there, processes)):
         time.sleep(0.002)  # between two looks at other processes
@@ -306,7 +314,7 @@ def is_there(process: int) -> bool:
 
 
 def with_two_in_flight(path: Path, dead: set[int]) -> set[int]:
-    """The processes that have them; `dead`: of whom the file may still know."""
+    """The processes with these requests. `dead`: processes that the file may still list."""
     give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up:
         with closing(sqlite3.connect(path)) as db:

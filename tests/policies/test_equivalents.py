@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from comity.dataset.verify.replay import recalled
+from comity.dataset.verify.replay import recall
 from comity.policies import Agent, Page, Site
 from comity.policies.answers.decision import Verdict
 from comity.policies.document.document import Content
@@ -144,7 +144,7 @@ def test_it_refuses(name: str, media_type: str) -> None:
 @pytest.mark.parametrize("name", REFUSING)
 def test_a_tag_tells_enough_to_read_it_once_more(name: str) -> None:
     case = REFUSING[name]
-    again = recalled(page_of(f"<html>{case.markup}").permissions)
+    again = recall(page_of(f"<html>{case.markup}").permissions)
     assert not again.lost
     site = Site.from_files(ORIGIN, {"/robots.txt": b""})
     decision = site.page(AGENT, URL, headers=again.headers, body=again.body).uses[case.use]

@@ -1,10 +1,11 @@
-"""The policies of origins at moments, out of captures (docs/policy-captures.md).
+"""The policies of origins at moments, from captures (docs/policy-captures.md).
 
     captures = PolicyCaptures.open(sources, agent=agent, index=path)
-    captures.at(origin, moment)     what the site said then, and which copies say so
-    captures.today(origin)          what it said last
+    captures.at(origin, moment)     the site's policies at that moment, and the copies they are from
+    captures.today(origin)          its latest policies
 
-What is in doubt is decided as a crawl would have done it: a file of which there is no copy is one that could not be had."""
+A doubt is decided as a crawl would decide it: a file without a copy counts as one that could not
+be fetched."""
 
 from __future__ import annotations
 
@@ -43,13 +44,12 @@ from comity.policies.formats import WELL_KNOWN, accepted
 from comity.policies.formats.file import MAX_REFERENCES
 from comity.policies.syntax.printable import printable
 
-MAX_AGE = timedelta(seconds=STAND_IN)  # of a copy that counts
-MAX_SITES = 2000  # that are kept compiled
-MAX_SITE_BYTES = (
-    32 * 2**20
-)  # octets of their policy files; compiled they take up to three times as much
-MAX_SPANS = 8  # of an origin, of which is remembered what it said then
-SECOND = 10**6  # microseconds; the dates of WARC records are of a second
+MAX_AGE = timedelta(seconds=STAND_IN)  # an older copy does not count
+MAX_SITES = 2000  # sites that are kept compiled
+# Octets of policy files of the sites in memory. A compiled site takes up to three times as much.
+MAX_SITE_BYTES = 32 * 2**20
+MAX_SPANS = 8  # spans of time with their policies that are kept for an origin
+SECOND = 10**6  # microseconds; WARC records are dated to the second
 NO_COPY = Fetched(status=0, error="there is no copy of it", was_asked=False)
 INDEX = "captures.sqlite"
 
@@ -57,14 +57,18 @@ INDEX = "captures.sqlite"
 class Copy(NamedTuple):
     """The copy of a policy file that counts at a moment."""
 
-    url: str  # that was asked for
-    fetched_at: (
-        datetime | None
-    )  # None: there is no copy, and the file counts as one that could not be had
-    sha256: str | None  # of the text, hexadecimal; None: there is none
-    status: int  # 0: there is no copy, or no answer of HTTP
-    source: str  # the file that the copy stands in
-    offset: int  # where it begins there; of a file that is the copy itself, 0
+    url: str
+    """The URL that was requested."""
+    fetched_at: datetime | None
+    """None if there is no copy: the file then counts as one that could not be fetched."""
+    sha256: str | None
+    """SHA-256 of the text in hexadecimal digits. None if there is no text."""
+    status: int
+    """The HTTP status. 0 if there is no copy, or its answer is not HTTP."""
+    source: str
+    """The name of the file that contains the copy."""
+    offset: int
+    """The position of the copy in that file, in octets. 0 if the file is the copy itself."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +76,21 @@ class CapturedSite:
     """The policies of an origin at a moment."""
 
     site: Site
-    copies: tuple[Copy, ...]  # of each of the site's files
+    copies: tuple[Copy, ...]
+    """One copy for each of the site's files."""
 
     @cached_property
     def absent(self) -> tuple[str, ...]:
-        """The URLs of the files of which there is no copy."""
+        """The URLs of the files without a copy."""
         return tuple(copy.url for copy in self.copies if copy.fetched_at is None)
 
 
-_File = tuple[Fetched, Row | None]  # what counts, and the capture that says so
+_File = tuple[Fetched, Row | None]  # the answer that counts, and the capture that contains it
 FOREVER = 2**62  # microseconds
 
 
 class _Span:
-    """The moments from `start` on and before `end`, in microseconds, at which the same copies count."""
+    """The moments from `start` until before `end`, in microseconds, with the same copies."""
 
     __slots__ = ("captured", "end", "start")
 
@@ -94,11 +99,14 @@ class _Span:
         self.captured: CapturedSite | None = None
 
     def narrow(self, start: int, end: int) -> None:
+        """Leave out the moments before `start`, and those from `end` on."""
         self.start, self.end = max(self.start, start), min(self.end, end)
 
 
 class PolicyCaptures:
-    """Captures of policy files, for one agent. It can be pickled while it is open: each process reads the index for itself."""
+    """Captures of policy files, read as one agent.
+
+    An open object can be pickled: each process opens the index for itself."""
 
     def __init__(
         self,
@@ -108,13 +116,16 @@ class PolicyCaptures:
         max_age: timedelta = MAX_AGE,
         now: datetime | None = None,
     ) -> None:
-        """`index`: made by `open`. `max_age`: of a copy, at the moment for which it is asked. `now`: aware; None: the clock."""
+        """Read an index that `open` has written.
+
+        `max_age`: an older copy does not count at a moment. `now`: an aware moment; None is the
+        moment of this call."""
         self.index = index
         self.agent = agent
         self.max_age = max_age
         self.now = now or datetime.now(UTC)
         self._reader: IndexReader | None = None
-        self._process = 0  # that has opened it
+        self._process = 0  # id of the process that opened the reader
         self._sites: BoundedSize[tuple[object, ...], CapturedSite] = BoundedSize(
             MAX_SITES, MAX_SITE_BYTES, _size
         )
@@ -126,7 +137,7 @@ class PolicyCaptures:
         self._answers: BoundedSize[tuple[str, Row], Fetched] = BoundedSize(
             MAX_SITES, MAX_SITE_BYTES, lambda answer: len(answer.body)
         )
-        self._folder = ExitStack()  # of the index, where nobody has named one
+        self._folder = ExitStack()  # removes the folder of a temporary index
 
     @classmethod
     def open(
@@ -139,10 +150,13 @@ class PolicyCaptures:
         now: datetime | None = None,
         progress: Callable[[int], object] = lambda _: None,
     ) -> Self:
-        """The captures of these sources. PolicyError, with what to do about it, where one cannot be read at all.
+        """Return the captures of these sources.
 
-        `index`: a file that is kept, and read on where sources were read before; None: one that goes with `close`. `progress`:
-        told how much more has been read, in the measure of the sources' sizes."""
+        `index`: a file that is kept, so that the next run reads on behind the end of this one.
+        None: a temporary file, which `close` removes. `progress`: called with the amount read since
+        its last call, in the unit of the sources' sizes.
+
+        PolicyError, with the remedy: a source cannot be read at all."""
         with ExitStack() as stack:
             if index is None:
                 index = (
@@ -163,7 +177,7 @@ class PolicyCaptures:
         return captures
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _opened, (type(self), self.index, self.agent, self.max_age, self.now)
+        return _open_copy, (type(self), self.index, self.agent, self.max_age, self.now)
 
     def __enter__(self) -> Self:
         return self
@@ -172,7 +186,7 @@ class PolicyCaptures:
         self.close()
 
     def close(self) -> None:
-        """An index that nobody has named is gone after this."""
+        """Close the index, and remove it if it is temporary."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -180,23 +194,24 @@ class PolicyCaptures:
 
     @property
     def _index(self) -> IndexReader:
-        if (
-            self._reader is None or self._process != os.getpid()
-        ):  # SQLite: what was opened before a fork is its parent's
+        # SQLite: a connection must not be carried across a fork.
+        if self._reader is None or self._process != os.getpid():
             self._reader, self._process = IndexReader(self.index), os.getpid()
         return self._reader
 
     @property
     def unreadable(self) -> tuple[int, list[Unreadable]]:
-        """The number of places of the sources where nothing could be read, and the first of them in each."""
+        """The number of unreadable places in all sources, and the first ones of each source."""
         return self._index.unreadable
 
     def today(self, origin: str) -> CapturedSite | None:
-        """Return what the origin said last; None where nothing is had of it."""
+        """Return the latest policies of an origin. None if there are no captures of it."""
         return self.at(origin, self.now)
 
     def at(self, origin: str, moment: datetime) -> CapturedSite | None:
-        """Return what the origin said at an aware moment, by the last copies before it; None where nothing is had of it."""
+        """Return the policies of an origin at an aware moment, by the last copies before it.
+
+        None if there are no captures of the origin."""
         until = microseconds(moment)
         spans = self._spans.get(origin) or ()
         for span in spans:
@@ -208,7 +223,7 @@ class PolicyCaptures:
         return span.captured
 
     def _captured_site(self, origin: str, until: int, span: _Span) -> CapturedSite | None:
-        """Return the site at a moment. `span`: is narrowed to the moments of which the answer is the same."""
+        """Return the site at a moment. `span` is narrowed to the moments with the same answer."""
         urls = [origin + path for path in WELL_KNOWN]
         captures = self._captures(urls, until, span)
         files = {url: self._file(url, until, span, captures[url]) for url in urls}
@@ -227,7 +242,7 @@ class PolicyCaptures:
         )
 
     def moments(self, origin: str) -> list[datetime]:
-        """The moments of which there are copies of the origin's files, in their order."""
+        """Return the moments of the copies of an origin's files, the earliest first."""
         return [EPOCH + timedelta(microseconds=moment) for moment in self._index.moments(origin)]
 
     def _site(self, origin: str, files: dict[str, _File]) -> CapturedSite:
@@ -256,18 +271,19 @@ class PolicyCaptures:
     def _captures(
         self, urls: Sequence[str], until: int, span: _Span
     ) -> Mapping[str, Iterable[Row]]:
-        """The captures of each URL that may count, the latest first."""
+        """Return the captures of each URL that may count, the latest first.
+
+        `span` is narrowed to the moments with the same captures."""
         max_age = _duration(self.max_age)
         captures = self._index.captures(urls, until - 2 * max_age, until + max_age)
         if captures is None:
             span.narrow(until, until + 1)
             return {url: self._index.nearest(url, until - max_age, until) for url in urls}
-        span.narrow(until - max_age, until + max_age)  # what counts then is among them
+        # Every capture that counts at these moments is among those that were read.
+        span.narrow(until - max_age, until + max_age)
         for row in (row for rows in captures.values() for row in rows):
-            for event in (
-                row.moment,
-                row.moment + max_age,
-            ):  # one comes in at its moment, and is too old at another one
+            # A capture begins to count at its moment, and is too old `max_age` later.
+            for event in (row.moment, row.moment + max_age):
                 span.narrow(*((event, FOREVER) if event <= until else (-FOREVER, event)))
         return {
             url: [row for row in rows if until - max_age < row.moment <= until]
@@ -282,12 +298,15 @@ class PolicyCaptures:
         captures: Iterable[Row],
         on_the_way: tuple[str, ...] = (),
     ) -> _File:
-        """The answer that counts, as PolicyFile has it: the last one, or the last good one while it cannot be had.
+        """Return the answer that counts, as PolicyFile chooses it.
 
-        `captures`: that may count, the latest first. `span`: is narrowed to the moments of which the answer is the same.
-        `on_the_way`: URLs that have led here."""
+        This is the last answer. If that is a failure, the last good answer stands in for it as long
+        as PolicyFile permits.
+
+        `captures`: those that may count, the latest first. `span` is narrowed to the moments with
+        the same answer. `on_the_way`: the URLs that redirected to this one."""
         failure: _File | None = None
-        since: datetime | None = None  # of failures
+        since: datetime | None = None  # moment of the first of the failures
         targets: dict[str, _File] = {}
         for row in captures:
             fetched, of_body = self._answer(row, until, span, (*on_the_way, url), targets)
@@ -302,7 +321,7 @@ class PolicyCaptures:
                 )
             failure, since = failure or (fetched, of_body), _moment(row)
             if not _is_of_server(fetched, of_body):
-                break  # the site has said something since, and nobody knows what
+                break  # The site has answered since, but the capture lacks its words.
         return failure or (NO_COPY, None)
 
     def _answer(
@@ -313,15 +332,19 @@ class PolicyCaptures:
         on_the_way: tuple[str, ...],
         targets: dict[str, _File],
     ) -> _File:
-        """The answer of a capture after its redirects, and the capture that has it. `targets`: those that are known."""
+        """Return the answer of a capture after its redirects, and the capture that contains it.
+
+        `targets`: URL -> the answer there, for the redirects that were followed before."""
         if not row.location:
-            return self._fetched(row, on_the_way[0]), row
+            return self._read_answer(row, on_the_way[0]), row
         if not row.is_whole:
-            return _failed(row, DAMAGED), row
+            return _failed_answer(row, DAMAGED), row
         if row.repeats:
-            return self._repeated(row, on_the_way[0])
+            return self._read_repeated(row, on_the_way[0])
         if row.location in on_the_way or len(on_the_way) > MAX_HOPS:
-            return _failed(row, f"it leads on and on, to {row.location} at last"), row
+            return _failed_answer(
+                row, f"it has too many redirects, the last one to {row.location}"
+            ), row
         if row.location not in targets:
             captures = self._captures([row.location], until, span)[row.location]
             targets[row.location] = self._file(row.location, until, span, captures, on_the_way)
@@ -329,22 +352,29 @@ class PolicyCaptures:
         return (
             (fetched, of_body)
             if of_body
-            else (_failed(row, f"it leads to {row.location}, of which there is no copy"), row)
+            else (
+                _failed_answer(
+                    row, f"it redirects to {row.location}, and there is no copy of that"
+                ),
+                row,
+            )
         )
 
-    def _repeated(self, row: Row, first_url: str) -> _File:
-        """The answer of the capture that has the content of another one."""
+    def _read_repeated(self, row: Row, first_url: str) -> _File:
+        """Return the answer of a capture that refers to the content of an earlier one."""
         original = next(
             self._index.nearest(row.location, row.repeats - 1, row.repeats + SECOND - 1), None
         )
         if original is None or original.location:
-            return _failed(
-                row, f"it repeats a capture of {row.location}, of which there is no copy"
+            return _failed_answer(
+                row, f"it repeats a capture of {row.location}, and there is no copy of that"
             ), row
-        return replace(self._fetched(original, first_url), fetched_at=_moment(row)), original
+        return replace(self._read_answer(original, first_url), fetched_at=_moment(row)), original
 
-    def _fetched(self, row: Row, first_url: str) -> Fetched:
-        """The answer of a capture that leads nowhere. `first_url`: that has led to it, or its own."""
+    def _read_answer(self, row: Row, first_url: str) -> Fetched:
+        """Return the answer of a capture that is not a redirect.
+
+        `first_url`: the URL at which the redirects began, or the capture's own URL."""
         fetched = self._answers.get((first_url, row))
         if fetched is None:
             fetched = self._read(row, first_url)
@@ -355,7 +385,7 @@ class PolicyCaptures:
         try:
             body = self._index.body(row)
         except ValueError as error:
-            return _failed(row, str(error))
+            return _failed_answer(row, str(error))
         fetched = Fetched(
             status=row.status,
             headers=((b"content-type", row.media.encode("latin-1")),) if row.media else (),
@@ -369,7 +399,9 @@ class PolicyCaptures:
 
 
 def _is_of_server(fetched: Fetched, row: Row | None) -> bool:
-    """Return whether the answer could not be had because of its server, as the capture says; not by what was made of it here."""
+    """Return True if the capture itself records a failure of the server.
+
+    False if the capture cannot be read, or if its content was rejected here."""
     return (
         row is not None
         and not row.is_unread
@@ -378,7 +410,7 @@ def _is_of_server(fetched: Fetched, row: Row | None) -> bool:
     )
 
 
-def _failed(row: Row, error: str) -> Fetched:
+def _failed_answer(row: Row, error: str) -> Fetched:
     return Fetched(status=row.status, fetched_at=_moment(row), error=printable(error))
 
 
@@ -386,7 +418,7 @@ def _moment(row: Row) -> datetime:
     return EPOCH + timedelta(microseconds=row.moment)
 
 
-def _opened(
+def _open_copy(
     kind: type[PolicyCaptures], index: Path, agent: Agent, max_age: timedelta, now: datetime
 ) -> PolicyCaptures:
     return kind(index, agent, max_age=max_age, now=now)

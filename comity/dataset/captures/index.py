@@ -1,11 +1,11 @@
-"""Captures in an SQLite file: a row for each, and each text once.
+"""An SQLite file of captures: a row for each capture, and each text once.
 
-Index(path)          writes: `take` reads sources, where it was left by whatever process
+Index(path)          writes: `take` reads on behind the end of any earlier run
 IndexReader(path)    reads, in any number of processes
 
-An index is of the sources that it was given last. It is made anew from them where it is lost; while it is made, a killed process
-loses what the last second brought. URLs that are none of policy files wait in a table of their own: what a policy file leads or
-refers to is read at the end."""
+An index holds the sources that it was given last. If the file is lost, the sources give it again. A
+process that is killed while it writes loses the last second of work. Captures of other URLs wait in
+a table of their own (`elsewhere`): the targets of redirects and references are read at the end."""
 
 from __future__ import annotations
 
@@ -31,30 +31,35 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 
 APPLICATION_ID = 0x636F6D63  # "comc"
-SAVE_AFTER = 1.0  # seconds of work that a killed process loses at most
-MAX_DAMAGES = 1000  # places of a source that are named; all are counted
+SAVE_AFTER = 1.0  # seconds of work; a killed process loses no more
+MAX_DAMAGES = 1000  # damages of a source that are listed; all are counted
 DAMAGED = "the index of captures is damaged"
-MAX_CAPTURES = 1000  # of a URL, that are looked at for one that could be had
+MAX_CAPTURES = 1000  # captures of a URL that are searched for a good one
 MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
-CACHE = 64 * 2**10  # KiB of the file that are held in memory while it is written
+CACHE = 64 * 2**10  # KiB of the file that stay in memory while it is written
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+# Each line break and blank is part of the stored schema, which is compared when a file is opened.
 VERSIONS = (
     """
 CREATE TABLE source (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version TEXT NOT NULL, end INTEGER NOT NULL, is_whole INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version TEXT NOT NULL, \
+end INTEGER NOT NULL, is_whole INTEGER NOT NULL,
     damages INTEGER NOT NULL
 );
 CREATE TABLE damage (source INTEGER NOT NULL, offset INTEGER NOT NULL, error TEXT NOT NULL);
 CREATE TABLE body (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, deflated BLOB NOT NULL);
 CREATE TABLE capture (
-    url TEXT NOT NULL, moment INTEGER NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, status INTEGER NOT NULL,
-    media TEXT NOT NULL, location TEXT NOT NULL, repeats INTEGER NOT NULL, error TEXT NOT NULL, is_unread INTEGER NOT NULL,
+    url TEXT NOT NULL, moment INTEGER NOT NULL, source INTEGER NOT NULL, \
+offset INTEGER NOT NULL, status INTEGER NOT NULL,
+    media TEXT NOT NULL, location TEXT NOT NULL, repeats INTEGER NOT NULL, \
+error TEXT NOT NULL, is_unread INTEGER NOT NULL,
     oversized INTEGER NOT NULL, body INTEGER, sum BLOB NOT NULL,
     PRIMARY KEY (url, moment, source, offset)
 ) WITHOUT ROWID;
 CREATE TABLE elsewhere (
-    url TEXT NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, PRIMARY KEY (url, source, offset)
+    url TEXT NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, \
+PRIMARY KEY (url, source, offset)
 ) WITHOUT ROWID;
 """,
 )
@@ -69,7 +74,7 @@ KIND = Kind(
 
 
 class Unreadable(NamedTuple):
-    """A place of a source where nothing could be read."""
+    """A damaged place of a source."""
 
     source: str
     offset: int
@@ -80,13 +85,15 @@ class Row(NamedTuple):
     """A capture, without its body."""
 
     url: str
-    moment: int  # microseconds since the epoch
+    moment: int
+    """Microseconds since the epoch."""
     source: int
     offset: int
     status: int
     media: str
     location: str
-    repeats: int  # moment of the capture that has its content; 0: it has its own
+    repeats: int
+    """The moment of the capture with its content, in microseconds. 0: it has its own content."""
     error: str
     is_unread: int
     oversized: int
@@ -95,15 +102,15 @@ class Row(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the row is as it was written."""
+        """Return True if the row is as it was written."""
         return checksum(*self[:-1]) == self.sum
 
 
 class Index:
-    """The file, for the one process that makes it."""
+    """An index, for the one process that writes it."""
 
     def __init__(self, path: Path) -> None:
-        """PolicyError, with what to do about it, where the file cannot be used."""
+        """Open the file, or create it. PolicyError, with the remedy, if it cannot be used."""
         self._path = path
         self._db = open_database(path, KIND)
         self._db.execute(f"PRAGMA cache_size = -{CACHE}")
@@ -111,9 +118,10 @@ class Index:
     def take(
         self, sources: Iterable[Source], progress: Callable[[int], object] = lambda _: None
     ) -> None:
-        """Read the sources, each where it was left; what was read of others is dropped. OSError where one cannot be read.
+        """Read the sources, each from the end of the last run, and drop the captures of all others.
 
-        `progress`: told how much more of the sources has been read, in the measure of their sizes."""
+        `progress`: called with the amount read since its last call, in the unit of the sources'
+        sizes. OSError: a source cannot be read."""
         by_name: dict[str, Source] = {}
         self._db.execute("CREATE TEMP TABLE given (name TEXT PRIMARY KEY) WITHOUT ROWID")
         for source in sources:
@@ -129,7 +137,8 @@ class Index:
         version = source.version
         self._drop("SELECT id FROM source WHERE name = ? AND version <> ?", (source.name, version))
         self._db.execute(
-            "INSERT OR IGNORE INTO source (name, version, end, is_whole, damages) VALUES (?, ?, 0, 0, 0)",
+            "INSERT OR IGNORE INTO source (name, version, end, is_whole, damages)"
+            " VALUES (?, ?, 0, 0, 0)",
             (source.name, version),
         )
         select = "SELECT id, end, is_whole FROM source WHERE name = ?"
@@ -151,7 +160,9 @@ class Index:
             progress((end if is_more else source.size) - before)
 
     def _take_some(self, source_id: int, entries: Iterator[Entry], end: int) -> tuple[bool, int]:
-        """Return whether there may be more, and where it begins."""
+        """Write entries for SAVE_AFTER seconds.
+
+        Return whether there may be more of them, and the offset of the next one."""
         save_at = monotonic() + SAVE_AFTER
         for offset, entry_end, content in entries:
             end = entry_end
@@ -201,12 +212,15 @@ class Index:
     def _note(self, source_id: int, damage: Damage) -> None:
         self._db.execute("UPDATE source SET damages = damages + 1 WHERE id = ?", (source_id,))
         self._db.execute(
-            "INSERT INTO damage SELECT ?1, ?2, ?3 WHERE (SELECT count(*) FROM damage WHERE source = ?1) < ?4",
+            "INSERT INTO damage SELECT ?1, ?2, ?3"
+            " WHERE (SELECT count(*) FROM damage WHERE source = ?1) < ?4",
             (source_id, damage.offset, damage.error, MAX_DAMAGES),
         )
 
     def _drop(self, query: str, arguments: tuple[object, ...]) -> None:
-        """Drop what was read of sources. Texts stay: most come again."""
+        """Drop the captures of the sources that a query selects.
+
+        Texts stay, because most of them come again."""
         ids = [source_id for (source_id,) in self._db.execute(query, arguments)]
         with transaction(self._db):
             for table in ("capture", "elsewhere", "damage"):
@@ -219,10 +233,10 @@ class Index:
             )
 
     def _take_wanted(self, sources: dict[str, Source]) -> None:
-        """Read what policy files lead or refer to, and what these lead to."""
+        """Read the targets of redirects and references in policy files, and their redirects."""
         if self._db.execute("SELECT 1 FROM elsewhere LIMIT 1").fetchone() is None:
             return
-        self._take_all(sources, self._referred())
+        self._take_all(sources, self._references())
         for _ in range(MAX_HOPS):
             if not self._take_all(
                 sources,
@@ -231,12 +245,12 @@ class Index:
                 break
 
     def _take_all(self, sources: dict[str, Source], urls: Iterable[tuple[str]]) -> int:
-        """The number of captures that were read."""
+        """Read the captures of these URLs from `elsewhere`. Return their number."""
         self._db.execute("CREATE TEMP TABLE wanted (url TEXT PRIMARY KEY) WITHOUT ROWID")
         self._db.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", urls)
         rows = self._db.execute(
-            "SELECT url, source, offset, name FROM wanted JOIN elsewhere USING (url) JOIN source ON source.id = source"
-            " ORDER BY source, offset"
+            "SELECT url, source, offset, name FROM wanted JOIN elsewhere USING (url)"
+            " JOIN source ON source.id = source ORDER BY source, offset"
         ).fetchall()
         self._db.execute("DROP TABLE wanted")
         for chunk in chunks(rows, 1000):
@@ -250,15 +264,19 @@ class Index:
                     )
         return len(rows)
 
-    def _referred(self) -> Iterator[tuple[str]]:
-        """The URLs that policy files refer to, whoever asks."""
-        query = "SELECT url, deflated FROM (SELECT DISTINCT url, body FROM capture WHERE body IS NOT NULL) JOIN body ON id = body"
+    def _references(self) -> Iterator[tuple[str]]:
+        """Yield the URLs that policy files refer to, for any agent."""
+        query = (
+            "SELECT url, deflated"
+            " FROM (SELECT DISTINCT url, body FROM capture WHERE body IS NOT NULL)"
+            " JOIN body ON id = body"
+        )
         for url, deflated in self._db.execute(query):
-            site = Site(origin_of(url), {url: Fetched(status=200, body=_inflated(deflated))})
+            site = Site(origin_of(url), {url: Fetched(status=200, body=_inflate(deflated))})
             yield from ((reference.url,) for reference in site.referred_files if reference.url)
 
     def close(self) -> None:
-        """Leave one file, without a log beside it: it can be read where nothing can be written."""
+        """Close the index as one file without a log beside it, readable on a read-only disk."""
         with suppress(sqlite3.Error):
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.execute("PRAGMA journal_mode = DELETE")
@@ -266,10 +284,10 @@ class Index:
 
 
 class IndexReader:
-    """The file, for whoever asks."""
+    """An index, for any number of readers."""
 
     def __init__(self, path: Path) -> None:
-        """PolicyError where it is no index."""
+        """Open the file. PolicyError: it is not an index, or it cannot be read."""
         try:
             self._db = sqlite3.connect(
                 f"file:{quote(str(path.resolve()))}?mode=ro",
@@ -285,22 +303,24 @@ class IndexReader:
             ) from None
         if (application, version) != (APPLICATION_ID, len(VERSIONS)):
             raise PolicyError(
-                f"`{path}` is no index of captures, or one of another version: make it anew"
+                f"`{path}` is not an index of captures of this version: name another file"
             )
         self._names = dict(self._db.execute("SELECT id, name FROM source"))
-        self._db.execute(
-            "BEGIN"
-        )  # nobody writes into it from the first question on, so that there is one look at the lock
+        # One transaction for all queries, so that SQLite checks the lock once. Nothing writes now.
+        self._db.execute("BEGIN")
 
     def source(self, row: Row) -> str:
+        """Return the name of the source of a capture."""
         name: str = self._names[row.source]
         return name
 
     def captures(self, urls: Sequence[str], after: int, until: int) -> dict[str, list[Row]] | None:
-        """The captures of each URL within a time, the latest first; None where they are more than MAX_CAPTURES. `after`: is not
-        within it."""
+        """Return the captures of each URL after one moment and until another, the latest first.
+
+        None if there are more than MAX_CAPTURES."""
+        marks = ", ".join("?" * len(urls))
         query = (
-            f"SELECT * FROM capture WHERE url IN ({', '.join('?' * len(urls))}) AND moment > ? AND moment <= ?"  # noqa: S608
+            f"SELECT * FROM capture WHERE url IN ({marks}) AND moment > ? AND moment <= ?"  # noqa: S608
             " ORDER BY moment DESC, source DESC, offset DESC LIMIT ?"
         )
         rows = self._db.execute(query, (*urls, after, until, MAX_CAPTURES + 1)).fetchall()
@@ -312,7 +332,7 @@ class IndexReader:
         return captures
 
     def nearest(self, url: str, after: int, until: int) -> Iterator[Row]:
-        """The captures of a URL within a time, the latest first. `after`: is not within it."""
+        """Return the captures of a URL after one moment and until another, the latest first."""
         query = (
             "SELECT * FROM capture WHERE url = ? AND moment > ? AND moment <= ?"
             " ORDER BY moment DESC, source DESC, offset DESC LIMIT ?"
@@ -320,7 +340,7 @@ class IndexReader:
         return map(Row._make, self._db.execute(query, (url, after, until, MAX_CAPTURES)))
 
     def body(self, row: Row) -> bytes:
-        """Return the body of a capture. ValueError where it is not there as it was written."""
+        """Return the body of a capture. ValueError: it is not there as it was written."""
         if not row.is_whole:
             raise ValueError(DAMAGED)
         if row.body is None:
@@ -329,7 +349,7 @@ class IndexReader:
             "SELECT sha256, deflated FROM body WHERE id = ?", (row.body,)
         ).fetchone()
         try:
-            body = _inflated(stored[1]) if stored else b""
+            body = _inflate(stored[1]) if stored else b""
         except zlib.error:
             body = b""
         if not stored or hashlib.sha256(body).digest() != stored[0]:
@@ -337,18 +357,25 @@ class IndexReader:
         return body
 
     def moments(self, origin: str) -> list[int]:
-        """The moments of which there are captures of the origin's files, in their order."""
-        query = "SELECT DISTINCT moment FROM capture WHERE url >= ?1 || '/' AND url < ?1 || '0' ORDER BY moment"
+        """Return the moments of the captures of an origin's files, the earliest first."""
+        query = (
+            "SELECT DISTINCT moment FROM capture"
+            " WHERE url >= ?1 || '/' AND url < ?1 || '0' ORDER BY moment"
+        )
         return [moment for (moment,) in self._db.execute(query, (origin,))]
 
     @property
     def unreadable(self) -> tuple[int, list[Unreadable]]:
-        """The number of places where nothing could be read, and the first of them in each source."""
+        """The number of damaged places, and the first ones of each source."""
         (count,) = self._db.execute("SELECT coalesce(sum(damages), 0) FROM source").fetchone()
-        query = "SELECT name, offset, error FROM damage JOIN source ON source.id = source ORDER BY name, offset"
+        query = (
+            "SELECT name, offset, error FROM damage JOIN source ON source.id = source"
+            " ORDER BY name, offset"
+        )
         return count, list(map(Unreadable._make, self._db.execute(query)))
 
     def count(self) -> int:
+        """Return the number of captures."""
         (count,) = self._db.execute("SELECT count(*) FROM capture").fetchone()
         return int(count)
 
@@ -357,10 +384,10 @@ class IndexReader:
 
 
 def microseconds(moment: datetime) -> int:
-    """The moment as rows have it."""
+    """Return an aware moment in microseconds since the epoch."""
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
-def _inflated(deflated: bytes) -> bytes:
-    """The octets, as far as a policy file can be long. zlib.error."""
+def _inflate(deflated: bytes) -> bytes:
+    """Return the octets, at most MAX_BYTES of them. zlib.error: they are damaged."""
     return zlib.decompressobj().decompress(deflated, MAX_BYTES)

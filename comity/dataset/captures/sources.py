@@ -1,7 +1,9 @@
-"""Sources of captures of policy files: WARC files, and folders of files.
+"""Sources of captures of policy files: WARC files and folders of files.
 
-sources_in(path)       the sources that an argument names
-Nothing raises on what is damaged: it is a Damage among the captures. Each source can be read again from where it was left."""
+    sources_in(path)       the sources that an argument names
+
+A damaged piece raises nothing: it is a Damage among the captures. Each source can be read on from
+any offset at which reading stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from comity.dataset.files.warc.messages import (
     has_head,
     is_http,
     message,
-    unchunked,
+    unchunk,
     words,
 )
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
@@ -32,70 +34,79 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, resolved, target_of
 
 REDIRECTS = (301, 302, 303, 307, 308)
+# Profiles of revisit records; WARC 1.1 section-6.7.
 PROFILES = (
     "/revisit/identical-payload-digest",
     "/revisit/server-not-modified",
-)  # of revisit records; WARC 1.1 section-6.7
+)
 ENDINGS = (".warc", ".warc.gz")
-MAX_HEAD = 64 * 2**10  # octets of a head of HTTP that are read
-MAX_BLOCK = (
-    MAX_HEAD + 2 * MAX_BYTES
-)  # of a record; chunks and compressed content take a little more than what is in them
-SCHEMES = ("https", "http")  # of a site whose folder names its host alone
+MAX_HEAD = 64 * 2**10  # octets of an HTTP head that are read
+# Octets of a record. Chunked and compressed bodies can be a little longer than their content.
+MAX_BLOCK = MAX_HEAD + 2 * MAX_BYTES
+SCHEMES = ("https", "http")  # for the folder of a site, which is named by a host only
 
 _STATUS = re.compile(rb"HTTP/[0-9.]+ ([1-9][0-9]{2})(?: |$)")
 
 
 class Capture(NamedTuple):
-    """An answer of a site to the question for one of its files, as it was at a moment."""
+    """A site's answer to a request for one of its files, at a moment."""
 
-    url: str  # that was asked for
-    answer: Fetched  # `fetched_at`: when; its body is content decoded, and at most MAX_BYTES of it
-    location: str = (
-        ""  # absolute URL to which it leads, or whose capture it repeats; "": it leads nowhere
-    )
-    repeats: datetime | None = None  # of the capture that has its content; None: it has its own
-    is_unread: bool = False  # there was an answer, and nobody knows what it says
+    url: str
+    """The URL that was requested."""
+    answer: Fetched
+    """The answer: `fetched_at` is its moment, `body` its decoded content, at most MAX_BYTES."""
+    location: str = ""
+    """The absolute URL of the redirect's target, or of the capture that it repeats. Else empty."""
+    repeats: datetime | None = None
+    """The moment of the capture with its content. None: it has its own content."""
+    is_unread: bool = False
+    """True if there was an answer that cannot be read."""
 
 
 class Elsewhere(NamedTuple):
-    """A capture of a URL that is none of a policy file, as far as it says itself: others may lead or refer to it."""
+    """A capture of a URL that is not known as a policy file.
+
+    Policy files may still redirect or refer to it."""
 
     url: str
 
 
 class Entry(NamedTuple):
-    """A capture, or a piece without one, and where in its source it stands."""
+    """A capture, or a piece of the source without one, and its position in the source."""
 
     offset: int
-    end: int  # from where the source is read on
+    end: int
+    """The offset at which the next entry begins."""
     content: Capture | Elsewhere | Damage
 
 
 class Source(Protocol):
-    """Captures that stand together. OSError where they cannot be read."""
+    """A file or folder of captures. OSError: it cannot be read."""
 
-    name: str  # by which the operator knows them, and no other source is called
+    name: str
+    """The unique name of the source, as the operator knows it."""
 
     @property
     def version(self) -> str:
-        """A text that is another one when anything in it may have changed."""
+        """A text that differs after any change of the source."""
 
     @property
     def size(self) -> int:
-        """Octets, or whatever its offsets count."""
+        """The size in the unit of its offsets, usually octets."""
 
     def read(self, start: int) -> Iterator[Entry]:
-        """Yield what stands in it, from an offset on."""
+        """Yield the entries from an offset on."""
 
     def read_at(self, offset: int) -> Capture | None:
-        """The capture at the offset of an Elsewhere; None where it is not there any more."""
+        """Return the capture at the offset of an Elsewhere. None if it is no longer there."""
 
 
 def sources_in(path: Path) -> Iterator[Source]:
-    """The sources of a WARC file, or of a folder: the WARC files in it, and the folders of sites, each called by its host.
+    """Yield the sources of a WARC file or of a folder.
 
-    PolicyError, with what to do about it, where it is none of these."""
+    The sources of a folder are its WARC files, and its folders of sites, each named by its host.
+
+    PolicyError, with the remedy: the path is no source."""
     try:
         if path.is_dir():
             yield from _in_folder(path, is_named=True)
@@ -104,11 +115,13 @@ def sources_in(path: Path) -> Iterator[Source]:
                 yield WarcSource(path)
         elif not path.exists():
             raise PolicyError(
-                f"--policies {path}: there is no such file: name WARC files, folders or a policy store"
+                f"--policies {path}: there is no such file:"
+                " name WARC files, folders or a policy store"
             )
         else:
             raise PolicyError(
-                f"--policies {path}: its name says no form of captures: name it .warc or .warc.gz"
+                f"--policies {path}: unknown format of captures:"
+                " write a name that ends in .warc or .warc.gz"
             )
     except OSError as error:
         raise PolicyError(
@@ -119,19 +132,21 @@ def sources_in(path: Path) -> Iterator[Source]:
     except Exception as error:
         if is_local(path):
             raise
-        raise PolicyError(
-            f"--policies {path}: it cannot be read: {error}"
-        ) from None  # by whatever library knows the store
+        # The library of an object store may raise anything.
+        raise PolicyError(f"--policies {path}: it cannot be read: {error}") from None
 
 
 def _in_folder(folder: Path, *, is_named: bool) -> Iterator[Source]:
-    """Yield the sources in a folder. `is_named`: the operator has named it, and expects captures in it."""
+    """Yield the sources in a folder.
+
+    `is_named`: the operator has named the folder, so a folder without captures is an error."""
     if any((folder / path.lstrip("/")).is_file() for path in WELL_KNOWN):
         host = folder.absolute().name
         origins = tuple(filter(None, (_origin(f"{scheme}://{host}") for scheme in SCHEMES)))
         if not origins or not ("." in host or host.startswith("localhost")):
             raise PolicyError(
-                f"--policies {folder}: policy files of which host? Name the folder by it, e.g. example.com"
+                f"--policies {folder}: the name of this folder is not the host of its policy files:"
+                " rename it, e.g. to example.com"
             )
         for file in sorted(file for file in folder.rglob("*") if file.is_file()):
             yield FileSource(file, tuple(_urls(file.relative_to(folder).as_posix(), origins)))
@@ -145,8 +160,8 @@ def _in_folder(folder: Path, *, is_named: bool) -> Iterator[Source]:
             yield source
     if is_named and is_empty:
         raise PolicyError(
-            f"--policies {folder}: no captures are in this folder: name one of WARC files, or of folders called by the hosts"
-            " whose policy files are in them"
+            f"--policies {folder}: no captures are in this folder: name a folder of WARC files, or"
+            " one with a folder of policy files for each host, named by the host"
         )
 
 
@@ -156,7 +171,9 @@ def _in_file(path: Path) -> Iterator[Source]:
 
 
 def _urls(name: str, origins: tuple[str, ...]) -> Iterator[str]:
-    """The URLs that a file in the folder of a site may have: one of another host stands in a folder with the name of that."""
+    """Yield the possible URLs of a file in the folder of a site.
+
+    `name`: its path in the folder. Files of another host are in a folder with that host's name."""
     for origin in origins:
         yield f"{origin}/{name}"
     host, slash, path = name.partition("/")
@@ -174,10 +191,10 @@ def _origin(url: str) -> str:
 
 
 class FileSource:
-    """A policy file on the disk, as it was when the file was changed last."""
+    """A policy file on the disk. It counts as fetched at its last modification."""
 
     def __init__(self, path: Path, urls: tuple[str, ...]) -> None:
-        """`urls`: whose file it may be; its offsets count them."""
+        """`urls`: the possible URLs of the file. An offset of this source is an index into them."""
         self.name = str(path.absolute())
         self.size = len(urls)
         self._path = path
@@ -219,7 +236,7 @@ def _is_well_known(url: str) -> bool:
 
 
 class WarcSource:
-    """A WARC file: of Common Crawl, of another archive, or of comity."""
+    """A WARC file from Common Crawl, another archive or comity."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path.absolute())
@@ -259,7 +276,7 @@ def _is_answer(fields: Fields) -> bool:
 
 
 def _is_policy(fields: Fields) -> bool:
-    """Return whether it is certain that the record is of a policy file."""
+    """Return True if the record is surely that of a policy file."""
     return POLICY.lower() in fields or _target(fields).endswith(WELL_KNOWN)
 
 
@@ -268,12 +285,12 @@ def _target(fields: Fields) -> str:
 
 
 def _block_limit(fields: Fields) -> int:
-    """Octets of the block of a record that are wanted."""
+    """Return the number of octets to read of the block of a record."""
     return MAX_BLOCK if _is_answer(fields) and _is_policy(fields) else 0
 
 
 def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewhere | Damage:
-    """Return what a record has. `is_wanted`: another file leads or refers to it."""
+    """Return the content of a record. `is_wanted`: a policy file redirects or refers to it."""
     fields, target = record.fields, _target(record.fields)
     try:
         url = origin_of(target) + target_of(target)
@@ -282,7 +299,7 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewh
             return Damage(
                 record.offset, record.end, f"`{printable(target)}` is no http or https URL"
             )
-        return Elsewhere(target)  # of another scheme, e.g. dns
+        return Elsewhere(target)  # a URL with another scheme, e.g. dns
     if not (is_wanted or POLICY.lower() in fields or _is_well_known(url)):
         return Elsewhere(url)
     try:
@@ -291,7 +308,7 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewh
         return Damage(
             record.offset,
             record.end,
-            f"`{printable(fields.get('warc-date', ''))}` is no date of a capture",
+            f"`{printable(fields.get('warc-date', ''))}` is not a date of a capture",
         )
     try:
         return _capture(record, url, moment)
@@ -300,7 +317,7 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewh
 
 
 def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
-    """Return the capture in a record. ValueError, with what is wrong, for an answer of which nobody knows what it says."""
+    """Return the capture in a record. ValueError, with the cause: its answer cannot be read."""
     fields = record.fields
     if fields.get("warc-type") == "revisit":
         return _revisit(fields, url, moment)
@@ -309,7 +326,7 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
     cut = "warc-truncated" in fields or len(record.block) < record.length
     if not is_http(record):
         if fields.get("warc-type") != "resource":
-            raise ValueError("no answer of HTTP")
+            raise ValueError("not an HTTP answer")
         media_type = fields.get("content-type", "").encode("latin-1", "replace")
         return Capture(
             url,
@@ -318,20 +335,20 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
     first, pairs, body = message(record.block)
     status = _STATUS.match(first)
     if not status or not has_head(record.block):
-        raise ValueError("no answer of HTTP/1")
+        raise ValueError("not an HTTP/1 answer")
     if status[1][:1] == b"3":
         return _redirect(int(status[1]), pairs, url, moment)
     headers = tuple(pair for pair in pairs if pair[0] == b"content-type")
     if status[1][:1] != b"2":
         return Capture(url, Fetched(status=int(status[1]), headers=headers, fetched_at=moment))
     if covers_another(pairs, body):
-        raise ValueError("the length of its record covers another one")
+        raise ValueError("the length of its record is wrong: another record begins within it")
     body, cut = _content_of(pairs, body, cut=cut)
     return Capture(url, _complete_answer(int(status[1]), headers, body, moment, cut=cut))
 
 
 def _revisit(fields: Fields, url: str, moment: datetime) -> Capture:
-    """A capture that has found what an earlier one has (WARC 1.1 section-6.7)."""
+    """Return a capture with the content of an earlier one (WARC 1.1 section-6.7)."""
     if not fields.get("warc-profile", "").endswith(PROFILES):
         raise ValueError("a revisit record of another profile")
     try:
@@ -340,12 +357,12 @@ def _revisit(fields: Fields, url: str, moment: datetime) -> Capture:
         )
         repeats = _date(fields.get("warc-refers-to-date", ""))
     except (ValueError, OverflowError):
-        raise ValueError("a revisit record that does not say of what") from None
+        raise ValueError("a revisit record without a valid URL and date of its original") from None
     return Capture(url, Fetched(status=0, fetched_at=moment), original, repeats)
 
 
 def _date(text: str) -> datetime:
-    """Return a date of a record. ValueError or OverflowError for what is no date of ours."""
+    """Return the date of a record, in UTC. ValueError or OverflowError: it is not a valid date."""
     moment = datetime.fromisoformat(text)
     moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     moment.timestamp()
@@ -366,15 +383,17 @@ def _redirect(status: int, pairs: list[tuple[bytes, bytes]], url: str, moment: d
 
 
 def _content_of(pairs: list[tuple[bytes, bytes]], body: bytes, *, cut: bool) -> tuple[bytes, bool]:
-    """The content of a body as it was sent, and whether it goes on. ValueError where it cannot be had."""
+    """Decode a body. Return its content, and whether the content is cut.
+
+    `cut`: the body is cut. ValueError: the body is incomplete or in an unknown coding."""
     if transfer := words(pairs, b"transfer-encoding"):
         if transfer != [b"chunked"]:
             raise ValueError(f"Transfer-Encoding {printable(b', '.join(transfer))}")
-        body, is_whole = unchunked(body)
+        body, is_whole = unchunk(body)
         if not is_whole and not cut:
-            raise ValueError("a body in chunks that breaks off")
+            raise ValueError("an incomplete chunked body")
     elif content_length(pairs) > len(body) and not cut:
-        raise ValueError("a body that breaks off")
+        raise ValueError("an incomplete body")
     return (
         decoded(body, b", ".join(words(pairs, b"content-encoding")), is_cut=cut)
         if body
@@ -390,7 +409,9 @@ def _complete_answer(
     *,
     cut: bool,
 ) -> Fetched:
-    """Return an answer that has the file. ValueError where the capture has less of the file than a crawl would have read."""
+    """Return an answer with the file.
+
+    ValueError: the capture has less of the file than a crawl would have read."""
     if cut and len(body) < MAX_BYTES:
         raise ValueError(f"the capture was cut after {len(body)} octets")
     return Fetched(

@@ -1,1 +1,1 @@
-"""The counts of passes, and what they amount to."""
+"""The counts of passes over records, and their summaries."""

@@ -1,4 +1,4 @@
-"""The summary of records that come out as columns, without a record made of them."""
+"""The summary of records that leave a pass as columns, and never become records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _MOMENT = Moment("+00:00")
 
 
 def note(summary: Summary, batch: pa.RecordBatch, name: str) -> None:
-    """Note the rows of a batch, all of which come out. `name`: of the column with their tags, which are understood."""
+    """Note the rows of a batch, which all leave the pass.
+
+    `name`: the column with their tags. All of the tags must be valid."""
     tag = batch.column(name)
     agents = {
         entry["values"]: entry["counts"] for entry in tag.field("agent").value_counts().to_pylist()
@@ -33,7 +35,9 @@ def note(summary: Summary, batch: pa.RecordBatch, name: str) -> None:
 
 
 def _licenses(batch: pa.RecordBatch) -> list[str]:
-    """The licenses that an export has named before, and no field of that name that is anything else."""
+    """Return the licenses that an earlier export has listed.
+
+    A field with the same name and other content has none."""
     if LICENSE not in batch.schema.names or not _is_list(batch.column(LICENSE)):
         return []
     texts = pc.list_flatten(batch.column(LICENSE)).drop_null()
@@ -48,7 +52,7 @@ def _is_list(values: pa.Array) -> bool:
 
 
 def _arrangements(reasons: pa.ListArray) -> dict[str, int]:
-    """Arrangements -> how many rows each permitted."""
+    """Return arrangement -> number of rows that it permits."""
     structs, rows = pc.list_flatten(reasons), pc.list_parent_indices(reasons)
     chosen = pc.equal(structs.field("rule"), ARRANGEMENT)
     distinct = (
@@ -89,9 +93,10 @@ def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:
 def _note_fields(fields: Fields, batch: pa.RecordBatch) -> None:
     """Note the fields of rows.
 
-    One value of a column tells its type, and one list with a member that of the list. Of texts each may be a date or none."""
+    One value of a column shows its type, and one list with a member shows the type of its members.
+    Texts are noted one by one, because each may be a date or not."""
     for text in batch.column(EXTRA).drop_null().unique().to_pylist():
-        fields.note(json.loads(text))  # fields without a value
+        fields.note(json.loads(text))  # fields with an explicit null
     for name, kind in kinds_of(batch.schema).items():
         values = batch.column(name).drop_null()
         if _is_list(values):

@@ -4,8 +4,8 @@
     count.add("https://example.com/robots.txt")
     count.number, count.is_exact
 
-Each value becomes a number below 2**64 by a hash. Only the smallest KEPT numbers are kept. If there
-are fewer, they are counted. Else their density estimates how many there are in all, with an error
+A hash turns each value into a number below 2**64. Only the smallest KEPT numbers are kept. If there
+are fewer, they are counted. Else their density gives an estimate of the whole number, with an error
 of about 0.4 percent (K minimum values, Bar-Yossef et al. 2002, section 2.1)."""
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ _END = 2**64
 
 @dataclass
 class DistinctCount:
-    """A mergeable count. It can be pickled."""
+    """A count of distinct values. It can be merged and pickled."""
 
     _numbers: set[int] = field(default_factory=set)
     _end: int = _END  # numbers from here on are not kept
 
     def add(self, value: str) -> None:
+        """Count a value, if it is new."""
         number = int.from_bytes(
             hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         )
@@ -48,10 +49,12 @@ class DistinctCount:
 
     @property
     def is_exact(self) -> bool:
+        """False if `number` is an estimate."""
         return self._end == _END and len(self._numbers) <= KEPT
 
     @property
     def number(self) -> int:
+        """The number of distinct values."""
         return (
             len(self._numbers) if self.is_exact else round((KEPT - 1) * _END / self._smallest[-1])
         )

@@ -1,4 +1,4 @@
-"""Counts of the records that come out of a pass, for its manifest. Counts of parts are merged."""
+"""Counts of the records that leave a pass, for its manifest. Counts of parts can be merged."""
 
 from __future__ import annotations
 
@@ -12,27 +12,24 @@ MAX_POLICIES = 20_000  # copies of policy files that are listed; all are counted
 
 
 class RecordCounts:
-    """Counts of records by `keep` and `drop`, and the policies of those that are kept. It can be pickled."""
+    """Counts of kept and dropped records, and the policies of the kept ones. It can be pickled."""
 
     def __init__(self) -> None:
-        self.records = 0  # that were counted
+        self.records = 0  # kept and dropped
         self.kept = 0
-        self.unreadable = 0  # counted by the caller that reads files
-        self.causes: Counter[str] = (
-            Counter()
-        )  # of dropped records: TermsApplied.cause or Expired.cause
-        self.agents: Counter[str] = Counter()  # of kept records
-        self.policies: dict[
-            str, dict[str, dict[str, Any]]
-        ] = {}  # of kept records: URL -> SHA-256 -> as in the tag
-        self.copies = DistinctCount()  # of policy files, listed or not
-        self.missing_copies = (
-            DistinctCount()
-        )  # of them: files without a copy, which nobody captured or could fetch
+        self.unreadable = 0  # the caller that reads files counts these
+        # TermsApplied.cause or Expired.cause -> dropped records.
+        self.causes: Counter[str] = Counter()
+        self.agents: Counter[str] = Counter()  # token -> kept records
+        # URL -> SHA-256 -> the copy as in the tags of kept records.
+        self.policies: dict[str, dict[str, dict[str, Any]]] = {}
+        self.copies = DistinctCount()  # all copies of policy files, listed or not
+        # Policy files without a copy: they were not captured, or could not be fetched.
+        self.missing_copies = DistinctCount()
         self._copy_count = 0
 
     def keep(self, tag: Mapping[str, Any]) -> None:
-        """A record that comes out, with this tag, which is understood."""
+        """Count a record that is kept. `tag`: its valid tag."""
         self.keep_several(
             1,
             {tag["agent"]: 1},
@@ -47,7 +44,8 @@ class RecordCounts:
     ) -> None:
         """Count records that are kept.
 
-        `agents`: of how many of them. `policies`: URL and copy, as their tags have them, each at least once."""
+        `agents`: agent -> number of these records. `policies`: URL and copy of each policy file in
+        their tags, each at least once."""
         self.records += records
         self.kept += records
         for agent, number in agents.items():
@@ -56,7 +54,7 @@ class RecordCounts:
             self._list(url, policy)
 
     def drop(self, cause: str, records: int = 1) -> None:
-        """Count records that do not come out."""
+        """Count records that are dropped."""
         self.records += records
         self.causes[cause] += records
 
@@ -73,6 +71,7 @@ class RecordCounts:
 
     @property
     def listed_copies(self) -> int:
+        """The number of copies in `policies`."""
         return self._copy_count
 
     def _list(self, url: str, policy: dict[str, Any]) -> None:
@@ -91,7 +90,7 @@ class RecordCounts:
 
 
 def copies_of(policy: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the copies of a file by which a tag was made, the latest first."""
+    """Yield the copies of a policy file in a tag, the latest first."""
     if "earlier" not in policy:
         yield policy
         return

@@ -1,4 +1,4 @@
-"""The summary of a pass over records, for its manifest and for whoever ran it."""
+"""The summary of a pass over records, for its manifest and its caller."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from comity.dataset.tags.sources import RawTag
 
 
 class Summary:
-    """The records that came out of a pass, and why others did not. Mergeable; it can be pickled."""
+    """The records that a pass kept, and the causes of those that it dropped.
+
+    Summaries can be merged and pickled."""
 
     def __init__(self) -> None:
         self.counts = RecordCounts()
         self.fields = Fields()
-        self.arrangements: Counter[str] = Counter()  # those that decided, of how many records
+        self.arrangements: Counter[str] = Counter()  # arrangement -> records that it decided
         self.licenses: dict[str, None] = {}
 
     def keep(self, record: Record, tag: RawTag) -> None:
+        """Note a record that is kept."""
         self.counts.keep(tag.raw)
         self.fields.note(record, tag)
         licenses = record.get(LICENSE)
-        if isinstance(licenses, list):  # and no field of that name that the record had before
+        if isinstance(licenses, list):  # else the record has another field with this name
             self.licenses |= dict.fromkeys(url for url in licenses if isinstance(url, str))
         texts = {reason["text"] for reason in tag.raw["reasons"] if reason["rule"] == ARRANGEMENT}
         self.arrangements.update(texts)
@@ -37,6 +40,7 @@ class Summary:
 
     @property
     def composition(self) -> Composition:
+        """The composition of the kept records, for the manifest."""
         counts = self.counts
         return Composition(
             fields=self.fields,

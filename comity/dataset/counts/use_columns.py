@@ -1,4 +1,4 @@
-"""Counts of uses of whole columns: rows whose columns show a valid tag are counted without records."""
+"""Count the uses in whole columns. Rows with a visibly valid tag never become records."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def count_columns(
 ) -> list[Unreadable]:
     """Count the uses of a batch, and return the rows that cannot be read.
 
-    `number`: of its first row in the file. `uses`: as in UseCounts. `read`: counts a single record."""
+    `number`: the number of its first row in the file. `uses`: as in UseCounts. `read`: called to
+    count a record whose tag the columns do not show to be valid."""
     name, rows = tag_column(batch.schema, tags), numbers(batch.num_rows)
     doubtful = rows if name is None else doubtful_rows(batch, batch.column(name))
     if doubtful is None:
@@ -60,7 +61,7 @@ def count_columns(
 def _count(
     batch: pa.RecordBatch, name: Any, counts: UseCounts, asked: frozenset[str], now: datetime
 ) -> None:
-    """Count rows whose tags, in the column of this name, are valid."""
+    """Count rows with valid tags. `name`: the column with the tags."""
     tag, origins = (
         batch.column(name),
         list(map(origin_of, _values(batch, "final_url"), _values(batch, "url"))),
@@ -94,7 +95,7 @@ def _count(
 
 
 def _is_until(moments: pa.Array, moment: datetime) -> pa.BooleanArray:
-    """Return whether a moment is there, and not after the given one."""
+    """Return True for each row with a moment that is not after the given one."""
     return pc.fill_null(pc.less_equal(moments, pa.scalar(moment, pa.timestamp("us", "UTC"))), False)
 
 

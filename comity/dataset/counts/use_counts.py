@@ -1,4 +1,4 @@
-"""Counts of uses: how many records permit each use now, how many refuse it, and which rules decide."""
+"""Counts of uses: the records that permit or refuse each use now, and the rules that decide."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ SOON = timedelta(days=30)
 
 @dataclass(slots=True)
 class Tally:
-    """Records, by what they say about one use."""
+    """Numbers of records, by their verdict on one use."""
 
     allowed: int = 0
-    refused: int = 0  # by a verdict, or because the permission has ended
-    expiring: int = 0  # of the allowed ones: those whose permission ends within SOON
+    refused: int = 0
+    """Records that refuse the use, or whose permission has ended."""
+    expiring: int = 0
+    """Records among the allowed ones with a permission that ends within SOON."""
 
     @property
     def records(self) -> int:
@@ -39,22 +41,22 @@ class Tally:
 class UseCounts:
     """Counts of uses in groups: of each use, or of each rule, origin or month with the uses in it.
 
-    The rule of a group is the one that decides the use. The month is that of `fetched_at`.
-    Mergeable; it can be pickled."""
+    The rule of a group is the one that decides the use. The month is that of `fetched_at`. Counts
+    can be merged and pickled."""
 
     def __init__(self, by: str = USE) -> None:
         self.by = by  # one of BY
         self.records = 0
         self.unreadable = 0
-        self.causes: Counter[str] = Counter()  # why tags are missing or not understood
+        self.causes: Counter[str] = Counter()  # cause -> records without a valid tag
         self.refusing: Counter[str] = Counter()  # rule -> uses of records that it refuses
         self.origins = DistinctCount()
         self.groups: dict[str, dict[str, Tally]] = {}  # group -> use -> records
 
     def read(self, record: Record, tag: Tag, uses: frozenset[str], now: datetime) -> None:
-        """Count these uses of a record; all that its tag lists, if `uses` is empty.
+        """Count these uses of a record. If `uses` is empty, count all uses in its tag.
 
-        Whether its page was fetched again does not count."""
+        A permission until the page is fetched again counts as one that holds."""
         origin = origin_of(record.get("final_url"), record.get("url"))
         self.records += 1
         self.origins.add(origin)
@@ -69,12 +71,12 @@ class UseCounts:
             self.count(group, name, rule, Tally(is_allowed, not is_allowed, is_soon))
 
     def drop(self, cause: str) -> None:
-        """Count a record whose tag is missing or not understood."""
+        """Count a record whose tag is missing or invalid."""
         self.records += 1
         self.causes[cause] += 1
 
     def count(self, group: str, use: str, rule: str, tally: Tally) -> None:
-        """Count records. `group`: the origin or the month, if these are counted by."""
+        """Count records. `group`: their origin or month, if the counts are by these."""
         if tally.refused:
             self.refusing[rule] += tally.refused
         group = {USE: use, RULE: rule}.get(self.by, group)
@@ -96,7 +98,7 @@ class UseCounts:
                 tallies.setdefault(use, Tally()).add(tally)
 
     def sorted_groups(self) -> list[tuple[str, dict[str, Tally]]]:
-        """Return uses by their names, months from the latest, others from the one with most records."""
+        """Return the groups: uses by name, months from the latest, others from the largest."""
         groups = sorted(self.groups.items())
         if self.by == MONTH:
             return groups[::-1]
@@ -129,13 +131,13 @@ class UseCounts:
 
 
 def origin_of(final_url: Any, url: Any) -> str:
-    """Return the origin of the page that answered; "" for records without a URL of http or https."""
+    """Return the origin of the page that answered. "" if the record has no http or https URL."""
     answered = final_url or url
     return origin_or_empty(answered) if isinstance(answered, str) else ""
 
 
 def month_of(fetched_at: Any) -> str:
-    """Return the month of a date, such as 2024-05, in UTC; "" for records without a date."""
+    """Return the month of a date in UTC, such as 2024-05. "" for records without a date."""
     moment = moment_of(fetched_at)
     return f"{moment:%Y-%m}" if moment else ""
 

@@ -1,1 +1,1 @@
-"""The execution of passes: by processes and engines, and beyond what memory holds."""
+"""The execution of passes: by processes or engines, on more data than memory can hold."""

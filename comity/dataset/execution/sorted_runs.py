@@ -1,8 +1,8 @@
-"""More pairs of a key and a value than memory is to hold, in the order of their keys: an external sort.
+"""An external sort: pairs of a key and a value, sorted by key, more of them than memory can hold.
 
 runs = SortedRuns()
-runs.add(sorted(pairs))     again and again: each time a run, which goes to a temporary file
-for key, value in runs      all of them by their keys; equal keys come one after the other"""
+runs.add(sorted(pairs))         # several times: each call writes a run to a temporary file
+for key, value in runs: ...     # all pairs, sorted by key"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import IO, Generic, TypeVar
 from weakref import finalize
 
-CHUNK = 256  # pairs of a run that are held at a time
+CHUNK = 256  # pairs of a run that are in memory at a time
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -23,25 +23,28 @@ V = TypeVar("V")
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+    """Yield the items in tuples of `size`. The last tuple may be shorter."""
     iterator = iter(items)
     while chunk := tuple(islice(iterator, size)):
         yield chunk
 
 
 class SortedRuns(Generic[K, V]):
-    """Runs of pairs in one temporary file, which is gone with it. One reads at a time."""
+    """Sorted runs of pairs in one temporary file, which goes with this object.
+
+    Only one iterator at a time may read it."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
-        self._ends: list[int] = []  # of the runs
+        self._ends: list[int] = []  # ends of the runs in the file
 
     def __bool__(self) -> bool:
         return bool(self._ends)
 
     def add(self, pairs: Iterable[tuple[K, V]]) -> None:
-        """Add a run. `pairs`: in the order of their keys."""
+        """Add a run. `pairs`: sorted by key."""
         if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as this is there
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the finalizer
             finalize(self, self._file.close)
         self._file.seek(self._ends[-1] if self._ends else 0)
         for chunk in chunks(pairs, CHUNK):
@@ -56,6 +59,6 @@ class SortedRuns(Generic[K, V]):
         assert self._file
         while position < end:
             self._file.seek(position)
-            chunk = pickle.load(self._file)  # noqa: S301  # of this process
+            chunk = pickle.load(self._file)  # noqa: S301  # this process wrote it
             position = self._file.tell()
             yield from chunk

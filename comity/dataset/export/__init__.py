@@ -1,1 +1,1 @@
-"""Exports of what may be used."""
+"""Exports of the records that may be used."""

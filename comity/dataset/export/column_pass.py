@@ -1,6 +1,8 @@
-"""The pass of an export over columns instead of records: what the prefilter decides never becomes a record.
+"""The pass of an export over columns. Rows that the prefilter decides never become records.
 
-export_columns(batch, number, prefilter, judge) -> Outcome      what `judge` gives for the records of the batch, as columns"""
+    export_columns(batch, number, prefilter, judge) -> Outcome
+
+The outcome is the same as if `judge` had judged each record of the batch."""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import pyarrow.compute as pc
 from comity.dataset.counts.column_summary import note
 from comity.dataset.counts.summary import Summary
 from comity.dataset.export.prefilter import Prefilter
-from comity.dataset.files.arrow_schema import Rows, adapted, decode, proper
+from comity.dataset.files.arrow_schema import Rows, adapt, decode, proper
 from comity.dataset.files.tag_columns import tag_column
 from comity.dataset.passes import Outcome
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, Record, Unreadable
@@ -23,20 +25,21 @@ _RESOURCES = pa.list_(
 _ADDED = {LICENSE: pa.list_(pa.string()), ATTRIBUTION: _RESOURCES, INSTEAD: _RESOURCES}
 
 
-Judge = Callable[
-    [Record, Summary], Record | None
-]  # the record as it may be used, after it was counted; None: it may not
+# Counts a record in the summary. Returns it as it may be used, or None if it may not be used.
+Judge = Callable[[Record, Summary], Record | None]
 
 
 def export_columns(
     batch: pa.RecordBatch, number: int, prefilter: Prefilter, judge: Judge
 ) -> Outcome:
-    """Return what may be used of a batch, and counts of the rest. `number`: of the first row in its file."""
+    """Return the usable rows of a batch, with counts of all rows.
+
+    `number`: the number of its first row in the file."""
     exported, sorted_rows = Summary(), prefilter.sort(batch)
     for refusal in sorted_rows.refusals.drop_null().value_counts().to_pylist():
         exported.counts.drop(refusal["values"], refusal["counts"])
     schema = schema_of_export(batch.schema)
-    staying = adapted(batch.filter(sorted_rows.permitted), schema)
+    staying = adapt(batch.filter(sorted_rows.permitted), schema)
     name = tag_column(batch.schema, prefilter.tags)
     if staying.num_rows and name:
         note(exported, staying, name)
@@ -63,7 +66,7 @@ def export_columns(
 
 
 def schema_of_export(schema: pa.Schema) -> pa.Schema:
-    """The schema of what comes out: with columns for any tag, and for what an export adds to records."""
+    """Return the schema of an export: with columns for any tag, and for the fields that it adds."""
     schema = proper(schema)
     return pa.schema(
         [

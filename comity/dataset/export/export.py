@@ -1,6 +1,6 @@
-"""An export: what may be used of some datasets so today, with a manifest beside it.
+"""An export: the records of datasets that may be used today, with a manifest beside it.
 
-It is one pass over files of any size, or two where it depends on when pages were fetched last."""
+It takes one pass over files of any size, or two if the last fetch of each page matters."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from comity.dataset.job import (
     JobOptions,
     check_outside,
     files_of,
+    find_recrawled,
     first_of,
     open_readers,
     paths_read,
-    recrawled,
 )
 from comity.dataset.passes import Outcome, Sinks, run
 from comity.dataset.permissions.terms import Terms, apply_terms
@@ -29,7 +29,7 @@ from comity.dataset.side_files import UnreadLines, beside, side_files
 
 
 class ExportPass:
-    """A pass that gives the records as they may be used."""
+    """A pass that gives the usable records, without their refused parts."""
 
     fields: Sequence[str] | None = None
 
@@ -43,6 +43,7 @@ class ExportPass:
         return Outcome([record for record in usable if record is not None], exported)
 
     def usable(self, record: Record, exported: Summary) -> Record | None:
+        """Return the record as it may be used, and count it. None if it may not be used."""
         answer = apply_terms(record, self.terms)
         if answer.record is None:
             exported.counts.drop(answer.cause)
@@ -52,7 +53,7 @@ class ExportPass:
         return answer.record
 
     def columns(self, batch: Any, number: int) -> Outcome:
-        # pyarrow is there where there are columns
+        # Imported here because pyarrow is installed only where there are columns.
         from comity.dataset.export.column_pass import export_columns
         from comity.dataset.export.prefilter import Prefilter
 
@@ -64,13 +65,13 @@ def export(
     inputs: Sequence[Path],
     output: Path,
     terms: Terms,
-    options: JobOptions = JobOptions(),  # noqa: B008
-) -> Summary:  # immutable
-    """Write what may be used of datasets into a file, and count the rest.
+    options: JobOptions = JobOptions(),  # noqa: B008  # immutable
+) -> Summary:
+    """Write the usable records of datasets into a file, and count the others.
 
-    `inputs`: files and folders. `terms`: without the pages that were fetched again; it finds them itself.
+    `inputs`: files and folders. `terms`: its `recrawled` is ignored and found here, if needed.
 
-    DatasetError, and `output` as it was, where a file cannot be used or written."""
+    DatasetError: a file cannot be used or written. `output` is then unchanged."""
     readers, entering = open_readers(inputs), open_writer(output)
     if clash := first_of((output, *side_files(output)), files_of(paths_read(readers, terms.tags))):
         raise DatasetError(f"{clash} is read from: give the export another name")
@@ -78,7 +79,7 @@ def export(
     altered = changed_outside(inputs, options)
     with UnreadLines(beside(output, "unreadable")) as unread:
         with manifest.restored_on_error(output), entering as writer:
-            fetched_again = recrawled(
+            fetched_again = find_recrawled(
                 readers, options, terms.tags, terms.uses, last_fetch=terms.last_fetch
             )
             terms = terms._replace(recrawled=fetched_again)
@@ -101,7 +102,7 @@ def write_usable(
     terms: Terms,
     options: JobOptions,
 ) -> Summary:
-    """Write what may be used. `writer`, `unread`: entered."""
+    """Write the usable records. `writer` and `unread` must have been entered."""
     exported = Summary()
     sinks = Sinks(exported.merge, unreadable=unread.add, progress=options.progress)
     run(
@@ -119,22 +120,22 @@ def write_usable(
 def history(
     inputs: Sequence[Path], terms: Terms, exported: Summary, altered: Sequence[Path] = ()
 ) -> manifest.History:
-    """Return what the manifest says of an export.
+    """Return the history of an export for its manifest.
 
-    `inputs`: of records of others the export says how they were tagged, as their manifests do. `altered`: whose manifests do not
-    describe them, so nobody knows how they were tagged."""
+    `inputs`: their manifests tell how records of others were tagged, and the new history repeats
+    it. `altered`: inputs that no longer match their manifests, which are therefore not used."""
     counts = exported.counts
-    described = (
+    manifests = (
         manifest.read(path) for path in inputs if not any(is_within(part, path) for part in altered)
     )
     entries = [
         description["comity:tagged"]
-        for description in described
+        for description in manifests
         if description and "comity:tagged" in description
     ]
     return manifest.History(
-        description=f"Records that could be used for {', '.join(terms.uses)} on {terms.now:%Y-%m-%d},"
-        " by what their sites said when they were fetched.",
+        description=f"Records that could be used for {', '.join(terms.uses)}"
+        f" on {terms.now:%Y-%m-%d}, by what their sites said when they were fetched.",
         uses=terms.uses,
         exported_at=terms.now,
         counts={

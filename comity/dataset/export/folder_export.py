@@ -1,4 +1,4 @@
-"""An export to a folder: a file for each file that is read (comity.dataset.folder_output)."""
+"""An export to a folder, with one file for each input file (comity.dataset.folder_output)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from comity.dataset.counts.summary import Summary
 from comity.dataset.export.export import history, write_usable
 from comity.dataset.files.folders import nameable_folder
 from comity.dataset.folder_output import FolderPart, folder_output
-from comity.dataset.job import JobOptions, recrawled
+from comity.dataset.job import JobOptions, find_recrawled
 from comity.dataset.manifest import FileFacts
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.side_files import UnreadLines
 
 
 class _ExportPart(NamedTuple):
-    """A task: reads a file, and writes what may be used of it."""
+    """A task that reads a file, and writes its usable records."""
 
     terms: Terms
     workers: int | None
@@ -43,18 +43,18 @@ def export_folder(
     *,
     ending: str = "",
 ) -> Summary:
-    """Write what may be used of datasets into a folder, a file for each file.
+    """Write the usable records of datasets into a folder, one file for each input file.
 
-    `inputs`: files and folders. `ending`: one of WRITABLE, that of the new files; "": that of each file.
+    `inputs`: files and folders. `terms`: its `recrawled` is ignored and found here, if needed.
+    `ending`: the ending of the new files, one of WRITABLE. "" keeps the ending of each file.
 
-    `terms`: without the pages that were fetched again; it finds them itself. DatasetError, and `folder` as it was, where a file
-    cannot be used or written."""
+    DatasetError: a file cannot be used or written. `folder` is then unchanged."""
     folder, exported = nameable_folder(folder), Summary()
     with folder_output(
         inputs, folder, kinds=("unreadable",), ending=ending, tags=terms.tags
     ) as output:
         altered = changed_outside(inputs, options)
-        fetched_again = recrawled(
+        fetched_again = find_recrawled(
             output.readers, options, terms.tags, terms.uses, last_fetch=terms.last_fetch
         )
         terms = terms._replace(recrawled=fetched_again)

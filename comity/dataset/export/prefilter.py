@@ -1,21 +1,24 @@
-"""Columns before an export: records that are alike are judged once.
+"""Sort the rows of an export by their columns, so that similar records are judged once.
 
-Judgement has one place, `apply_terms` in comity.dataset.permissions.terms, which takes a record. To make a record of each row of
-a Parquet file would take many times as long as to copy its columns, and most rows differ in nothing that judgement asks for. So:
+    Prefilter(terms).sort(batch) -> Sorted      rows to keep unchanged, to refuse, and to judge
 
-1. A row is doubtful where its columns do not show that its tag is valid by its shape (comity.policies.tag.TAG), or that it has
-   nothing but its columns (EXTRA). It is made a record and judged by itself.
-2. A row is particular where what is asked of it depends on more than the facts of step 3: on its own fields (lengths, elements on
-   which one of the uses may be refused, embedded files, when its page was fetched again), or where an export would add something
-   to it. It is judged by itself.
-3. All others are told apart by their facts alone: of each use that is asked for, and of `preserve`, whether it is listed, by
-   which rule it is denied, and whether it has ended. The first row with the same facts is made a record and judged, for all of
-   them, and the answer is remembered. If nothing of it changes, all of them stay as they are; if it is refused, all are, and why.
+Only `apply_terms` in comity.dataset.permissions.terms judges, and it takes a record. To turn each
+row of a Parquet file into a record takes many times as long as to copy its columns, and most rows
+do not differ in anything that matters to the judgement. Therefore:
 
-What is not known here (a new member of the tag, another restriction) makes a row doubtful or particular: a column never permits
-anything, and never refuses.
+1. A row is doubtful if its columns do not show that its tag has a valid form
+   (comity.policies.tag.TAG) and that the row consists of its columns alone (EXTRA). It becomes a
+   record and is judged by itself.
+2. A row is particular if the answer depends on more than the facts of step 3: on its own fields
+   (lengths, elements that may refuse one of the uses, embedded files, a later fetch of its page),
+   or if an export would add something to it. It is judged by itself.
+3. All other rows differ in their facts only. For each requested use and for `preserve`, these are:
+   is it listed, which rule denies it, has it ended. The first row with certain facts becomes a
+   record and is judged for all rows with these facts. The answer is remembered. If the record stays
+   unchanged, all of these rows stay unchanged. If it is refused, all are refused for its cause.
 
-    Prefilter(terms).sort(batch) -> Sorted      who stays as it is, who is refused and why, and who is to be judged by itself"""
+Anything unknown here (a new member of the tag, another restriction) makes a row doubtful or
+particular. A column never permits or refuses anything by itself."""
 
 from __future__ import annotations
 
@@ -36,11 +39,9 @@ from comity.policies.answers.element_rule import ALL
 from comity.policies.answers.qualifiers import MODIFIABLE
 from comity.policies.elements.coverage import refusing_actions
 
-MAX_REMEMBERED = 10_000  # facts
-_TIMES = (
-    "until",
-    "until_recrawled",
-)  # restrictions of a use that say when it ends; all others ask for something of the record
+MAX_REMEMBERED = 10_000  # answers, one for each combination of facts
+# Restrictions of a use that end it. All others depend on the content of the record.
+_TIMES = ("until", "until_recrawled")
 _LIMITS = tuple(
     name
     for name, member in tags.USE.members.items()
@@ -51,29 +52,32 @@ _LIMITS = tuple(
 class Sorted(NamedTuple):
     """The rows of a batch."""
 
-    permitted: pa.BooleanArray  # as they are: nothing is to be cut and nothing to be added
-    refusals: pa.StringArray  # TermsApplied.cause of those that are refused; null of others
+    permitted: pa.BooleanArray
+    """True for rows that are kept unchanged: nothing has to be cut or added."""
+    refusals: pa.StringArray
+    """TermsApplied.cause for rows that are refused. Null for others."""
 
     @property
     def rest(self) -> pa.BooleanArray:
-        """The rows that are to be judged one by one."""
+        """True for rows that must be judged one by one."""
         return pc.and_(pc.invert(self.permitted), self.refusals.is_null())
 
 
 class Prefilter:
-    """The first look at the rows of an export. It can be pickled."""
+    """Sorts the rows of an export. It can be pickled."""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._answers: dict[
-            str, tuple[bool, str | None]
-        ] = {}  # facts -> whether such rows stay as they are, and why they go
+        # Facts -> True if rows with these facts stay unchanged, and the cause if they go.
+        self._answers: dict[str, tuple[bool, str | None]] = {}
 
     @property
     def tags(self) -> TagSource:
+        """The source of the records' tags."""
         return self._terms.tags
 
     def sort(self, batch: pa.RecordBatch) -> Sorted:
+        """Sort the rows of a batch."""
         length = batch.num_rows
         permitted, refusals = _same(False, length), pa.nulls(length, pa.string())
         name = tag_column(batch.schema, self._terms.tags)
@@ -90,9 +94,8 @@ class Prefilter:
             if doubtful is None
             else pc.indices_nonzero(pc.invert(pc.is_in(numbers(length), doubtful)))
         )
-        facts = _facts(
-            tag if doubtful is None else tag.take(sure), self._terms
-        )  # null where the row is particular
+        # Null for particular rows.
+        facts = _facts(tag if doubtful is None else tag.take(sure), self._terms)
         answers = self._answers_to(facts, batch, sure)
         is_alike = facts.is_valid()
         positions = pc.index_in(numbers(length), sure.filter(is_alike).cast(pa.int64()))
@@ -107,7 +110,9 @@ class Prefilter:
     def _answers_to(
         self, facts: pa.StringArray, batch: pa.RecordBatch, rows: pa.Array
     ) -> list[tuple[bool, str | None]]:
-        """The answers to the different facts, in their order. `rows`: where they stand in the batch."""
+        """Return an answer for each distinct value of the facts, in their order.
+
+        `rows`: the positions of the facts' rows in the batch."""
         distinct = [name for name in facts.unique().to_pylist() if name is not None]
         unknown = [name for name in distinct if name not in self._answers]
         if unknown:
@@ -115,11 +120,11 @@ class Prefilter:
                 self._answers.clear()
                 unknown = distinct
             first = rows.take(pc.index_in(pa.array(unknown), facts))
-            self._answers |= zip(unknown, self._judged(batch.take(first)), strict=True)
+            self._answers |= zip(unknown, self._judge(batch.take(first)), strict=True)
         return [self._answers[name] for name in distinct]
 
-    def _judged(self, batch: pa.RecordBatch) -> Iterator[tuple[bool, str | None]]:
-        """Yield an answer for each row. Neither: all that are like it are to be judged one by one."""
+    def _judge(self, batch: pa.RecordBatch) -> Iterator[tuple[bool, str | None]]:
+        """Yield an answer for each row. (False, None): such rows must be judged one by one."""
         for record in decode(batch):
             answer = None if isinstance(record, Unreadable) else apply_terms(record, self._terms)
             yield (
@@ -128,11 +133,11 @@ class Prefilter:
             )
 
 
-# Facts of tags that are valid
+# Facts of valid tags
 
 
 def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
-    """The facts by which rows are told apart; null of those that are particular."""
+    """Return the facts of each row as a text, null for rows that are particular."""
     length = len(tag)
     uses, rules = Flat(tag.field("uses")), _Rules(Flat(tag.field("reasons")))
     facts, is_refused, is_particular = [], _same(False, length), _same(False, length)
@@ -159,7 +164,7 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
 
 
 def _has_refused_elements(tag: pa.StructArray, terms: Terms) -> pa.BooleanArray:
-    """Return of each row whether an action is prohibited on an element that may refuse one of the uses."""
+    """Return True for rows with an element whose prohibited actions may refuse one of the uses."""
     words = frozenset(
         (ALL, *(word for use in terms.uses for word in refusing_actions(use, terms.vocabulary)))
     )
@@ -170,7 +175,7 @@ def _has_refused_elements(tag: pa.StructArray, terms: Terms) -> pa.BooleanArray:
 
 
 class _Use:
-    """One use of every row."""
+    """One use, in every row."""
 
     def __init__(self, uses: Flat, name: str, length: int, terms: Terms) -> None:
         chosen = pc.equal(uses["use"], name)
@@ -190,24 +195,27 @@ class _Use:
         )
 
     def __getitem__(self, name: str) -> pa.Array:
-        """Null where the row has not the use, or the use has not this."""
+        """Return a member of the use for each row. Null if the row lacks the use or the member."""
         values = self._structs.field(name)
         return values if self._positions is None else values.take(self._positions)
 
     @property
     def ends_by_record(self) -> pa.BooleanArray:
-        """Return of each use whether other records decide if it has ended."""
+        """True for rows in which other records decide whether the use has ended."""
         return pc.and_not(pc.fill_null(self["until_recrawled"], False), self.is_denied)
 
     @property
     def is_limited(self) -> pa.BooleanArray:
+        """True for rows with a restriction that depends on the content of the record."""
         return _any(*(_is_something(self[name]) for name in _LIMITS))
 
     @property
     def prohibits_modifications(self) -> pa.BooleanArray:
+        """True for rows in which the use prohibits a modification."""
         return _is_something(self["prohibited_modifications"])
 
     def facts(self, rules: _Rules) -> pa.StringArray:
+        """Return for each row: "missing", the rule that denies the use, "ended" or "allow"."""
         first = pc.if_else(
             self.is_denied, pc.add(pc.list_element(self["because"], 0), rules.starts), None
         )
@@ -224,12 +232,11 @@ def _is_something(values: pa.Array) -> pa.BooleanArray:
 
 
 class _Rules:
-    """The rules of the reasons."""
+    """The rules of the reasons of all rows."""
 
     def __init__(self, reasons: Flat) -> None:
-        self.starts = pc.subtract(
-            pc.cumulative_sum(reasons.lengths), reasons.lengths
-        )  # of each row
+        # Index of the first reason of each row.
+        self.starts = pc.subtract(pc.cumulative_sum(reasons.lengths), reasons.lengths)
         self.rules = reasons["rule"]
         licensed = reasons.rows.filter(pc.is_in(self.rules, pa.array([*LICENSES])))
         self.names_license = pc.is_in(numbers(len(reasons.lengths)), licensed)

@@ -1,6 +1,8 @@
-"""Records in Arrow columns as lines of JSON: the columns are joined as text, and hardly any row becomes a record.
+"""Records in Arrow columns as lines of JSON.
 
-lines(rows) -> bytes        what `decode` gives, a line each"""
+The columns are join_pieces as text, and few rows become records on the way.
+
+    lines(rows) -> bytes        the records that `decode` gives, as lines"""
 
 from __future__ import annotations
 
@@ -11,18 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.files.arrow_schema import EXTRA, NULLS_ONLY, Rows, decode, kinds_of
-from comity.dataset.files.arrow_types import joined, members, object_of
-from comity.dataset.files.jsonl import encoded
+from comity.dataset.files.arrow_types import join_pieces, members, object_of
+from comity.dataset.files.jsonl import encode_line
 from comity.dataset.records import Record, Unreadable
 
-MAX_OCTETS = (
-    2**28
-)  # of columns that are joined: an array of texts holds 2 GB, and a character may become six
-MAX_DISTINCT = 100  # texts in EXTRA of one batch; where there are more, records are made
+# Octets of columns to join. An array of texts holds 2 GB, and one character may become six.
+MAX_OCTETS = 2**28
+MAX_DISTINCT = 100  # distinct texts in EXTRA of a batch; with more of them, rows become records
 
 
 def lines(rows: Rows) -> bytes:
-    """Join the rows, without what cannot be read."""
+    """Return the rows as lines, without unreadable ones."""
     is_huge = rows.batch.nbytes > MAX_OCTETS
     texts = _of_records(decode(rows.batch)) if is_huge else _of_columns(rows.batch)
     if rows.order is not None:
@@ -34,7 +35,7 @@ def lines(rows: Rows) -> bytes:
 
 
 def _of_records(records: Iterable[Record | Unreadable]) -> pa.Array:
-    octets = [b"" if isinstance(record, Unreadable) else encoded(record) for record in records]
+    octets = [b"" if isinstance(record, Unreadable) else encode_line(record) for record in records]
     return pa.array(octets, pa.large_binary())
 
 
@@ -42,7 +43,7 @@ def _of_columns(batch: pa.RecordBatch) -> pa.Array:
     kinds = kinds_of(batch.schema)
     null_fields, is_odd = _null_fields(batch)
     fields = [[null_fields], *members({name: batch.column(name) for name in kinds}, kinds)]
-    octets = joined([*object_of(fields, batch.num_rows), "\n"], batch.num_rows).cast(
+    octets = join_pieces([*object_of(fields, batch.num_rows), "\n"], batch.num_rows).cast(
         pa.large_binary()
     )
     if pc.any(is_odd).as_py():
@@ -51,7 +52,7 @@ def _of_columns(batch: pa.RecordBatch) -> pa.Array:
 
 
 def _null_fields(batch: pa.RecordBatch) -> tuple[pa.StringArray, pa.BooleanArray]:
-    """The fields in EXTRA that are there and have no value, and the rows that have anything else in it."""
+    """Return the fields with an explicit null in EXTRA, and the rows with anything else in it."""
     length = batch.num_rows
     no_fields, is_odd = pa.nulls(length, pa.string()), pa.repeat(pa.scalar(False), length)
     if EXTRA not in batch.schema.names or (extra := batch.column(EXTRA)).null_count == length:
@@ -67,8 +68,7 @@ def _null_fields(batch: pa.RecordBatch) -> tuple[pa.StringArray, pa.BooleanArray
         fields.append(",".join(f'"{name}":null' for name in names))
         if not is_plain:
             is_odd = pc.or_(is_odd, has_text)
-        for name in names.keys() & set(
-            batch.schema.names
-        ):  # the column comes first, where it has a value
+        # A column with a value takes precedence, so such rows need a closer look.
+        for name in names.keys() & set(batch.schema.names):
             is_odd = pc.or_(is_odd, pc.and_(has_text, batch.column(name).is_valid()))
     return pa.array(fields, pa.string()).take(distinct.indices), is_odd

@@ -1,16 +1,17 @@
-"""Records as Arrow columns, with types of their own for the tag, and back again without loss.
+"""Records as Arrow columns, with typed columns for the tag, and back again without loss.
 
-    encode(records, schema)   -> RecordBatch; schema None: types that fit these records
-    decode(batch)             -> records
-    adapted(batch, schema)    what was encoded by another schema
-    readable(batch)           with types that all of this knows, where another program has written others
-    with_zone(batch, columns) with moments in UTC where columns have them without a zone
-    valid(batch, number)      without rows whose values are not of their types
-    Rows(batch, records, ...) some rows as columns, and others as records
+    encode(records, schema)     a RecordBatch; with the schema None, types that fit these records
+    decode(batch)               the records of a batch
+    adapt(batch, schema)        a batch in another schema
+    readable(batch)             a batch of another program, in types that this module knows
+    with_zone(batch, columns)   a batch with the moments without a zone in these columns in UTC
+    valid(batch, number)        a batch without rows that have invalid values
+    Rows(batch, records, ...)   some rows as columns, and others as records
 
-A null is a field that is not there. A field whose column cannot give it back exactly (another type than the others, an explicit
-null, half of a surrogate pair) is in the column EXTRA, a JSON object, and nowhere else: a tag of no schema that is known has a
-null in the typed column, where no query can take it for a permission."""
+A null means that the field is missing. Some values do not come back exactly from a column (another
+type than the others, an explicit null, half of a surrogate pair). These are in the column EXTRA, a
+JSON object, and nowhere else. So a tag with an unknown schema is a null in the typed column, and no
+query can read it as a permission."""
 
 from __future__ import annotations
 
@@ -46,24 +47,25 @@ from comity.dataset.records import (
     DatasetError,
     Record,
     Unreadable,
-    parsed,
+    parse_json,
 )
 from comity.dataset.tags.sources import TEXT_FIELDS, is_tag_like
 from comity.policies import tag
 from comity.policies.syntax import shapes
 
 EXTRA = "extra_json"
-MAX_MEMBERS = 100  # of an object that becomes a struct: one with more has keys that are data
-MAX_FIELDS = 1_000  # of a record that become columns
-MAX_DEPTH = 8  # of lists and objects in each other
+MAX_MEMBERS = 100  # members of an object that becomes a struct; with more, its keys are data
+MAX_FIELDS = 1_000  # fields of records that become columns
+MAX_DEPTH = 8  # nested lists and objects
 _PLAIN_NAME = r'"[^"\\\x00-\x1f]+"'  # JSON has no control characters in names
-NULLS_ONLY = rf"^\{{{_PLAIN_NAME}:null(,{_PLAIN_NAME}:null)*\}}$"  # of EXTRA: fields that are there and have no value
+# A text in EXTRA that has fields with explicit nulls only.
+NULLS_ONLY = rf"^\{{{_PLAIN_NAME}:null(,{_PLAIN_NAME}:null)*\}}$"
 
 # The tag
 
 
 def _kind_of(shape: shapes.Shape) -> Kind:
-    """The columns of a part of the tag."""
+    """Return the kind of a part of the tag."""
     match shape:
         case shapes.Nullable():
             return _kind_of(shape.shape)
@@ -91,7 +93,7 @@ def _kind_of(shape: shapes.Shape) -> Kind:
 
 
 def _struct_of(shape: shapes.Object, common: Collection[str] = ()) -> Struct:
-    """Return the kind of an object. `common`: members whose values come again and again."""
+    """Return the kind of an object. `common`: members with values that are often repeated."""
     kinds = {name: _kind_of(member.shape) for name, member in shape.members.items()}
     nullable = [
         name for name, member in shape.members.items() if isinstance(member.shape, shapes.Nullable)
@@ -109,23 +111,27 @@ TAG = _struct_of(tag.TAG, tag.IN_COMMON)
 
 
 def schema_of(records: Iterable[Record], *, tagged: bool = True) -> pa.Schema:
-    """The schema of a file that begins with these records. `tagged`: it has a column for tags, though none of them has one."""
+    """Return the schema of a file that begins with these records.
+
+    `tagged`: it has a column for tags, even if none of these records has a tag."""
     types: dict[str, pa.DataType | None] = {}
     for record in records:
         for name, value in record.items():
             if name in types or (len(types) < MAX_FIELDS and _is_name(name)):
                 is_tag = isinstance(value, dict) and is_tag_like(value)
                 types[name] = (
-                    TAG.type if is_tag else _joined(types.get(name, pa.null()), _type_of(value))
+                    TAG.type if is_tag else _join_types(types.get(name, pa.null()), _type_of(value))
                 )
-    return _completed(
+    return _complete(
         {name: type_ for name, type_ in types.items() if type_ is not None and _is_known(type_)},
         tagged=tagged,
     )
 
 
 def proper(schema: pa.Schema) -> pa.Schema:
-    """The same with columns that hold any tag: another program may have left out what none of its records had."""
+    """Return the schema with columns that can hold any tag.
+
+    Another program may have left out members that none of its records had."""
     types = {
         field.name: TAG.type if is_tag_type(field.type) else _type_without_views(field.type)
         for field in schema
@@ -133,11 +139,11 @@ def proper(schema: pa.Schema) -> pa.Schema:
     }
     if FIELD in types and pa.types.is_null(types[FIELD]):
         del types[FIELD]
-    return _completed(types, tagged=True)
+    return _complete(types, tagged=True)
 
 
-def _completed(types: Mapping[str, pa.DataType], *, tagged: bool) -> pa.Schema:
-    """The schema with the columns of ours behind the others."""
+def _complete(types: Mapping[str, pa.DataType], *, tagged: bool) -> pa.Schema:
+    """Return the schema with comity's columns behind the others."""
     tags = [name for name, type_ in types.items() if type_ == TAG.type]
     others = [(name, type_) for name, type_ in types.items() if name not in tags]
     if tagged and not tags:
@@ -151,13 +157,14 @@ def schema_with(columns: Iterable[pa.Field]) -> pa.Schema:
 
 
 def is_tag_type(type_: pa.DataType) -> bool:
-    """Tell if a column holds tags: as encode writes them, or as other programs have them, in another order or with members
-    left out."""
+    """Return True for the type of a column with tags.
+
+    `encode` writes all members. Files of other programs may lack some, or have another order."""
     return pa.types.is_struct(type_) and {"schema", "uses"} <= {field.name for field in type_}
 
 
 def may_hold_tags(column: pa.Field) -> bool:
-    """Tell if `GUESSED` may find a tag there."""
+    """Return True if `GUESSED` may find a tag in this column."""
     return column.name in TEXT_FIELDS or is_tag_type(column.type)
 
 
@@ -166,7 +173,7 @@ def _is_name(name: str) -> bool:
 
 
 def _type_of(value: Any, depth: int = MAX_DEPTH) -> pa.DataType | None:
-    """Null: it does not tell. None: it becomes no column."""
+    """Return the type for a value. Null: the value shows no type. None: it fits no column."""
     if type(value) in _SIMPLE:
         return _SIMPLE[type(value)]
     if not depth:
@@ -174,7 +181,7 @@ def _type_of(value: Any, depth: int = MAX_DEPTH) -> pa.DataType | None:
     if type(value) is list:
         member: pa.DataType | None = pa.null()
         for inner in value:
-            member = _joined(member, _type_of(inner, depth - 1))
+            member = _join_types(member, _type_of(inner, depth - 1))
         return None if member is None else pa.list_(member)
     if type(value) is dict and 0 < len(value) <= MAX_MEMBERS and all(map(_is_name, value)):
         members = {name: _type_of(inner, depth - 1) for name, inner in value.items()}
@@ -191,7 +198,7 @@ _SIMPLE = {
 }
 
 
-def _joined(first: pa.DataType | None, second: pa.DataType | None) -> pa.DataType | None:
+def _join_types(first: pa.DataType | None, second: pa.DataType | None) -> pa.DataType | None:
     if first == TAG.type:
         return first
     if first is None or second is None or first == second or pa.types.is_null(second):
@@ -201,12 +208,12 @@ def _joined(first: pa.DataType | None, second: pa.DataType | None) -> pa.DataTyp
     if {first, second} == {pa.int64(), pa.float64()}:
         return pa.float64()
     if pa.types.is_list(first) and pa.types.is_list(second):
-        member = _joined(first.value_type, second.value_type)
+        member = _join_types(first.value_type, second.value_type)
         return None if member is None else pa.list_(member)
     if pa.types.is_struct(first) and pa.types.is_struct(second):
         members: dict[str, pa.DataType | None] = {field.name: field.type for field in first}
         for field in second:
-            members[field.name] = _joined(members.get(field.name, pa.null()), field.type)
+            members[field.name] = _join_types(members.get(field.name, pa.null()), field.type)
         return (
             None
             if None in members.values() or len(members) > MAX_MEMBERS
@@ -238,7 +245,9 @@ def _kind(type_: pa.DataType) -> Kind:
 
 
 def kinds_of(schema: pa.Schema) -> dict[str, Kind]:
-    """The kinds of the columns but EXTRA. Any column with tags is read as that, by the names of its members."""
+    """Return the kinds of all columns except EXTRA.
+
+    A column is read as tags if its members have the names of a tag's members."""
     return {
         field.name: TAG if is_tag_type(field.type) else _kind(field.type)
         for field in schema
@@ -259,7 +268,7 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
         rest = {}
         for name, value in record.items():
             try:
-                columns[name][row] = kinds[name].fitted(value)
+                columns[name][row] = kinds[name].fit(value)
             except (KeyError, MisfitError):
                 rest[name] = value
         if rest:
@@ -270,28 +279,32 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
 
 
 def check_columns(schema: pa.Schema) -> None:
-    """DatasetError where records cannot have such columns."""
-    if repeated := _repeated(schema):
+    """Raise DatasetError if records cannot have these columns."""
+    if repeated := _find_repeated(schema):
         raise DatasetError(f"two of its columns are called `{repeated}`")
     if EXTRA in schema.names and _type_of_extra(schema.field(EXTRA).type) not in _TEXTS:
-        raise DatasetError(f"its column {EXTRA} is no text")
+        raise DatasetError(f"its column {EXTRA} is not text")
 
 
-def _repeated(fields: Iterable[pa.Field]) -> str:
-    """The name that two of these have, or two members of an object in them, as `a.b`; "": none."""
+def _find_repeated(fields: Iterable[pa.Field]) -> str:
+    """Return a repeated name among these fields or the members of one (`a.b`). Else ""."""
     fields = [*fields]
     if repeated := next(
         (name for name, times in Counter(field.name for field in fields).items() if times > 1), ""
     ):
         return repeated
     for field in fields:
-        if within := _repeated(field.type.field(number) for number in range(field.type.num_fields)):
+        if within := _find_repeated(
+            field.type.field(number) for number in range(field.type.num_fields)
+        ):
             return f"{field.name}.{within}"
     return ""
 
 
 def readable(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with plain texts where it has views of texts, or EXTRA is a dictionary or has no value at all."""
+    """Return a batch without views of texts and lists, and with EXTRA as plain text.
+
+    In a file of another program, EXTRA may be a dictionary or have no value at all."""
     types = {
         name: _type_of_extra(type_) if name == EXTRA else _type_without_views(type_)
         for name, type_ in _types(batch)
@@ -317,7 +330,9 @@ def _type_of_extra(type_: pa.DataType) -> pa.DataType:
 
 
 def _type_without_views(type_: pa.DataType) -> pa.DataType:
-    """The type with texts for views of texts, for which Arrow has few functions, and lists for views of lists of such."""
+    """Return the type with texts for views of texts, and lists for views of lists.
+
+    Arrow has few functions for views."""
     if pa.types.is_string_view(type_):
         return pa.large_string()
     if pa.types.is_binary_view(type_):
@@ -338,7 +353,9 @@ def _type_without_views(type_: pa.DataType) -> pa.DataType:
 
 
 def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """The array as one of `_type_without_views`. Arrow 26 casts views of lists to lists of other members."""
+    """Return the array in a type from `_type_without_views`.
+
+    Arrow 26 has a bug: its cast of views of lists gives lists with other members."""
     if array.type == type_:
         return array
     if pa.types.is_struct(type_):
@@ -356,7 +373,7 @@ def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def with_zone(batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch:
-    """The batch with all moments without a zone in these columns as what they are in UTC."""
+    """Return the batch with the moments without a zone in these columns as moments in UTC."""
     for number, field in enumerate(batch.schema):
         if field.name in columns:
             batch = batch.set_column(
@@ -366,7 +383,7 @@ def with_zone(batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch
 
 
 def in_utc(type_: pa.DataType) -> pa.DataType:
-    """Return the type with moments in UTC where it has moments without a zone."""
+    """Return the type with moments in UTC in place of moments without a zone."""
     if pa.types.is_timestamp(type_) and type_.tz is None:
         return pa.timestamp(type_.unit, "UTC")
     if pa.types.is_struct(type_):
@@ -377,7 +394,10 @@ def in_utc(type_: pa.DataType) -> pa.DataType:
 
 
 def valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
-    """The rows of a batch without those whose values are not of their types, e.g. texts that are no UTF-8."""
+    """Yield the valid rows of a batch, and an Unreadable for each row with an invalid value.
+
+    For example, a text may not be UTF-8. `number`: the number of the first row in its file. Each
+    result has the number of its first row."""
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -392,7 +412,7 @@ def valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch |
 
 
 def _stream(batch: pa.RecordBatch) -> bytes:
-    """The batch as it stands, as a stream of Arrow: what is of no text could not be told in JSON."""
+    """Return the batch as an Arrow stream. JSON could not contain its invalid values."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -400,20 +420,20 @@ def _stream(batch: pa.RecordBatch) -> bytes:
 
 
 class Rows(NamedTuple):
-    """Rows in an order: some as columns, others as records."""
+    """Ordered rows, some as columns, others as records."""
 
     batch: pa.RecordBatch
     records: Sequence[Record] = ()
-    order: pa.Array | None = (
-        None  # of their indices, records behind those of the batch; None: as they stand
-    )
+    order: pa.Array | None = None
+    """The indices of the rows in their order: first those of the batch, then those of the records.
+    None: there are no records, and the batch is in order."""
 
     def __len__(self) -> int:
         return int(self.batch.num_rows) + len(self.records)
 
     @property
     def columns(self) -> pa.RecordBatch:
-        """All records as columns."""
+        """All rows as columns."""
         if self.order is None:
             return self.batch
         table = pa.Table.from_batches([self.batch, encode(self.records, self.batch.schema)])
@@ -422,7 +442,9 @@ class Rows(NamedTuple):
 
 @gc_paused()
 def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch:
-    """Return the records of a batch. `numbers`: of the rows in their file; None: from 1."""
+    """Return the records of a batch.
+
+    `numbers`: the numbers of the rows in their file. None: they begin with 1."""
     numbers = numbers or range(1, batch.num_rows + 1)
     columns = {
         name: kind.values(batch.column(name)) for name, kind in kinds_of(batch.schema).items()
@@ -438,20 +460,20 @@ def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch
 
 def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
     try:
-        rest = parsed(text)
+        rest = parse_json(text)
         if isinstance(rest, dict) and all(
             rest[name] is None for name in rest.keys() & record.keys()
         ):
             return rest | record
-        message = f"{EXTRA} is no object of further fields"
+        message = f"{EXTRA} is not an object of further fields"
     except (ValueError, RecursionError) as error:
         message = f"{EXTRA} is no JSON: {error}"
     return Unreadable(f"row {number}", _json({**record, EXTRA: text}).encode(), message)
 
 
 @gc_paused()
-def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert a batch to `schema`, column by column: what does not fit there goes into EXTRA."""
+def adapt(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Convert a batch to `schema`, column by column. Values that do not fit go into EXTRA."""
     if batch.schema.equals(schema):
         return batch
     columns = {name: batch.column(name) for name in batch.schema.names}
@@ -460,7 +482,7 @@ def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         name for name, array in columns.items() if name != EXTRA and array.type != types.get(name)
     ]
     if unlike:
-        columns |= _converted(batch, schema, unlike)
+        columns |= _convert(batch, schema, unlike)
     elif EXTRA in columns:
         columns[EXTRA] = columns[EXTRA].cast(types[EXTRA])
     return pa.record_batch(
@@ -472,10 +494,8 @@ def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     )
 
 
-def _converted(
-    batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]
-) -> dict[str, pa.Array]:
-    """These columns, and EXTRA with what does not fit."""
+def _convert(batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]) -> dict[str, pa.Array]:
+    """Convert these columns. Return them, and EXTRA with the values that do not fit."""
     kinds, batch_kinds = kinds_of(schema), kinds_of(batch.schema)
     rest: list[Record] = [{} for _ in range(batch.num_rows)]
     columns = {}
@@ -484,7 +504,7 @@ def _converted(
         for row, value in enumerate(batch_kinds[name].values(batch.column(name))):
             if value is not None:
                 try:
-                    fitted[row] = kinds[name].fitted(value)
+                    fitted[row] = kinds[name].fit(value)
                 except (KeyError, MisfitError):
                     rest[row][name] = value
         if name in kinds:
@@ -498,7 +518,7 @@ def _extra(batch: pa.RecordBatch, rest: list[Record]) -> pa.Array:
     )
     for row, fields in enumerate(rest):
         if fields:
-            # As text: what cannot be read stays as unreadable as it is.
+            # Join them as text, so that an unreadable text stays as it is.
             texts[row] = (
                 _json(fields)
                 if texts[row] in (None, "{}")
@@ -508,5 +528,5 @@ def _extra(batch: pa.RecordBatch, rest: list[Record]) -> pa.Array:
 
 
 def _json(value: Any) -> str:
-    """JSON in ASCII: so half of a surrogate pair can be written too."""
+    """Return JSON in ASCII, which can contain half of a surrogate pair."""
     return json.dumps(value, separators=(",", ":"))

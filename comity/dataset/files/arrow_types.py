@@ -1,7 +1,9 @@
-"""Kinds of values: from JSON to Arrow and back. What would not come back equal does not fit.
+"""Kinds of values: from JSON to Arrow and back. A value that would not come back equal does not
+fit.
 
-Back means either values, or texts of JSON: whole columns of text are joined in a fraction of the time that it takes to make a
-dict of each row. A kind makes texts of the types that it writes directly, and of others by way of their values."""
+A kind gives back values, or pieces of JSON text. To join whole columns of text takes a fraction of
+the time that it takes to make a dict for each row. A kind makes text directly from the types that
+it writes, and from the values for all other types."""
 
 from __future__ import annotations
 
@@ -21,41 +23,45 @@ from comity.policies.syntax.remembered import Remembered
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_REMEMBERED = 1024  # values of one kind
-_EXACT = 2**53  # integers up to it are exact as float
-_ESCAPED = r'["\\\x00-\x1f]'  # what does not stand in a text of JSON as it is
+_EXACT = 2**53  # integers up to this are exact as floats
+_ESCAPED = r'["\\\x00-\x1f]'  # characters that a text in JSON must escape
 _UNESCAPED = bytes(octet for octet in range(256) if octet >= 0x20 and octet not in b'"\\')
 
 
-Pieces = list[
-    Any
-]  # of texts, which stand one behind the other: arrays of texts, and texts that are the same for all
+# Pieces of one text for each row, to be joined: arrays of texts, and texts for all rows.
+Pieces = list[Any]
 
 
 class MisfitError(Exception):
-    """The type could not give the value back."""
+    """The type cannot give the value back."""
 
 
 class Kind(Protocol):
     """One Arrow type and its values in JSON."""
 
     @property
-    def type(self) -> pa.DataType: ...
+    def type(self) -> pa.DataType:
+        """The type that this kind writes."""
 
-    def fitted(self, value: Any) -> Any:
-        """Return the value as Arrow takes it. MisfitError."""
+    def fit(self, value: Any) -> Any:
+        """Return the value in the form that Arrow takes. MisfitError: it does not fit."""
 
     def values(self, array: pa.Array) -> list[Any]:
-        """Return the values of an array, None for a null. The array may have any type that holds such values."""
+        """Return the values of an array, None for a null.
+
+        The array may have any type with these values, not only `type`."""
 
     def pieces(self, array: pa.Array) -> Pieces:
-        """Return the same values as JSON, null for a null."""
+        """Return the values of an array as JSON, null for a null."""
 
 
 class Text:
+    """A text."""
+
     def __init__(self, type_: pa.DataType | None = None) -> None:
         self.type = type_ or pa.string()
 
-    def fitted(self, value: Any) -> str:
+    def fit(self, value: Any) -> str:
         if type(value) is not str:
             raise MisfitError
         if not value.isascii():
@@ -70,16 +76,18 @@ class Text:
 
     def pieces(self, array: pa.Array) -> Pieces:
         return (
-            ['"', _escaped(array), '"']
+            ['"', _escape(array), '"']
             if pa.types.is_string(array.type)
             else _texts_of(self.values(array))
         )
 
 
 class Truth:
+    """True or false."""
+
     type = pa.bool_()
 
-    def fitted(self, value: Any) -> bool:
+    def fit(self, value: Any) -> bool:
         if type(value) is not bool:
             raise MisfitError
         return value
@@ -96,20 +104,22 @@ class Truth:
 
 
 class Whole:
+    """A whole number."""
+
     def __init__(self, type_: pa.DataType | None = None) -> None:
         self.type = type_ or pa.int64()
         bits = self.type.bit_width
         signed = pa.types.is_signed_integer(self.type)
         self._range = range(-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else range(2**bits)
 
-    def fitted(self, value: Any) -> int:
+    def fit(self, value: Any) -> int:
         if type(value) is not int or value not in self._range:
             raise MisfitError
         return value
 
     def values(self, array: pa.Array) -> list[Any]:
         values = plain(array)
-        if pa.types.is_floating(array.type):  # pandas has no whole numbers where some are missing
+        if pa.types.is_floating(array.type):  # pandas makes floats of columns with nulls
             return [
                 int(value) if value is not None and value.is_integer() else value
                 for value in values
@@ -125,11 +135,11 @@ class Whole:
 
 
 class Number:
-    """A number. Where some are no integers, all are floats: 1 comes back as 1.0, which is equal."""
+    """A number, as a float. 1 comes back as 1.0, which is equal."""
 
     type = pa.float64()
 
-    def fitted(self, value: Any) -> float:
+    def fit(self, value: Any) -> float:
         if type(value) is int and -_EXACT <= value <= _EXACT:
             return float(value)
         if type(value) is not float:
@@ -144,16 +154,15 @@ class Number:
 
 
 class Moment:
-    """A date and time as text, which is UTC. Nothing else would come back letter by letter.
-
-    `suffix`: "Z", with whole seconds; or "+00:00", with what Python writes."""
+    """A date and time as text, in UTC. Other texts would not come back letter by letter."""
 
     type = pa.timestamp("us", "UTC")
 
     def __init__(self, suffix: str) -> None:
+        """`suffix`: "Z" for whole seconds, or "+00:00" for the form that Python writes."""
         self._suffix = suffix
 
-    def fitted(self, value: Any) -> int:
+    def fit(self, value: Any) -> int:
         if type(value) is not str:
             raise MisfitError
         return _instant(value, self._suffix)
@@ -161,7 +170,7 @@ class Moment:
     def values(self, array: pa.Array) -> list[Any]:
         if not pa.types.is_timestamp(array.type):
             return _foreign(array)
-        suffix = self._suffix if array.type.tz else ""  # the time of some place, nobody knows which
+        suffix = self._suffix if array.type.tz else ""  # a local time of an unknown place
         instants = (
             array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.int64()).to_pylist()
         )
@@ -175,7 +184,7 @@ class Moment:
 
 @lru_cache(10_000)
 def _instant(text: str, suffix: str) -> int:
-    """Microseconds since 1970."""
+    """Return the microseconds since 1970. MisfitError: the text would not come back exactly."""
     try:
         instant = (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, TypeError):  # a date without a time zone
@@ -195,16 +204,16 @@ def _text_of(instant: int, suffix: str) -> str:
 
 
 class Several:
-    """A list. No member is null."""
+    """A list without nulls."""
 
     def __init__(self, member: Kind, type_: pa.DataType | None = None) -> None:
         self.type = type_ or pa.list_(member.type)
         self._member = member
 
-    def fitted(self, value: Any) -> list[Any]:
+    def fit(self, value: Any) -> list[Any]:
         if type(value) is not list:
             raise MisfitError
-        return [self._member.fitted(member) for member in value]
+        return [self._member.fit(member) for member in value]
 
     def values(self, array: pa.Array) -> list[Any]:
         values = _lists(array, self._member)
@@ -219,12 +228,14 @@ class Several:
         if not pa.types.is_list(array.type):
             return _texts_of(self.values(array))
         members = array.flatten()
-        texts = joined(self._member.pieces(members), len(members))
+        texts = join_pieces(self._member.pieces(members), len(members))
         return ["[", _with_commas(pc.coalesce(texts, "null"), array), "]"]
 
 
 class Struct:
-    """An object with these members. A member that is not there is null; one of `nullable` is always there and may be null."""
+    """An object with these members. A missing member is null.
+
+    The members in `nullable` are never missing, and may be null."""
 
     def __init__(
         self,
@@ -236,16 +247,16 @@ class Struct:
         self.type = pa.struct([(name, kind.type) for name, kind in members.items()])
         self.nullable = frozenset(nullable)
         self.required = frozenset(required) | self.nullable
-        self._fitted = {
-            name: _Nullable(kind).fitted if name in self.nullable else kind.fitted
+        self._fits = {
+            name: _Nullable(kind).fit if name in self.nullable else kind.fit
             for name, kind in members.items()
         }
 
-    def fitted(self, value: Any) -> dict[str, Any]:
+    def fit(self, value: Any) -> dict[str, Any]:
         if type(value) is not dict or not self.required <= value.keys():
             raise MisfitError
         try:
-            return {name: self._fitted[name](member) for name, member in value.items()}
+            return {name: self._fits[name](member) for name, member in value.items()}
         except KeyError:
             raise MisfitError from None
 
@@ -270,7 +281,7 @@ class Struct:
         columns = {field.name: array.field(number) for number, field in enumerate(array.type)}
         pieces = object_of(members(columns, self.members, self.nullable), len(array))
         return (
-            [pc.if_else(array.is_valid(), joined(pieces, len(array)), None)]
+            [pc.if_else(array.is_valid(), join_pieces(pieces, len(array)), None)]
             if array.null_count
             else pieces
         )
@@ -280,12 +291,14 @@ class _Nullable:
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
 
-    def fitted(self, value: Any) -> Any:
-        return value if value is None else self._kind.fitted(value)
+    def fit(self, value: Any) -> Any:
+        return value if value is None else self._kind.fit(value)
 
 
 class Keyed:
-    """An object with any keys: a list of structs whose first member is the key. (Some readers of Parquet know no maps.)"""
+    """An object with any keys, as a list of structs. The first member of a struct is the key.
+
+    It is not a map, because some readers of Parquet have no maps."""
 
     def __init__(self, key: str, value: Struct) -> None:
         self._key = key
@@ -296,11 +309,11 @@ class Keyed:
         )
         self.type = self._members.type
 
-    def fitted(self, value: Any) -> list[dict[str, Any]]:
+    def fit(self, value: Any) -> list[dict[str, Any]]:
         if type(value) is not dict:
             raise MisfitError
         return [
-            {self._key: self._text.fitted(key), **self._value.fitted(member)}
+            {self._key: self._text.fit(key), **self._value.fit(member)}
             for key, member in value.items()
         ]
 
@@ -311,7 +324,10 @@ class Keyed:
         ]
 
     def _object(self, members: list[Any]) -> Any:
-        """Make an object of the members. What is no list of structs with a key each (another program wrote it) stays as it is."""
+        """Make an object of the members.
+
+        A list of another program, in which not each member has a key of its own, is returned as it
+        is."""
         try:
             keyed = {member[self._key]: member for member in members}
         except (KeyError, TypeError):
@@ -331,10 +347,10 @@ class Keyed:
         values = object_of(
             members(columns, self._value.members, self._value.nullable), len(structs)
         )
-        return ["{", _with_commas(joined([*keys, ":", *values], len(structs)), array), "}"]
+        return ["{", _with_commas(join_pieces([*keys, ":", *values], len(structs)), array), "}"]
 
     def _is_keyed(self, array: pa.Array) -> bool:
-        """Return whether these are lists of structs with a key each, none of which stands twice in a list."""
+        """Return True if these are lists of structs with a key each, and no list repeats a key."""
         if not (pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type)):
             return False
         structs = array.flatten()
@@ -348,17 +364,19 @@ class Keyed:
 
 
 class Common:
-    """Values that come again and again: how one fits is remembered. Nobody changes it."""
+    """Values that are often repeated. The results of `fit` are cached, and must not be changed."""
 
     def __init__(self, kind: Kind) -> None:
         self.type = kind.type
         self.values = kind.values
         self.pieces = kind.pieces
-        self.fitted = Remembered(kind.fitted, most=MAX_REMEMBERED)
+        self.fit = Remembered(kind.fit, most=MAX_REMEMBERED)
 
 
 class Spans:
-    """Spans in a record: [field], [field, member of the list], [field, first character, first one after it]."""
+    """Spans in a record: [field], [field, index in the list] or [field, start, end].
+
+    `start` and `end` count characters. `end` is behind the last one."""
 
     type = pa.struct([("field", pa.string()), ("start", pa.int64()), ("end", pa.int64())])
 
@@ -367,10 +385,10 @@ class Spans:
             {"field": Text(), "start": Whole(), "end": Whole()}, required=("field",)
         )
 
-    def fitted(self, value: Any) -> dict[str, Any]:
+    def fit(self, value: Any) -> dict[str, Any]:
         if type(value) is not list or not 1 <= len(value) <= 3:
             raise MisfitError
-        return self._struct.fitted(dict(zip(("field", "start", "end"), value, strict=False)))
+        return self._struct.fit(dict(zip(("field", "start", "end"), value, strict=False)))
 
     def values(self, array: pa.Array) -> list[Any]:
         names = ("field", "start", "end")
@@ -385,19 +403,19 @@ class Spans:
         parts = [kind.pieces(array.field(name)) for name, kind in self._struct.members.items()]
         pieces = ["[", *_those_that_are_there(parts, len(array)), "]"]
         return (
-            [pc.if_else(array.is_valid(), joined(pieces, len(array)), None)]
+            [pc.if_else(array.is_valid(), join_pieces(pieces, len(array)), None)]
             if array.null_count
             else pieces
         )
 
 
 class Foreign:
-    """Values that another program wrote: dates, decimals, bytes. They are read, and not written."""
+    """Values of other programs, such as dates, decimals and bytes. They are read, not written."""
 
     def __init__(self, type_: pa.DataType) -> None:
         self.type = type_
 
-    def fitted(self, value: Any) -> Any:
+    def fit(self, value: Any) -> Any:
         raise MisfitError
 
     def values(self, array: pa.Array) -> list[Any]:
@@ -424,7 +442,10 @@ def _text(value: Any) -> str:
 
 
 def plain(array: pa.Array) -> list[Any]:
-    """The values as Python has them; as texts where it has none: dates in years that have no four digits, unknown time zones."""
+    """Return the values as Python values.
+
+    A value becomes a text if Python has none for it, e.g. a date in the year 10000 or in an unknown
+    time zone."""
     try:
         values: list[Any] = array.to_pylist()
     except (OverflowError, ValueError, LookupError):
@@ -455,7 +476,9 @@ def _lists(array: pa.Array, member: Kind) -> Iterator[list[Any]]:
 
 
 def name_numbers(names: pa.StringArray, lists: pa.Array) -> pa.Int64Array:
-    """Return a number for each name in its list: the same where the same name stands in the same list. `lists`: their numbers."""
+    """Return a number for each name. It is equal for equal names in one list only.
+
+    `lists`: the number of each name's list."""
     distinct = names.dictionary_encode()
     return pc.add(
         pc.multiply(lists, len(distinct.dictionary) + 1), distinct.indices.cast(pa.int64())
@@ -465,7 +488,9 @@ def name_numbers(names: pa.StringArray, lists: pa.Array) -> pa.Int64Array:
 def rows(
     length: int, columns: Mapping[str, list[Any]], nullable: Iterable[str] = ()
 ) -> list[dict[str, Any]]:
-    """Column by column -> dict by dict, without what is None."""
+    """Return a dict for each row of the columns, without members that are None.
+
+    The columns in `nullable` keep None."""
     full = {
         name: column for name, column in columns.items() if name in nullable or None not in column
     }
@@ -490,8 +515,8 @@ def _texts_of(values: Iterable[Any]) -> Pieces:
     return [pa.array([value if value is None else to_json(value) for value in values], pa.string())]
 
 
-def _escaped(texts: pa.StringArray) -> pa.StringArray:
-    """Texts as they stand in JSON between quotation marks."""
+def _escape(texts: pa.StringArray) -> pa.StringArray:
+    """Escape texts for JSON, without the quotation marks."""
     if not _octets(texts).translate(None, _UNESCAPED):
         return texts
     is_escaped = pc.fill_null(pc.match_substring_regex(texts, _ESCAPED), False)
@@ -500,7 +525,7 @@ def _escaped(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _octets(texts: pa.StringArray) -> bytes:
-    """The octets of all texts, one behind the other, and maybe of what stands between them."""
+    """Return the octets of all texts, perhaps with further octets between them."""
     _, offsets, octets = texts.buffers()
     if octets is None or not len(texts):
         return b""
@@ -508,8 +533,8 @@ def _octets(texts: pa.StringArray) -> bytes:
     return bytes(memoryview(octets)[starts[texts.offset] : starts[texts.offset + len(texts)]])
 
 
-def joined(pieces: Pieces, length: int) -> pa.StringArray:
-    """Join the pieces row by row; null where one of them is."""
+def join_pieces(pieces: Pieces, length: int) -> pa.StringArray:
+    """Join the pieces row by row. Null if one of them is null."""
     merged: Pieces = [""]
     for piece in pieces:
         if isinstance(piece, str) and isinstance(merged[-1], str):
@@ -522,7 +547,9 @@ def joined(pieces: Pieces, length: int) -> pa.StringArray:
 
 
 def _with_commas(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray:
-    """The members of each list. `members`: of the lists, one behind the other; none is null."""
+    """Return the members of each list, joined with commas.
+
+    `members`: the members of all lists, one behind the other, without nulls."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
     texts = pc.binary_join(pa.ListArray.from_arrays(offsets, members), ",")
@@ -532,30 +559,34 @@ def _with_commas(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray
 def members(
     columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], nullable: Iterable[str] = ()
 ) -> list[Pieces]:
-    """The columns as members of objects, `"name":value`. Null: it is not there, as in `rows`."""
+    """Return the columns as members of objects, `"name":value`. Null members are missing."""
     result = []
     for name, array in columns.items():
         if name in nullable or array.null_count < len(array):
             pieces = kinds.get(name, _ANY).pieces(array)
             if name in nullable and array.null_count:
-                pieces = [pc.coalesce(joined(pieces, len(array)), "null")]
+                pieces = [pc.coalesce(join_pieces(pieces, len(array)), "null")]
             result.append([encode_basestring(name) + ":", *pieces])
     return result
 
 
 def object_of(members: Sequence[Pieces], length: int) -> Pieces:
-    """Objects of the members that are there: first those that all of them have, as in `rows`."""
+    """Return objects of the members that are not null, in the order of `rows`.
+
+    The members that all objects have come first."""
     return ["{", *_those_that_are_there(members, length), "}"]
 
 
 def _those_that_are_there(parts: Sequence[Pieces], length: int) -> Pieces:
-    """The parts that are not null, with commas between them."""
+    """Return the parts that are not null, with commas between them."""
     full = [pieces for pieces in parts if not _has_nulls(pieces)]
     others = [
-        pc.coalesce(joined([",", *pieces], length), "") for pieces in parts if _has_nulls(pieces)
+        pc.coalesce(join_pieces([",", *pieces], length), "")
+        for pieces in parts
+        if _has_nulls(pieces)
     ]
     if others and not full:
-        return [pc.utf8_slice_codeunits(joined(others, length), 1)]
+        return [pc.utf8_slice_codeunits(join_pieces(others, length), 1)]
     return [piece for pieces in full for piece in (",", *pieces)][1:] + others
 
 

@@ -1,10 +1,11 @@
-"""Datasets of several files: a folder, with folders in it, of files of one form.
+"""Datasets of several files: a folder of files in one format, which may be in subfolders.
 
-open_dataset(path)              the files of a dataset, whether it is one or a folder
-FolderReplacement(path)         a folder that takes the place of another at once
+    open_dataset(path)              the files of a dataset, which may be one file or a folder
+    FolderReplacement(path)         replaces a folder as a whole
 
-Names that begin with a dot or an underscore are none of the dataset, as other programs have it, and neither are files that say
-what was taken out of one (`a.jsonl.expired.jsonl` beside `a.jsonl`), nor those whose names say no form."""
+Some files in a folder do not belong to the dataset: files with names that begin with a dot or an
+underscore, as in other programs, side files (`a.jsonl.expired.jsonl` beside `a.jsonl`), and files
+with other endings than those of the formats."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ from types import TracebackType
 from typing import NamedTuple
 
 from comity.dataset.files.formats import FORMATS, ending_of
-from comity.dataset.files.places import copied, is_local
+from comity.dataset.files.places import copy_stored, is_local
 from comity.dataset.files.replacement import sync
 from comity.dataset.records import DatasetError
 
-APART = "no-policies"  # kind of what is kept of sites whose policies cannot be had
-# Behind the name of a dataset.
+APART = "no-policies"  # kind of side file: records of sites without copies of policies
+# Endings of side files, after the name of a dataset.
 SIDE_ENDINGS = (
     *(".unreadable.jsonl", ".unreadable.warc", ".unreadable.warc.gz", ".expired.jsonl"),
     f".{APART}.jsonl",
@@ -32,39 +33,45 @@ SIDE_FOLDERS = (".unreadable", ".expired", f".{APART}")
 
 
 class Dataset(NamedTuple):
-    """A file of records, or a folder of such."""
+    """A file of records, or a folder of files of records."""
 
     path: Path
-    files: tuple[Path, ...]  # in the order of their names
+    files: tuple[Path, ...]
+    """The files, sorted by name."""
     is_folder: bool
 
     def name_of(self, file: Path) -> str:
-        """The name of a file in the folder, with `/` between its parts."""
+        """Return the name of a file in the folder, with `/` between its parts."""
         return file.relative_to(self.path).as_posix() if self.is_folder else file.name
 
 
 def open_dataset(path: Path) -> Dataset:
-    """Return the dataset of a path. DatasetError where a folder has no files of records, or they are of several forms."""
+    """Return the dataset at a path.
+
+    DatasetError: a folder has no files of records, or files in several formats."""
     if not path.is_dir():
         return Dataset(path, (path,), is_folder=False)
     path = nameable_folder(path)
     files = tuple(sorted(_files_in(path), key=str))
     forms = {FORMATS[ending_of(file.name)]: file for file in files}
     if not files:
-        raise DatasetError(f"{path}: no file of records is in this folder")
+        raise DatasetError(f"{path}: there are no files of records in this folder")
     if len(forms) > 1:
         raise DatasetError(
-            f"{path}: its files are of several forms: {' and '.join(sorted(file.name for file in forms.values()))}"
+            f"{path}: its files have several formats, and must have one:"
+            f" {' and '.join(sorted(file.name for file in forms.values()))}"
         )
     return Dataset(path, files, is_folder=True)
 
 
 def nameable_folder(folder: Path) -> Path:
-    """Return the folder under a name, by which what stands beside it is called. DatasetError where it has none."""
+    """Return the folder with a name, after which its manifest and side files are named.
+
+    DatasetError: it has no name, because it is a root folder."""
     folder = folder.resolve() if folder.name in ("", "..") else folder
     if not folder.name:
         raise DatasetError(
-            f"{folder}: name a folder in it: what is said of a dataset stands beside it"
+            f"{folder}: name a folder in it: the manifest of a dataset is beside the dataset"
         )
     return folder
 
@@ -87,15 +94,19 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 class FolderReplacement:
-    """A folder that takes the place of another: whoever opens the name finds the one or the other, whole, or for the moment
-    between them none. It is filled beside it, under the name `.NAME.part`; what a killed process left there goes. Where nothing
-    is put there, there is no folder at the end. In an object store its files are moved one by one, when the old ones are gone.
+    """A new folder that replaces another one as a whole.
 
-    with FolderReplacement(path, is_ours) as folder:
-        (folder / "a.jsonl").write_bytes(...)       a crash, or an error: nothing has changed"""
+        with FolderReplacement(path, is_ours) as folder:
+            (folder / "a.jsonl").write_bytes(...)       # a crash or an error changes nothing
+
+    Other programs see the old folder or the new one, or for a moment none. The new folder is filled
+    beside the old one, under the name `.NAME.part`. Files that a killed process left there are
+    removed. If the new folder stays empty, there is no folder at the end. In an object store, the
+    new files are moved one by one, after the old ones are removed."""
 
     def __init__(self, path: Path, is_ours: Callable[[str], bool]) -> None:
-        """`is_ours`: whether a file of the old folder, by its name there, may go with it. Others may be somebody's."""
+        """`is_ours`: returns True if a file of the old folder may be removed, by its name there.
+        Other programs may need all other files."""
         self.path = Path(os.path.realpath(path)) if is_local(path) else path
         self.part = self.path.with_name(f".{self.path.name}.part")
         self._before = self.path.with_name(f".{self.path.name}.before")
@@ -104,21 +115,22 @@ class FolderReplacement:
     def __enter__(self) -> Path:
         """Return the path of the new folder, to be filled.
 
-        DatasetError where the old one cannot be written, is being written, or holds what is not ours."""
+        DatasetError: the old folder cannot be written, is being written, or has files of others."""
         if not is_local(self.path):
             self._check()
             _remove_stored(self.part)
             return self.part
         if self.path.exists() and not self.path.is_dir():
-            raise DatasetError(f"{self.path} is a file, and a folder is to be written")
+            raise DatasetError(f"{self.path} is a file: write the name of a folder")
         try:
-            self._lock = self._locked()
+            self._lock = self._lock_part()
         except BlockingIOError:
             raise DatasetError(f"{self.path} is being written by another process") from None
         except OSError as error:
             raise DatasetError(f"{self.path} cannot be written: {error.strerror}") from None
         try:
-            if self._before.exists() and not self.path.exists():  # killed between the two
+            # An earlier process was killed between the two renames.
+            if self._before.exists() and not self.path.exists():
                 self._before.rename(self.path)
             shutil.rmtree(self._before, ignore_errors=True)
             self._check()
@@ -132,13 +144,14 @@ class FolderReplacement:
             raise
         return self.part
 
-    def _locked(self) -> int:
+    def _lock_part(self) -> int:
         while True:
             self.part.mkdir(exist_ok=True)
             lock = os.open(self.part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Whoever had the lock may have given the folder its name by now: then it is no longer one to write.
+                # The last holder of the lock may have renamed the folder in the meantime. Then it
+                # must not be written.
                 if self.part.exists() and os.path.samestat(self.part.stat(), os.fstat(lock)):
                     return lock
             except BaseException:
@@ -153,7 +166,7 @@ class FolderReplacement:
             name = file.relative_to(self.path).as_posix()
             if not self._is_ours(name):
                 raise DatasetError(
-                    f"{self.path} holds {name}, which nothing of comity has written there: name another folder"
+                    f"{self.path} holds {name}, which comity has not written: name another folder"
                 )
 
     def __exit__(
@@ -188,10 +201,13 @@ class FolderReplacement:
             os.close(self._lock)
 
     def _replace_stored(self) -> None:
-        """The old files go before the first new one comes: what is killed between leaves no mixture."""
+        """Replace the files of a folder in a store.
+
+        The old files are removed before the first new one appears, so a killed process leaves no
+        mixture."""
         _remove_stored(self.path)
         for file in _all_files(self.part):
-            copied(file, self.path / file.relative_to(self.part).as_posix())
+            copy_stored(file, self.path / file.relative_to(self.part).as_posix())
 
 
 def _remove_stored(folder: Path) -> None:

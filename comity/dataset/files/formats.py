@@ -1,10 +1,11 @@
-"""Files of records: which format a file has by its name, and what every format gives.
+"""Files of records: the format of a file, by its name, and the interface of all formats.
 
-format_of(path)             one of FORMATS
-open_reader(path)           a Reader
-open_writer(path)           a Writer: its file stands there whole when all is written, and not at all before
-open_rewriter(path)         the same for what stays of a file, where that is to be copied
-A Writer does that by comity.dataset.files.replacement."""
+    format_of(path)         the module of the format
+    open_reader(path)       a Reader
+    open_writer(path)       a Writer: its file appears when it is complete, and not before
+    open_rewriter(path)     a Rewriter: a Writer that copies the records that stay
+
+Writers use comity.dataset.files.replacement."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from typing import Any, NamedTuple, Protocol, Self, cast
 from comity.dataset.files.places import is_local
 from comity.dataset.records import Batch, DatasetError, Record
 
-# End of the name -> module of this package. Each has a `Reader(path)` and a `Writer(path)`, some a `Rewriter(path, aside)`.
+# Ending of the name -> module of this package. Each has a `Reader(path)` and a `Writer(path)`, some
+# a `Rewriter(path, aside)`.
 FORMATS = {
     ".jsonl": "jsonl",
     ".jl": "jsonl",
@@ -35,44 +37,51 @@ WRITABLE = tuple(ending for ending, module in FORMATS.items() if module != "warc
 
 
 class Part(NamedTuple):
-    """Some records of a file, as many as are read at once: a few MB. Picklable."""
+    """Some records of a file that are read together, a few MB. It can be pickled."""
 
-    position: Any  # where they stand; or, in a file that can only be read from its front, what stands there
-    octets: int  # how much of the file that is: all parts together have the file's size
+    position: Any
+    """The position in the file. In a file that can only be read from its beginning, the octets
+    themselves."""
+    octets: int
+    """The share of the file in octets. All parts together have the file's size."""
 
 
 class Reader(ABC):
-    """A file of records. Picklable, and opens the file anew in every call: parts are read in several processes.
+    """A file of records. It can be pickled.
 
-    DatasetError where the file as a whole cannot be read; what of it cannot be read is an Unreadable among the records."""
+    Several processes read parts, so each call opens the file anew. An unreadable record is an
+    Unreadable among the records. DatasetError: the file as a whole cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @cached_property
     def size(self) -> int:
-        """Octets."""
+        """The size of the file in octets."""
         return self.path.stat().st_size
 
     @abstractmethod
     def parts(self) -> Iterator[Part]:
-        """Yield the parts in the order of the file, each found when it is asked for."""
+        """Yield the parts in the order of the file. Each is found only when it is needed."""
 
     @abstractmethod
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
-        """Tell if a tag may have a key of this name in it, however deep: False where it is certain that none has.
+        """Return False only if no tag has this key, at any depth.
 
-        `tags`: the fields that may hold one, TAG_FIELDS among them where that is not known."""
+        `tags`: the fields that may contain a tag, with TAG_FIELDS if the fields are unknown."""
 
     @abstractmethod
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
-        """The records of a part. `fields`: others are not needed, and may be left out where that is faster."""
+        """Yield the records of a part.
+
+        `fields`: the fields that are needed. Others may be missing if that is faster. None: all."""
 
 
 class Writer(Protocol):
-    """A new file of records, in the place of what has its name now: at the end of `with`, or never where that raises.
+    """A new file of records. It replaces the old file at the end of `with`, unless that raises.
 
-    `encode` is picklable, pure, and does the greater part of the work: it runs in several processes, `write` in one."""
+    `encode` does most of the work, in several processes, so it must be picklable and pure. `write`
+    runs in one process."""
 
     path: Path
     encode: Callable[[Sequence[Record]], Any]
@@ -80,7 +89,7 @@ class Writer(Protocol):
     def __enter__(self) -> Self: ...
 
     def write(self, encoded: Any) -> None:
-        """Write what `encode` gave, in the order of the records."""
+        """Write a result of `encode`. Results come in the order of the records."""
 
     def __exit__(
         self,
@@ -91,26 +100,31 @@ class Writer(Protocol):
 
 
 class Rewriter(Writer, Protocol):
-    """The remainder of a file: it copies the records that stay as they stand. They have to be Placed.
+    """A Writer that copies the records that stay from the old file.
 
-    `copy` comes last within `with`."""
+    The records must be PositionedRecords. `copy` must be the last call in the `with` block."""
 
     def leave_out(self, position: Any, *, keep_aside: bool) -> None:
-        """The record does not stay. `keep_aside`: it is kept in another file."""
+        """Note a record that does not stay. `keep_aside`: it is kept in another file."""
 
-    def copy(self) -> None: ...
+    def copy(self) -> None:
+        """Write the new file."""
 
 
 def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
-    """Name of the module that knows it. DatasetError, with the endings that could be used, where none does."""
+    """Return the name of the module for a file's format.
+
+    DatasetError, with the endings in `hint`: the format is unknown."""
     ending = ending_of(path.name)
     if not ending:
-        raise DatasetError(f"{path}: its name says no format of records: use {', '.join(hint)}")
+        raise DatasetError(
+            f"{path}: unknown format of records: write a name that ends in {', '.join(hint)}"
+        )
     return FORMATS[ending]
 
 
 def ending_of(name: str) -> str:
-    """The one of FORMATS with which the name of a file ends; "" where it is none of them."""
+    """Return the ending of a file name that is a key of FORMATS. "" if there is none."""
     return next(
         (
             ending
@@ -122,7 +136,9 @@ def ending_of(name: str) -> str:
 
 
 def open_reader(path: Path) -> Reader:
-    """Return a reader of a file. DatasetError where there is no such file, or where what reads it is not installed."""
+    """Return a reader of a file.
+
+    DatasetError: the file does not exist, or a package for its format is not installed."""
     module = _module(path)
     try:
         with path.open("rb"):
@@ -132,28 +148,31 @@ def open_reader(path: Path) -> Reader:
     except Exception as error:
         if is_local(path):
             raise
-        raise DatasetError(
-            f"{path} cannot be read: {error}"
-        ) from None  # by the errors of whatever library knows the store
+        # The library of an object store may raise anything.
+        raise DatasetError(f"{path} cannot be read: {error}") from None
     reader: Reader = module.Reader(path)
     return reader
 
 
 def open_writer(path: Path, **options: Any) -> Writer:
-    """Return a writer of a file. `options`: of the format's Writer. DatasetError where the file cannot be written."""
+    """Return a writer of a file. `options`: options of the format's Writer.
+
+    DatasetError: the format cannot be written."""
     writer: Writer = _module(path, WRITABLE).Writer(path, **options)
     return writer
 
 
 def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
-    """Open the rewriter of a file; None where its format has none: its records are written anew.
+    """Return a rewriter of a file. None if its format has none and writes all records anew.
 
-    `aside`: where it keeps what is kept aside; None: beside the file."""
+    `aside`: the file for records that are kept aside. None: a file beside the dataset."""
     module = _module(path)
     if not hasattr(module, "Rewriter"):
         return None
     if not is_local(path):
-        raise DatasetError(f"{path}: a file of this form expires on the disk of a machine only")
+        raise DatasetError(
+            f"{path}: a WARC file in an object store cannot expire: copy it to a disk first"
+        )
     return cast(Rewriter, module.Rewriter(path, aside))
 
 

@@ -1,4 +1,6 @@
-"""Plain data has no cycles. To look for some while a lot of it is made takes longer than to make it."""
+"""A pause of the garbage collector while much plain data is made.
+
+Plain data has no cycles, and the search for cycles takes longer than to make the data."""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Suspend Python's search for cycles. What nobody holds is freed all the same."""
+    """Suspend Python's search for cycles. Unreferenced objects are still freed."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""JSON Lines, https://jsonlines.org: a record a line, also compressed by gzip or Zstandard.
+"""JSON Lines (https://jsonlines.org): one record a line, plain or compressed (gzip, Zstandard).
 
-A plain file is read in parts that begin and end with a line. A compressed one can only be read from its front: its parts hold
-their lines."""
+A plain file is read in parts that begin and end with a line. A compressed file can only be read
+from its beginning, so its parts contain their lines."""
 
 from __future__ import annotations
 
@@ -20,28 +20,30 @@ from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.files.replacement import Replacement
-from comity.dataset.records import BOM, Batch, DatasetError, Record, Unreadable, parsed
+from comity.dataset.records import BOM, Batch, DatasetError, Record, Unreadable, parse_json
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
-    from backports import zstd  # Scrapy needs it too
+    from backports import zstd  # Scrapy requires this package too
 
 PART = 2 * 2**20  # octets of text
-MAX_LINE = (
-    128 * 2**20
-)  # octets; what is longer is no record but a mistake, and would have to be held whole
-_ESCAPED = re.compile(
-    rb"\\u00[4-7]"
-)  # a letter of ASCII that need not be escaped, and then may be one of a key
+# Octets. A longer line is a mistake and not a record, and would not fit into memory.
+MAX_LINE = 128 * 2**20
+# An escaped ASCII letter. It may be part of a key.
+_ESCAPED = re.compile(rb"\\u00[4-7]")
 
 
 class Codec(NamedTuple):
-    """A form of compression. The file is made of members, one after the other, each complete in itself (RFC 1952 section-2.2, RFC
-    8878 section-3.1)."""
+    """A form of compression.
 
-    opened: Callable[[IO[bytes]], Any]  # to be read
+    A file consists of members one after the other, each complete in itself (RFC 1952 section-2.2,
+    RFC 8878 section-3.1)."""
+
+    opened: Callable[[IO[bytes]], Any]
+    """Opens a compressed file for reading."""
     member: Callable[[bytes], bytes]
+    """Compresses octets into a member."""
 
 
 CODECS = {
@@ -57,21 +59,25 @@ DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError)
 
 
 def _codec_of(path: Path) -> str:
-    """The one of CODECS; "": it is not compressed."""
+    """Return the key of a file in CODECS. "" if the file is not compressed."""
     return next((ending for ending in CODECS if path.name.lower().endswith(ending)), "")
 
 
 class Lines(NamedTuple):
-    """Place of a part."""
+    """The position of a part."""
 
-    number: int  # of its first line, from 1
-    start: int  # where that begins: octets from the front of the text
-    octets: bytes  # the lines, where the file is compressed
-    length: int  # octets
+    number: int
+    """The number of its first line, from 1."""
+    start: int
+    """The offset of its first line in the text, in octets."""
+    octets: bytes
+    """The lines themselves if the file is compressed. Else empty."""
+    length: int
+    """The length of the lines in octets."""
 
 
 class Reader(formats.Reader):
-    """A file of JSON Lines. What is empty is no record."""
+    """A file of JSON Lines. Empty lines are ignored."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -85,9 +91,8 @@ class Reader(formats.Reader):
             )
 
     def _text(self, file: IO[bytes]) -> IO[bytes]:
-        if (
-            self._codec and not self.size
-        ):  # which Python takes for no members of gzip, and so for no records
+        # Python reads an empty file as gzip without members, that is as no records.
+        if self._codec and not self.size:
             raise DatasetError(
                 f"{self.path} is damaged, or cut off while it was written: it has no octets"
             )
@@ -106,7 +111,7 @@ class Reader(formats.Reader):
                 start += len(lines)
 
     def _lines(self, text: IO[bytes]) -> Iterator[bytes]:
-        """Some whole lines at a time; at the end what stands there."""
+        """Yield the text in pieces of whole lines. The last line may lack its end."""
         partial = b""
         while True:
             try:
@@ -147,7 +152,7 @@ class Reader(formats.Reader):
 
 def _record(line: bytes, number: int) -> Record | Unreadable:
     try:
-        record = parsed(line)
+        record = parse_json(line)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"line {number}", line, f"is no JSON: {error}")
     return (
@@ -158,35 +163,40 @@ def _record(line: bytes, number: int) -> Record | Unreadable:
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def encoded(record: Record) -> bytes:
-    """A line."""
+def encode_line(record: Record) -> bytes:
+    """Return a record as a line."""
     try:
         return to_json(record).encode() + b"\n"
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can have and UTF-8 cannot
+    except UnicodeEncodeError:  # half of a surrogate pair: JSON can escape it, UTF-8 has none
         return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
 def encode(records: Sequence[Record]) -> bytes:
-    return b"".join(map(encoded, records))
+    """Return records as lines."""
+    return b"".join(map(encode_line, records))
 
 
 def encode_columns(rows: Any) -> bytes:
     """Return columns as lines. `rows`: a Rows of arrow_schema."""
-    from comity.dataset.files.arrow_lines import lines  # pyarrow is there where there are columns
+    # Imported here because pyarrow is installed only where there are columns.
+    from comity.dataset.files.arrow_lines import lines
 
     return lines(rows)
 
 
-def compressed(codec: str, octets: bytes) -> bytes:
+def compress(codec: str, octets: bytes) -> bytes:
+    """Return octets as a compressed member. b"" for no octets."""
     return CODECS[codec].member(octets) if octets else b""
 
 
 def encode_compressed(codec: str, records: Sequence[Record]) -> bytes:
-    return compressed(codec, encode(records))
+    """Return records as compressed lines."""
+    return compress(codec, encode(records))
 
 
 def encode_columns_compressed(codec: str, rows: Any) -> bytes:
-    return compressed(codec, encode_columns(rows))
+    """Return columns as compressed lines."""
+    return compress(codec, encode_columns(rows))
 
 
 class Writer:
@@ -219,7 +229,6 @@ class Writer:
         trace: TracebackType | None,
     ) -> None:
         if self._empty and self._codec and error is None:
-            self._file.write(
-                CODECS[self._codec].member(b"")
-            )  # no octets at all are no compressed file
+            # An empty file is not a valid compressed file.
+            self._file.write(CODECS[self._codec].member(b""))
         self._replacement.__exit__(kind, error, trace)

@@ -1,4 +1,4 @@
-"""Parquet: records in typed columns (arrow_schema.py), read by row groups and written as they come."""
+"""Parquet: records in typed columns (arrow_schema.py), read by row groups, written as they come."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from comity.dataset.files import arrow_schema, formats
 from comity.dataset.files.arrow_schema import (
     EXTRA,
     TAG,
-    adapted,
+    adapt,
     check_columns,
     decode,
     encode,
@@ -37,32 +37,34 @@ from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import TAG_FIELDS, Batch, DatasetError, Record, Unreadable
 from comity.dataset.tags.sources import TEXT_FIELDS
 
-ROWS = 2_500  # read at once, at most
-OCTETS = 16 * 2**20  # read at once, uncompressed, unless one row alone has more
-GROUP_ROWS = 10_000  # of a row group; it is written when it has so many
-GROUP_OCTETS = 16 * 2**20  # or so much, before compression
-# What pyarrow raises for a file that is none: names that are no UTF-8 (ValueError) among it.
+ROWS = 2_500  # rows that are read at once
+OCTETS = 16 * 2**20  # octets without compression that are read at once; a single row may have more
+GROUP_ROWS = 10_000  # rows after which a row group is written
+GROUP_OCTETS = 16 * 2**20  # octets without compression after which a row group is written
+# Exceptions of pyarrow for an invalid file, e.g. ValueError for names that are not UTF-8.
 _FAILURES = (OSError, pa.ArrowException, ValueError)
 COMPRESSION = {"compression": "zstd", "compression_level": 1}
 
 
 class Reader(formats.Reader):
-    """A Parquet file, of ours or of another program. Its parts are its row groups."""
+    """A Parquet file of comity or of another program. Its parts are its row groups."""
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The schema of a file to be written from this one."""
-        with self._opened() as file:
+        """The schema for a file that is written from this one."""
+        with self._open() as file:
             return proper(file.schema_arrow)
 
     @cached_property
     def has_rows(self) -> bool:
-        with self._opened() as file:
+        """False if the file is empty."""
+        with self._open() as file:
             return bool(file.metadata.num_rows)
 
     def parts(self) -> Iterator[Part]:
         groups = self._group_rows()
-        # Not by the sizes of its columns: to ask for those of a damaged file ends the process (pyarrow 26).
+        # An average, because pyarrow 26 crashes the process when it is asked for the sizes of
+        # columns in a damaged file.
         octets_per_row = self.size // max(1, sum(groups))
         number, done = 1, 0
         for group, rows in enumerate(groups):
@@ -73,15 +75,15 @@ class Reader(formats.Reader):
             number += rows
 
     def _group_rows(self) -> list[int]:
-        """Return the rows of each row group. The metadata that says so takes some MB."""
-        with self._opened() as file:
+        """Return the number of rows of each row group. It holds some MB of metadata meanwhile."""
+        with self._open() as file:
             return [
                 file.metadata.row_group(group).num_rows
                 for group in range(file.metadata.num_row_groups)
             ]
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
-        with self._opened() as file:
+        with self._open() as file:
             schema = file.schema_arrow
             if any(
                 field.type != TAG.type and (field.name in (tags or ()) or may_hold_tags(field))
@@ -92,7 +94,7 @@ class Reader(formats.Reader):
                 return True
             if EXTRA not in schema.names:
                 return False
-            pattern = rf"{re.escape(key)}|\\u00[4-7]"  # as it stands, or a letter of it escaped
+            pattern = rf"{re.escape(key)}|\\u00[4-7]"  # the key, or any escaped letter
             extras = (readable(batch).column(0) for batch in file.iter_batches(columns=[EXTRA]))
             return any(
                 pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in extras
@@ -111,7 +113,7 @@ class Reader(formats.Reader):
     ) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
         """Yield batches with the number of their first row, from 1."""
         group, number = part.position
-        with self._opened() as file:
+        with self._open() as file:
             columns = _columns(file.schema_arrow, fields)
             try:
                 without_zone = _written_in_utc(file)
@@ -131,8 +133,8 @@ class Reader(formats.Reader):
         pa.default_memory_pool().release_unused()
 
     @contextmanager
-    def _opened(self) -> Iterator[pq.ParquetFile]:
-        """Open the file. DatasetError where the file, or what it says of itself, cannot be read."""
+    def _open(self) -> Iterator[pq.ParquetFile]:
+        """Open the file. DatasetError: the file or its metadata cannot be read."""
         try:
             source = self.path if is_local(self.path) else self.path.open("rb")
             with pq.ParquetFile(
@@ -145,12 +147,12 @@ class Reader(formats.Reader):
         except _FAILURES as error:
             message = str(error).partition("\n")[0]
             raise DatasetError(
-                f"{self.path} is no Parquet file, or was cut off while it was written: {message}"
+                f"{self.path} is not a Parquet file, or was cut off while it was written: {message}"
             ) from None
 
 
 def _columns(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | None:
-    """The columns with these fields; None: all."""
+    """Return the columns with these fields. None: all."""
     if fields is None:
         return None
     names = [name for name in fields if name != TAG_FIELDS]
@@ -165,13 +167,16 @@ def _leaves(file: pq.ParquetFile) -> Iterator[str]:
 
 
 def _written_in_utc(file: pq.ParquetFile) -> frozenset[str]:
-    """Return the columns of tags whose moments are in the form of Spark and Impala (INT96): without a zone, in UTC."""
+    """Return the columns of tags with moments in the form of Spark and Impala (INT96).
+
+    These moments have no zone, and are in UTC."""
     tags = {
         field.name
         for field in file.schema_arrow
         if is_tag_type(field.type) and in_utc(field.type) != field.type
     }
-    if not tags:  # then no ParquetSchema is made: it keeps some MB of metadata until the garbage collector runs
+    # Return without a ParquetSchema, which keeps some MB until the garbage collector runs.
+    if not tags:
         return frozenset()
     leaves = (file.schema.column(number) for number in range(len(file.schema)))
     return frozenset(
@@ -182,7 +187,7 @@ def _written_in_utc(file: pq.ParquetFile) -> frozenset[str]:
 
 
 def _is_set(file: pq.ParquetFile, path: str) -> bool:
-    """Return whether a column is true anywhere, or is no column of true and false."""
+    """Return True if a column is true in any row, or is not a boolean column."""
     for batch in file.iter_batches(columns=[path]):
         column = batch.column(0)
         while not pa.types.is_boolean(column.type):
@@ -198,12 +203,13 @@ def _is_set(file: pq.ParquetFile, path: str) -> bool:
 
 
 class Rows:
-    """Writes record batches to an open file, a row group at a time.
+    """Writes record batches to an open file, one row group at a time.
 
-    `schema`: None takes that of the first batch. The file can be read after `close` only: Parquet
-    has its table of contents at the end. `with` closes the file, or gives it up on an error."""
+    The file can be read only after `close`, because Parquet has its table of contents at the end.
+    `with` closes the file, or abandons it on an error."""
 
     def __init__(self, file: Any, schema: pa.Schema | None = None) -> None:
+        """`schema`: None takes the schema of the first batch."""
         self._file = file
         self._schema = schema
         self._writer: pq.ParquetWriter | None = None
@@ -214,7 +220,7 @@ class Rows:
         if not batch.num_rows:
             return
         self._schema = self._schema or batch.schema
-        batch = adapted(batch, self._schema)
+        batch = adapt(batch, self._schema)
         self._waiting.append(batch)
         self._rows += batch.num_rows
         self._octets += batch.nbytes
@@ -229,13 +235,13 @@ class Rows:
             if kind is None:
                 self.close()
         finally:
-            # A ParquetWriter that is open writes the end of the file when it is deleted. Then the
-            # file is closed, and Python prints a traceback for the failed write.
+            # An open ParquetWriter writes the end of the file when it is deleted. The file is
+            # closed then, and Python would print a traceback for the failed write.
             if self._writer:
                 self._writer.is_open = False
 
     def close(self) -> None:
-        """Write the rows that wait, and the end of the file."""
+        """Write the pending rows, and the end of the file."""
         self._flush()
         assert self._writer
         self._writer.close()
@@ -255,13 +261,14 @@ def encode_columns(rows: arrow_schema.Rows) -> pa.RecordBatch:
 
 
 class Writer:
-    """A new Parquet file. `schema`: that of a Reader, or of schema_of; None: the first records say it.
+    """A new Parquet file.
 
-    `write` takes what `encode` gave, or any record batch, e.g. one of `read_columns`."""
+    `write` takes a result of `encode`, or any record batch, e.g. one from `read_columns`."""
 
-    takes_columns = True  # of `read_columns`, as they are
+    takes_columns = True  # batches from `read_columns` are written without a conversion
 
     def __init__(self, path: Path, schema: pa.Schema | None = None) -> None:
+        """`schema`: the schema of a Reader, or from schema_of. None: the first records decide."""
         self.path = path
         self.encode: Callable[[Sequence[Record]], pa.RecordBatch] = partial(encode, schema=schema)
         self.encode_columns = encode_columns

@@ -1,8 +1,10 @@
-"""Places of datasets: paths on this machine, and URLs of object stores (s3://, gs://, hf://, ...) by fsspec.
+"""Paths of datasets: on this machine, or in object stores (s3://, gs://, hf://, ...) by fsspec.
 
-path_of(text)       what has the methods of a Path; one of a store differs by is_local
-A file of a store is there whole or not at all, and when it is there it can be seen by all. A store has no folders to be renamed,
-and nothing in it can be locked or added to: whoever writes there is to be the only one."""
+    path_of(text)       a Path, or an object with its methods for a URL
+    is_local(path)      False for a path in an object store
+
+A file in a store appears only when it is complete, for all readers at once. A store cannot rename
+folders, lock files or append to them. So only one job at a time may write to a place in it."""
 
 from __future__ import annotations
 
@@ -16,19 +18,19 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 def path_of(text: str) -> Path:
-    """Return the path of a dataset. DatasetError where it is nothing, or a URL, and what opens it is not installed."""
+    """Return the path of a dataset.
+
+    DatasetError: the text is empty, or a package for its URL is not installed."""
     if not text:
-        raise DatasetError(
-            "an empty name is that of no dataset"
-        )  # and not of this folder, as Path has it
+        # Path("") would be this folder.
+        raise DatasetError("the name of a dataset is empty: write a path or a URL")
     if not _SCHEME.match(text):
         return Path(text)
     try:
         from upath import UPath
 
-        return cast(
-            Path, UPath(text.rstrip("/"), use_listings_cache=False)
-        )  # other processes write there too
+        # No cache: other processes write to the store too.
+        return cast(Path, UPath(text.rstrip("/"), use_listings_cache=False))
     except (ImportError, ValueError) as error:
         raise DatasetError(
             f"{text} cannot be opened: {error}; pip install 'comity[cloud]'"
@@ -36,21 +38,22 @@ def path_of(text: str) -> Path:
 
 
 def is_local(path: Path) -> bool:
+    """Return True if a path is on this machine."""
     return isinstance(path, Path)
 
 
 def is_within(path: Path, folder: Path) -> bool:
-    """Return whether a path is in the folder, however deep, by whatever names."""
+    """Return True if a path is in the folder, at any depth, even under another name."""
     return is_local(path) is is_local(folder) and path.resolve().is_relative_to(folder.resolve())
 
 
 def stored_version(path: Path) -> str:
-    """Return a text that is another one when a file in a store has changed."""
+    """Return a text that changes whenever a file in a store changes."""
     stored: Any = path
     return str(stored.fs.checksum(stored.path))
 
 
-def copied(source: Path, target: Path) -> None:
+def copy_stored(source: Path, target: Path) -> None:
     """Copy a file within a store."""
     stored: Any = source
     stored.fs.copy(stored.path, cast(Any, target).path)

@@ -1,7 +1,7 @@
-"""Files on the disk that are replaced whole, or not at all.
+"""Files on the disk that are replaced as a whole, or not at all.
 
-Replacement(path)       a file that takes the place of another at once
-open_beside(path)       a file beside a dataset, which nobody has named
+Replacement(path)       a new file that replaces another one at once
+open_beside(path)       a file beside a dataset, which the operator has not named
 sync(folder)            makes names durable"""
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from typing import IO, Any, cast
 from comity.dataset.files.places import is_local
 from comity.dataset.records import DatasetError
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a write
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a write to a full disk
 
 
 def open_beside(path: Path) -> IO[bytes]:
-    """A file beside a dataset, to read and to write; it is made where it is not there. OSError.
+    """Open a file beside a dataset to read and write it. Create it if it does not exist.
 
-    Nobody has named it, so it is no link to elsewhere, and no second name of another file: in a folder where others may write,
-    they could have put it there. DatasetError."""
+    The operator has not named the file. So it must not be a link, or a second name of another file:
+    in a folder where others may write, they could have put it there.
+
+    DatasetError: it is a link or no plain file. OSError: it cannot be opened."""
     try:
         descriptor = os.open(
             path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666
@@ -47,42 +49,45 @@ def _foreign(path: Path) -> DatasetError:
 
 
 class Replacement:
-    """A file that takes the place of another at once: whoever opens the name finds the one or the other, whole.
+    """A new file that replaces another one at once.
 
-    It is written beside it, under the name `.NAME.part`; what a killed process left there is written over. In an object store it
-    is there when all of it is.
+        with Replacement(path) as file:
+            file.write(...)         # a crash or an error changes nothing
 
-    with Replacement(path) as file:
-        file.write(...)         a crash, or an error: nothing has changed"""
+    Other programs see the old file or the new one, each complete. The new file is written beside
+    the old one, under the name `.NAME.part`. A file that a killed process left there is
+    overwritten. In an object store, the new file appears when it is complete."""
 
     def __init__(self, path: Path, *, is_named: bool = True) -> None:
-        """`is_named`: the operator has named it. Then a link stays a link; else it is replaced, whoever put it there."""
+        """`is_named`: the operator has named the file. Then a link stays, and its target is
+        replaced. Else the link is replaced, because others may have put it there."""
         self.path = Path(os.path.realpath(path)) if is_named and is_local(path) else path
         self.part = self.path.with_name(f".{self.path.name}.part")
 
     def __enter__(self) -> IO[bytes]:
-        """Open the new file. DatasetError where it cannot be written, or is being written."""
+        """Open the new file. DatasetError: it cannot be written, or is being written."""
         if not is_local(self.path):
-            self._upload: Any = self._uploaded(
+            self._upload: Any = self._do_upload(
                 lambda: cast(Any, self.path).open("wb", autocommit=False)
             )
             return cast(IO[bytes], self._upload)
         if self.path.is_dir():
             raise DatasetError(f"{self.path} cannot be written: Is a directory")
         try:
-            self._file = self._opened()
+            self._file = self._open_part()
         except BlockingIOError:
             raise DatasetError(f"{self.path} is being written by another process") from None
         except OSError as error:
             raise self._unwritable(error) from None
         return self._file
 
-    def _opened(self) -> IO[bytes]:
+    def _open_part(self) -> IO[bytes]:
         while True:
             file = open_beside(self.part)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Whoever had the lock may have given the file its name by now: then it is no longer one to write.
+                # The last holder of the lock may have renamed the file in the meantime. Then it
+                # must not be written.
                 if self.part.exists() and os.path.samestat(
                     self.part.stat(), os.fstat(file.fileno())
                 ):
@@ -101,20 +106,23 @@ class Replacement:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Put the new file in the place of the old one, if nothing was raised. DatasetError where there is no room for it."""
+        """Replace the old file, unless the block raised.
+
+        DatasetError: the file cannot be written, e.g. because the disk is full."""
         if not is_local(self.path):
             if error is not None:
                 with suppress(Exception):
                     self._upload.discard()
                     self._upload.closed = True
                 return
-            self._uploaded(self._upload.close)
-            self._uploaded(self._upload.commit)
+            self._do_upload(self._upload.close)
+            self._do_upload(self._upload.commit)
             return
+        # Closing it releases the lock, and may try once more to write the rest.
         with (
             suppress(OSError),
             self._file as file,
-        ):  # closing it gives the lock back, and may try once more to write what is left
+        ):
             if error is None:
                 try:
                     file.flush()
@@ -129,7 +137,7 @@ class Replacement:
         if error is None:
             sync(self.path.parent)
 
-    def _uploaded(self, do: Callable[[], Any]) -> Any:
+    def _do_upload(self, do: Callable[[], Any]) -> Any:
         try:
             return do()
         except Exception as error:
@@ -140,7 +148,7 @@ class Replacement:
 
 
 def sync(folder: Path) -> None:
-    """Makes the names in the folder durable."""
+    """Make the names in a folder durable."""
     if not is_local(folder):
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,8 +1,9 @@
-"""The columns with the tags of a batch, and the rows whose tags they show to be valid.
+"""The column with the tags of a batch, and the check of its tags without making records.
 
-tag_column(schema, tags)        the column that has the tag of every row
-doubtful_rows(batch, tag)       rows whose columns do not show a valid tag: only their records tell
-Flat(lists)                     the values of lists, and the row of each value"""
+tag_column(schema, tags)    the column that has the tag of every row
+doubtful_rows(batch, tag)   rows whose columns do not show a valid tag, so that only their
+                            records tell
+Flat(lists)                 the values of lists, and the row of each value"""
 
 from __future__ import annotations
 
@@ -22,12 +23,14 @@ _YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)  # 1 to 9999, in mic
 
 @lru_cache(maxsize=16)
 def numbers(length: int) -> pa.Array:
-    """Return the numbers of so many rows, from 0."""
+    """Return the numbers from 0 to below `length`."""
     return pa.array(range(length), pa.int64())
 
 
 def tag_column(schema: pa.Schema, source: TagSource) -> str | None:
-    """Return the name of the column that has the tag of every row; None if each row has to be asked."""
+    """Return the name of the column that has the tag of every row.
+
+    None if each row must be searched for its tag."""
     if not isinstance(source, InField):
         return None
     alike = (
@@ -50,13 +53,13 @@ class Flat:
 
 
 class _Doubts:
-    """Rows that columns do not show to be valid."""
+    """The rows that columns do not show to be valid."""
 
     def __init__(self) -> None:
         self._rows: list[pa.Array] = []
 
     def unless(self, is_well: pa.Array, rows: pa.Array) -> None:
-        """Doubt the rows whose value is not true. `rows`: of each value."""
+        """Doubt the rows with a value other than true. `rows`: the row of each value."""
         if is_well.null_count or not pc.all(is_well, min_count=0).as_py():
             self._rows.append(rows.filter(pc.invert(pc.fill_null(is_well, False))))
 
@@ -65,7 +68,9 @@ class _Doubts:
         return pa.concat_arrays(self._rows) if self._rows else None
 
     def check(self, shape: shapes.Shape, values: pa.Array, rows: pa.Array) -> None:
-        """Doubt the rows whose values may not be of the shape. Null is of no shape but Nullable."""
+        """Doubt the rows with values that may not have the shape. Null has the shape Nullable only.
+
+        `rows`: the row of each value."""
         if not len(values):
             return
         match shape:
@@ -143,7 +148,9 @@ class _Doubts:
         self._check_once(keys, rows_of_keys, rows_of_keys)
 
     def _check_once(self, names: pa.Array, lists: pa.Array, rows: pa.Array) -> None:
-        """Doubt the rows with a name that stands twice in a list, or two that are null. `lists`: numbers of their lists."""
+        """Doubt the rows with a repeated name in a list, or with two null names.
+
+        `lists`: the number of each name's list."""
         pairs = name_numbers(names, lists)
         if pc.count_distinct(pairs, "all").as_py() < len(pairs):
             frequencies = pairs.value_counts()
@@ -152,7 +159,7 @@ class _Doubts:
 
 
 def doubtful_rows(batch: pa.RecordBatch, tag: pa.StructArray) -> pa.Array | None:
-    """Return the rows whose columns do not show a valid tag; None if there are none."""
+    """Return the rows whose columns do not show a valid tag. None if there are none."""
     doubts = _Doubts()
     rows = numbers(len(tag))
     if EXTRA in batch.schema.names and (extra := batch.column(EXTRA)).null_count < len(tag):

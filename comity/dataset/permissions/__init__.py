@@ -1,1 +1,1 @@
-"""Terms: the uses that the tag of a record permits, and for how long."""
+"""The uses that the tag of a record permits, their conditions, and their ends."""

@@ -1,7 +1,11 @@
-"""The expiry of records: past a limit, fetched again, taken down.
+"""The expiry of records: past a time limit, fetched again, or taken down.
 
-fetches = Fetches(); fetches.note(record); fetches.merge(other)         first pass: when each page was fetched last
-expired(record, ExpiryTerms.create(now, fetches.recrawled(), taken_down))        second pass: why the record goes"""
+The first pass over a dataset finds the last fetch of each page, the second the expired records:
+
+    fetches = Fetches()
+    fetches.note(record)
+    fetches.merge(other)
+    judge_expiry(record, ExpiryTerms.create(now, fetches.recrawled_pages(), taken_down))"""
 
 from __future__ import annotations
 
@@ -27,11 +31,11 @@ from comity.policies.tag import TagError, Use, read_tag
 
 EXPIRED, SUPERSEDED, UNDATED = "expired", "superseded", "undated"
 _RECRAWLED = {False: "", True: SUPERSEDED, None: UNDATED}
-_FETCHING = ("crawl", "follow")  # what was done to get the record, not what is done with it
+_FETCHING = ("crawl", "follow")  # uses that end when the record is fetched
 
 
 def page_of(url: str) -> str:
-    """The URL in the form in which pages are compared: without fragment, percent-normal."""
+    """Return a URL in the form for comparing pages: no fragment, normal percent-encoding."""
     try:
         return origin_of(url) + normal_target(target_of(url))
     except ValueError:
@@ -39,7 +43,7 @@ def page_of(url: str) -> str:
 
 
 def _pages_of(url: str) -> Iterator[str]:
-    """`page_of` each URL that a server may take it for."""
+    """Yield `page_of` each spelling that a server may treat as this URL."""
     try:
         origin = origin_of(url)
     except ValueError:
@@ -50,12 +54,13 @@ def _pages_of(url: str) -> Iterator[str]:
 
 
 class Recrawled:
-    """The pages that were fetched more than once, and when last. Immutable; it can be pickled, with 16 octets a page.
+    """The pages that were fetched more than once, with the moment of the last fetch.
 
-    More than HELD of them are in files that processes share, as long as the first one is there."""
+    Immutable. It can be pickled, with 16 octets a page. More than MAX_HELD pages are in files that
+    processes share, and that go with the object that wrote them."""
 
     def __init__(self, last: Mapping[int, int] | Iterable[tuple[int, int]] = ()) -> None:
-        """`last`: page -> moment; as pairs they are in the order of the pages, and may be more than memory holds."""
+        """`last`: page -> moment. Pairs must be sorted by page, and may be too many for memory."""
         pairs = iter(sorted(last.items())) if isinstance(last, Mapping) else iter(last)
         pages, moments = array("Q"), array("q")
         for page, moment in islice(pairs, MAX_HELD):
@@ -83,8 +88,8 @@ class Recrawled:
     def _map(self) -> None:
         assert self._folder
         self._pages, self._last = (
-            _mapped(self._folder / "pages", "Q"),
-            _mapped(self._folder / "moments", "q"),
+            _map_numbers(self._folder / "pages", "Q"),
+            _map_numbers(self._folder / "moments", "q"),
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -96,12 +101,14 @@ class Recrawled:
             self._map()
 
     def __len__(self) -> int:
-        """Pages."""
+        """Return the number of pages."""
         return len(self._pages)
 
     def supersedes(self, record: Record) -> bool | None:
-        """Return whether there is a later record of the same page. None: nobody knows, as it has no `url` or no `fetched_at`."""
-        moment, urls = _fetched(record)
+        """Return True if there is a later record of the same page.
+
+        None if this is unknown: the record has no `url` or no `fetched_at`."""
+        moment, urls = _fetch_of(record)
         if moment is None or not urls:
             return None
         return bool(self._pages) and any(
@@ -109,9 +116,10 @@ class Recrawled:
         )
 
     def may_supersede(self, record: Record) -> bool:
-        """Return whether there may be a later record of the same page: the page was fetched again, and nobody knows when this
-        record was fetched."""
-        moment, urls = _fetched(record)
+        """Return True if an undated record may be older than another record of the same page.
+
+        The page was fetched more than once, so any of its records may be the later one."""
+        moment, urls = _fetch_of(record)
         return moment is None and any(
             self._when(_hash(page_of(url)), _UNKNOWN_MOMENT) > _UNKNOWN_MOMENT for url in urls
         )
@@ -125,15 +133,14 @@ class Recrawled:
         )
 
 
-MAX_HELD = (
-    2**18
-)  # pages, or moments of their fetches, that a process holds; what is more goes to temporary files
+# Pages, or moments of fetches, that a process holds in memory. Temporary files hold the others.
+MAX_HELD = 2**18
 
 Numbers = Sequence[int]
 
 
-def _mapped(path: Path, code: str) -> Numbers:
-    """The numbers in a file, of which the system holds in memory what is asked for."""
+def _map_numbers(path: Path, code: str) -> Numbers:
+    """Map the numbers in a file into memory. `code`: their type, as in `array`."""
     try:
         with path.open("rb") as file:
             numbers: Any = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast(
@@ -141,13 +148,14 @@ def _mapped(path: Path, code: str) -> Numbers:
             )  # type: ignore[call-overload]
     except FileNotFoundError:
         raise DatasetError(
-            f"{path} is not there: it says which pages were fetched again. Let TMPDIR name a folder that all machines share"
+            f"{path}, the list of pages that were fetched again, does not exist:"
+            " set TMPDIR to a folder that all machines share"
         ) from None
     return cast(Numbers, numbers)
 
 
 class _Unknown(Recrawled):
-    """The pages that were fetched again, where nobody has looked for them."""
+    """The pages that were fetched again, if they are unknown."""
 
     def supersedes(self, record: Record) -> None:
         return None
@@ -158,19 +166,20 @@ UNKNOWN_RECRAWLED = _Unknown()
 
 
 class Fetches:
-    """The times at which pages were fetched last. It can be pickled, with 16 octets a page.
+    """The moments of the last fetches of pages. It can be pickled, with 16 octets a page.
 
-    A process holds HELD of them, with about 120 octets each: what is more is sorted into temporary files."""
+    A process holds MAX_HELD moments in memory, with about 120 octets each, and sorts further ones
+    into temporary files."""
 
     def __init__(self) -> None:
         self._last: dict[int, int] = {}
         self._refetched: set[int] = set()
-        self._runs: SortedRuns[int, int] = (
-            SortedRuns()
-        )  # page -> twice the moment, and 1 where it was fetched more than once
+        # Page -> twice the moment of its last fetch, plus 1 if it was fetched more than once.
+        self._runs: SortedRuns[int, int] = SortedRuns()
 
     def note(self, record: Record) -> None:
-        moment, urls = _fetched(record)
+        """Note the fetch of a record."""
+        moment, urls = _fetch_of(record)
         for page in {_hash(page_of(url)) for url in urls}:
             self._note(page, _UNKNOWN_MOMENT if moment is None else moment)
 
@@ -180,8 +189,8 @@ class Fetches:
                 self._refetched.add(page)
             self._note(page, moment)
 
-    def recrawled(self) -> Recrawled:
-        """The pages that were fetched more than once."""
+    def recrawled_pages(self) -> Recrawled:
+        """Return the pages that were fetched more than once."""
         return Recrawled((page, moment) for page, moment, is_again in self._all() if is_again)
 
     def _note(self, page: int, moment: int) -> None:
@@ -202,11 +211,11 @@ class Fetches:
         self._last, self._refetched = {}, set()
 
     def _in_memory(self) -> Iterator[tuple[int, int, bool]]:
-        """Return the same as `_all` of those that no file has; in no order."""
+        """Return the entries in memory as `_all` yields them, in no particular order."""
         return ((page, moment, page in self._refetched) for page, moment in self._last.items())
 
     def _all(self) -> Iterator[tuple[int, int, bool]]:
-        """Page, its last moment, and whether it was fetched more than once; by pages."""
+        """Yield each page, its last moment, and True if it was fetched again; sorted by page."""
         if not self._runs:
             yield from sorted(self._in_memory())
             return
@@ -217,7 +226,7 @@ class Fetches:
             if next_page != page:
                 yield page, number // 2, bool(number % 2)
                 page, number = next_page, next_number
-            else:  # again, where they are not of one moment
+            else:  # two fetches of a page, unless their moments are equal
                 number = max(number, next_number) | (
                     number // 2 != next_number // 2 or number % 2 or next_number % 2
                 )
@@ -238,8 +247,10 @@ class Fetches:
             self._note(page, number // 2)
 
 
-def _fetched(record: Record) -> tuple[int | None, set[str]]:
-    """The moment in microseconds, None where nobody knows; and the URLs: as asked for, and as answered."""
+def _fetch_of(record: Record) -> tuple[int | None, set[str]]:
+    """Return the moment of a record's fetch in microseconds, and the URLs of its page.
+
+    The moment is None if it is unknown. The URLs are the requested one and the final one."""
     urls = {
         url for url in (record.get("url"), record.get("final_url")) if isinstance(url, str) and url
     }
@@ -253,23 +264,29 @@ def _fetched(record: Record) -> tuple[int | None, set[str]]:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-_UNKNOWN_MOMENT = -(2**61)  # before all others
+_UNKNOWN_MOMENT = -(2**61)  # earlier than all others
 
 
 def _hash(page: str) -> int:
-    """64 bits. Among a million pages two share theirs once in 30 million datasets; the older one then counts as fetched again."""
+    """Return 64 bits of a hash.
+
+    Of 30 million datasets with a million pages, one has two pages with equal bits. The older of
+    these pages then counts as fetched again."""
     return int.from_bytes(
         hashlib.blake2b(page.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     )
 
 
 def has_passed(until: datetime | None, now: datetime) -> bool:
-    """Return whether a permission has ended. At that moment it has."""
+    """Return True if a permission has ended. It ends at the moment `until`, not after it."""
     return until is not None and until <= now
 
 
-def ended(use: Use, record: Record, now: datetime, recrawled: Recrawled) -> str:
-    """The cause of a permission's end: EXPIRED, SUPERSEDED, or UNDATED where nobody can know; "" where it holds."""
+def cause_of_end(use: Use, record: Record, now: datetime, recrawled: Recrawled) -> str:
+    """Return the cause of a permission's end, or "" if it still holds.
+
+    The cause is EXPIRED or SUPERSEDED. It is UNDATED if the record lacks the URL or the date that
+    would tell whether its page was fetched again."""
     if has_passed(use.qualifiers.until, now):
         return EXPIRED
     if use.qualifiers.until_recrawled:
@@ -278,11 +295,13 @@ def ended(use: Use, record: Record, now: datetime, recrawled: Recrawled) -> str:
 
 
 class ExpiryTerms(NamedTuple):
-    """The terms by which records go. It can be pickled."""
+    """The terms of an expiry. It can be pickled."""
 
-    now: datetime  # aware
+    now: datetime
+    """The moment of the expiry, aware."""
     recrawled: Recrawled = NEVER_RECRAWLED
-    taken_down: frozenset[str] = frozenset()  # in the form of `page_of`
+    taken_down: frozenset[str] = frozenset()
+    """Pages to take down, in the form of `page_of`."""
     tags: TagSource = GUESSED
 
     @classmethod
@@ -293,26 +312,30 @@ class ExpiryTerms(NamedTuple):
         taken_down: Iterable[str] = (),
         tags: TagSource = GUESSED,
     ) -> Self:
-        """Return the terms by which records expire. `taken_down`: URLs."""
+        """Return the terms of an expiry. `taken_down`: URLs of pages to take down."""
         return cls(
             now, recrawled, frozenset(page for url in taken_down for page in _pages_of(url)), tags
         )
 
 
 class Expired(NamedTuple):
-    """The outcome for a record, with the cause where it goes."""
+    """The outcome for a record: it stays, or it goes for a cause."""
 
-    cause: str = ""  # "": it stays; else "taken-down", "expired:USE", "superseded:USE", "no-tag" or "invalid-tag:PART"
-    reasons: tuple[
-        dict[str, Any], ...
-    ] = ()  # the statements behind the permission that has ended, as the tag has them
-    tag: RawTag | None = None  # of a record that stays
+    cause: str = ""
+    """"taken-down", "expired:USE", "superseded:USE", "no-tag" or "invalid-tag:PART". Empty if the
+    record stays."""
+    reasons: tuple[dict[str, Any], ...] = ()
+    """The statements behind the permission that has ended, as the tag quotes them."""
+    tag: RawTag | None = None
+    """The tag of a record that stays."""
 
 
-def expired(record: Record, terms: ExpiryTerms) -> Expired:
-    """Return whether the record goes: it is taken down, may be kept no longer, or a permission has ended and no other is left.
+def judge_expiry(record: Record, terms: ExpiryTerms) -> Expired:
+    """Return whether a record goes, and why.
 
-    What has no tag that is understood goes too: nobody knows its limits. It belongs into the side file."""
+    A record goes if it is taken down, if it may no longer be kept (`preserve`), or if a permission
+    has ended and no other permission is left. A record without a valid tag goes too, because its
+    limits are unknown. Records that go belong into the side file."""
     if terms.taken_down and _is_taken_down(record, terms.taken_down):
         return Expired("taken-down")
     try:
@@ -324,7 +347,7 @@ def expired(record: Record, terms: ExpiryTerms) -> Expired:
     for name, use in tag.uses.items():
         if not use.is_allowed or name in _FETCHING:
             continue
-        cause = ended(use, record, terms.now, terms.recrawled)
+        cause = cause_of_end(use, record, terms.now, terms.recrawled)
         if cause in ("", UNDATED):
             is_usable = True
         elif name == "preserve":

@@ -1,7 +1,7 @@
-"""The length of text that may be shown of a record.
+"""The length of the text of a record that may be shown.
 
-content(record)              the fields that hold something of the page
-beyond(record, limit)        what is more than a permission allows to show"""
+content(record)              the fields with content of the page
+beyond(record, limit)        the removals that bring a record within a limit"""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from comity.policies.elements.spans import Removals, is_empty
 
 
 def content(record: Record) -> list[str]:
-    """The fields that hold something of the page."""
+    """Return the names of the fields with content of the page."""
     return [
         field for field, value in record.items() if field not in IDENTITY and not is_empty(value)
     ]
 
 
 def beyond(record: Record, limit: UseDecision) -> Removals:
-    """Removals for the record to show no more text than `max_chars` and `max_words` of the limit permit.
+    """Return the removals that cut a record to `max_chars` and `max_words` of a limit.
 
-    `text`, or else the first text, is cut to the limit, and other fields stay as long as all together are within it. `title`
-    counts by itself: it names the page beside its snippet."""
+    `text`, or else the first text, is cut to the limit. Other fields stay while all together are
+    within the limit. `title` has a limit of its own, because it names the page above its
+    snippet."""
     removed: Removals = {}
     fields = content(record)
     texts = [field for field in fields if isinstance(record[field], str) and field != "title"]
     main = "text" if "text" in texts else next(iter(texts), "")
     length = NO_LENGTH
-    for field in sorted(
-        fields, key=lambda field: field != main
-    ):  # the main text first, others as they come
+    # The main text comes first, then the others in their order.
+    for field in sorted(fields, key=lambda field: field != main):
         value = record[field]
         before = NO_LENGTH if field == "title" else length
         after = before.with_texts(_texts(value), limit)
@@ -49,38 +49,37 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
 
 
 def fits(texts: Iterable[str], limit: UseDecision) -> bool:
-    """Return whether the texts together are no longer than `max_chars` and `max_words` of the limit permit."""
+    """Return True if the texts together exceed neither `max_chars` nor `max_words` of the limit."""
     return NO_LENGTH.with_texts(texts, limit) is not None
 
 
 class _Length(NamedTuple):
-    """The length of texts that stand one behind the other, with a space between them."""
+    """The length of texts that are joined with spaces."""
 
     chars: int
     words: int
 
     def with_texts(self, texts: Iterable[str], limit: UseDecision) -> _Length | None:
-        """Return the length with these texts behind them. None: that is more than the limit permits."""
+        """Return the length with these texts added. None: it exceeds the limit."""
         chars, words = self
         for text in texts:
             chars += 1 + len(text)
             if limit.max_chars is not None and chars > limit.max_chars:
                 return None
             if limit.max_words is not None:
-                most = min(
-                    limit.max_words - words, len(text)
-                )  # there are no more words than characters
+                # A text has no more words than characters.
+                most = min(limit.max_words - words, len(text))
                 words += len(text.split(None, most))
                 if words > limit.max_words:
                     return None
         return _Length(chars, words)
 
 
-NO_LENGTH = _Length(-1, 0)  # no space stands before the first text
+NO_LENGTH = _Length(-1, 0)  # the first text has no space before it
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a value, names of members too, in their order."""
+    """Yield all texts in a value in their order, with the names of members."""
     pending = [value]
     while pending:
         value = pending.pop()

@@ -1,7 +1,9 @@
-"""May a record be used in these ways, now, and which of it?
+"""Decide whether a record may be used in certain ways now, and which parts of it.
 
-    apply_terms(record, terms) -> TermsApplied      the record as it may be used, or why not
-A tag that cannot be understood permits nothing, and neither does one that does not list the use. Readings: docs/datasets.md."""
+    apply_terms(record, terms) -> TermsApplied      the usable record, or the cause of its refusal
+
+A tag that cannot be read permits nothing. A tag permits no use that it does not list. The readings
+of the specifications are in docs/datasets.md."""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from comity.dataset.permissions.expiry import (
     UNDATED,
     UNKNOWN_RECRAWLED,
     Recrawled,
-    ended,
+    cause_of_end,
 )
 from comity.dataset.permissions.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
@@ -42,41 +44,38 @@ from comity.policies.tag import (
 )
 from comity.policies.vocabulary.table import Vocabulary
 
-# Of the most recent fetch, by what they mean (ACAP 1.0 section-2.5.5.1).
+# Uses that mean the most recent fetch of a page (ACAP 1.0 section-2.5.5.1).
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
-_OF_ITEM = ("urls", "more_urls", "names")  # what a tag says of an element besides its spans
+_OF_ITEM = ("urls", "more_urls", "names")  # members of an element in a tag, besides its spans
 _WEB = ("http://", "https://")
-_FILES = (
-    "files",
-    "images",
-)  # in which Scrapy's media pipelines say what they have stored, where no setting names other fields
-_OF_FILE = frozenset(("url", "path", "checksum"))  # what they say of each
-_CLIP = frozenset(
-    ("clip", "*")
-)  # "the entire original length must be preserved" (ai.txt paper section-3.3)
-DEFAULT = "comity.default"  # rule of the reasons that the operator's defaults give
-ARRANGEMENT = (
-    "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
-)
-LICENSES = tuple(
-    name for name, rule in RULES.items() if rule.names_licence
-)  # rules of the reasons that name one
+# Fields in which Scrapy's media pipelines list the stored files, unless a setting names others.
+_FILES = ("files", "images")
+_OF_FILE = frozenset(("url", "path", "checksum"))  # members of a file in these lists
+# "the entire original length must be preserved" (ai.txt paper section-3.3)
+_CLIP = frozenset(("clip", "*"))
+DEFAULT = "comity.default"  # rule of reasons from the operator's defaults
+ARRANGEMENT = "comity.arrangement"  # rule of reasons from the operator's arrangements
+# Rules of reasons that name a licence.
+LICENSES = tuple(name for name, rule in RULES.items() if rule.names_licence)
 
 
 class Terms(NamedTuple):
-    """The terms of a use: what a record is wanted for, and when. It can be pickled."""
+    """The uses for which records are wanted, the moment, and further conditions.
 
-    uses: tuple[str, ...]  # lower case; all of them have to be permitted
-    now: datetime  # aware
+    It can be pickled."""
+
+    uses: tuple[str, ...]
+    """The uses in lower case. All of them must be permitted."""
+    now: datetime
+    """The moment of the use, aware."""
     vocabulary: Vocabulary
-    recrawled: Recrawled = (
-        NEVER_RECRAWLED  # which pages were fetched again, for permissions that end then
-    )
+    recrawled: Recrawled = NEVER_RECRAWLED
+    """The pages that were fetched again, for permissions that end then."""
     tags: TagSource = GUESSED
-    defaults: Mapping[
-        str, Verdict
-    ] = {}  # for uses of which nobody speaks, in the place of what held for them in the crawl
-    last_fetch: bool = False  # of a page that was fetched several times, only the records of the last fetch come out
+    defaults: Mapping[str, Verdict] = {}
+    """Use -> its verdict where no site mentions it. Replaces the default of the crawl."""
+    last_fetch: bool = False
+    """True: only the records from the last fetch of each page may be used."""
 
     @classmethod
     def of(
@@ -90,11 +89,13 @@ class Terms(NamedTuple):
         defaults: Mapping[str, Verdict] | None = None,
         last_fetch: bool = False,
     ) -> Self:
-        """Return the terms of these uses. DatasetError where a use cannot be one, or there is none."""
+        """Return the terms of these uses. DatasetError: there is no use, or one has a bad name."""
         names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
         for name in names or ("",):
             if not USE_NAME.fullmatch(name):
-                raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
+                raise DatasetError(
+                    f"`{name}` is not the name of a use: write, for example, train,index"
+                )
         words = vocabulary or Vocabulary.shipped()
         return cls(
             names, now or datetime.now(UTC), words, recrawled, tags, defaults or {}, last_fetch
@@ -102,7 +103,7 @@ class Terms(NamedTuple):
 
     @property
     def modifications(self) -> dict[str, frozenset[str]]:
-        """The uses that are modifications, each with those of which one prohibits it."""
+        """The requested uses that are modifications, each with the words that prohibit it."""
         return {
             use: modifications
             for use in self.uses
@@ -110,28 +111,37 @@ class Terms(NamedTuple):
         }
 
     def by_single_records(self, recrawled: Recrawled | None) -> Self:
-        """The terms where records come one by one, in machinery of others. `recrawled`: of all of them; None: nobody knows, and
-        what is permitted until its page is fetched again is refused.
+        """Return the terms for a program of others, which gives its records one by one.
 
-        DatasetError where the last fetch of a page counts, by `last_fetch` or by a use, and nobody knows which that is."""
+        `recrawled`: the pages of all its records that were fetched again. None: they are unknown,
+        so a use that is permitted until the page is fetched again is refused.
+
+        DatasetError: `recrawled` is None, but `last_fetch` or a use depends on the last fetch."""
         if recrawled is None and self.last_fetch:
             raise DatasetError(
-                "the last fetch of each page is asked for: say which that is, by recrawled_in()"
+                "the last fetch of each page is asked for, but not known:"
+                " pass the result of recrawled_in()"
             )
         if recrawled is None and (current := CURRENT.intersection(self.uses)):
             raise DatasetError(
-                f"{min(current)} is of the most recent fetch of a page: say which that is, by recrawled_in()"
+                f"{min(current)} means the most recent fetch of a page, which is not known:"
+                " pass the result of recrawled_in()"
             )
         return self._replace(recrawled=UNKNOWN_RECRAWLED if recrawled is None else recrawled)
 
 
 class TermsApplied(NamedTuple):
-    """One record under the terms."""
+    """The result of the terms for one record."""
 
-    record: Record | None  # a copy where it differs; None: it may not be used
-    cause: str = ""  # "" where it may; else one of those that docs/datasets.md lists: "no-tag", "deny:RULE", "expired:USE", ...
-    reasons: tuple[dict[str, Any], ...] = ()  # the statements that refuse, as the tag has them
-    tag: RawTag | None = None  # that of the record that comes out
+    record: Record | None
+    """The usable record, a copy if it differs. None: the record may not be used."""
+    cause: str = ""
+    """The cause of a refusal, e.g. "no-tag", "deny:RULE" or "expired:USE"; docs/datasets.md lists
+    all. Empty if the record may be used."""
+    reasons: tuple[dict[str, Any], ...] = ()
+    """The statements behind a refusal, as the tag quotes them."""
+    tag: RawTag | None = None
+    """The tag of the usable record."""
 
 
 class _RefusedError(Exception):
@@ -144,13 +154,13 @@ class _RefusedError(Exception):
 
 
 def apply_terms(record: Record, terms: Terms) -> TermsApplied:
-    """Tell if each of the uses is permitted, and give the record without what is not."""
+    """Return the record without its refused parts, or the cause if one of the uses is refused."""
     try:
         raw_tag = terms.tags.find(record)
         tag = read_tag(raw_tag.raw)
         if terms.defaults:
             tag = _by_defaults(tag, terms.defaults)
-        uses = _permitted(record, tag, terms)
+        uses = _require_uses(record, tag, terms)
         return _usable(record, raw_tag, tag, uses, terms)
     except TagError as error:
         return TermsApplied(None, str(error))
@@ -162,7 +172,9 @@ def apply_terms(record: Record, terms: Terms) -> TermsApplied:
 
 
 def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
-    """The tag as it would be had these been the operator's defaults: what somebody has said stays as it is."""
+    """Return the tag that these defaults would have given in the crawl.
+
+    Only uses that no site mentions change."""
     changed = [
         name for name in defaults if name in tag.uses and _is_silent(tag, name, defaults[name])
     ]
@@ -183,13 +195,14 @@ def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
             }
         )
         use = raw["uses"][name]
-        indices = [len(raw["reasons"]) - 1, *use["because"][1:]]  # the rest limits it
+        # Further reasons limit the use, and stay.
+        indices = [len(raw["reasons"]) - 1, *use["because"][1:]]
         raw["uses"][name] = use | {"verdict": defaults[name].value, "because": indices}
     return read_tag(raw)
 
 
 def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
-    """Return whether nobody spoke of the use, and another default decided."""
+    """Return True if no site mentions the use, and a default other than `default` decided."""
     reason = tag.reasons_of(tag.uses[name])[0]
     is_by_setting = reason["rule"] == DEFAULT and reason.get("part") == "setting"
     return (
@@ -199,7 +212,8 @@ def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
     )
 
 
-def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
+def _require_uses(record: Record, tag: Tag, terms: Terms) -> list[Use]:
+    """Return the requested uses as the tag has them. _RefusedError: one is not permitted."""
     if terms.last_fetch and terms.recrawled.supersedes(record):
         raise _RefusedError(SUPERSEDED)
     uses: list[Use] = []
@@ -214,13 +228,15 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
             raise _RefusedError(f"{SUPERSEDED}:{name}")
         if name in CURRENT and terms.recrawled.may_supersede(record):
             raise _RefusedError(f"{UNDATED}:{name}")
-        cause = ended(use, record, terms.now, terms.recrawled)
+        cause = cause_of_end(use, record, terms.now, terms.recrawled)
         if cause:
             raise _RefusedError(f"{cause}:{name}", tag.reasons_of(use))
         uses.append(use)
-    # What may be kept no longer is there no longer, whatever it may be used for.
+    # A record that may no longer be kept may not be used either.
     preserve = tag.uses["preserve"]
-    cause = ended(preserve, record, terms.now, terms.recrawled) if preserve.is_allowed else ""
+    cause = (
+        cause_of_end(preserve, record, terms.now, terms.recrawled) if preserve.is_allowed else ""
+    )
     if cause in (EXPIRED, SUPERSEDED):
         raise _RefusedError(f"{cause}:preserve", tag.reasons_of(preserve))
     for name, modifications in terms.modifications.items():
@@ -235,22 +251,22 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
 
 
 def _is_licensed(tag: Tag, use: str) -> bool:
-    """Return whether the use is arranged: an arrangement comes before all statements of the site."""
+    """Return True if an arrangement permits the use. It precedes all statements of the site."""
     return any(reason["rule"] == ARRANGEMENT for reason in tag.reasons_of(tag.uses[use]))
 
 
 def _prohibits(use: Use, modifications: frozenset[str]) -> bool:
-    """Return whether the permission prohibits one of the modifications."""
+    """Return True if the permission of a use prohibits one of these modifications."""
     return use.is_allowed and not modifications.isdisjoint(use.qualifiers.prohibited_modifications)
 
 
-# What of the record
+# The parts of the record
 
 
 def _usable(
     record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: Terms
 ) -> TermsApplied:
-    """The record without what is refused or too much, and with what has to be shown."""
+    """Return the record without refused or excessive parts, and with its required additions."""
     usable = _Usable(record, raw_tag, tag, uses, terms)
     if tag.elements:
         usable.cut_elements()
@@ -265,16 +281,20 @@ def _usable(
 
 
 class _Usable:
-    """A record on its way. What cannot be done without breaking another of its terms raises _RefusedError."""
+    """A record that is being made usable.
+
+    A step raises _RefusedError if it would break another of the record's terms."""
 
     def __init__(
         self, record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: Terms
     ) -> None:
-        self.record = record  # its tag stands in it as it was
-        self._added: Record = {}  # fields that take the place of those with the same names: an earlier export may have added them
+        self.record = record  # still with its old tag
+        # Fields to add. An earlier export may have added fields with these names: they are
+        # replaced.
+        self._added: Record = {}
         self._raw_tag = raw_tag
         self._tag = tag
-        self._raw = tag.raw  # as it is to be
+        self._raw = tag.raw  # the new tag
         self._uses = uses
         self._terms = terms
         self._chars = [
@@ -286,7 +306,7 @@ class _Usable:
         self._is_limited = bool(self._chars or self._words)
 
     def result(self) -> TermsApplied:
-        """The record with its tag."""
+        """Return the record with its additions and its new tag."""
         raw_tag = self._raw_tag._replace(raw=self._raw)
         record = self.record | self._added if self._added else self.record
         if self._raw is record.get(raw_tag.field):
@@ -295,12 +315,12 @@ class _Usable:
 
     @property
     def _fields(self) -> Record:
-        """The fields of the record that stay, besides its tag."""
+        """The fields of the record besides its tag and the fields to replace."""
         others = (self._raw_tag.field, *self._added)
         return {field: value for field, value in self.record.items() if field not in others}
 
     def cut_elements(self) -> None:
-        """Elements on which one of the uses is refused."""
+        """Cut the elements for which one of the uses is refused."""
         names, vocabulary = (
             tuple(name for name in self._terms.uses if not _is_licensed(self._tag, name)),
             self._terms.vocabulary,
@@ -319,7 +339,7 @@ class _Usable:
         self._doubt_extracts()
         spans = [
             *(span for element in refused.values() for span in element.spans),
-            *self._stored(refused.values()),
+            *self._stored_files(refused.values()),
         ]
         removed_names = frozenset(
             name
@@ -329,11 +349,12 @@ class _Usable:
         )
         self._remove(removals(self.record, spans), without=refused, removed_names=removed_names)
 
-    def _stored(self, elements: Collection[Element]) -> Iterator[Span]:
-        """Yield what media pipelines say of files with the URLs of these elements, those of the item that go with them among
-        them: that was written after the tag.
+    def _stored_files(self, elements: Collection[Element]) -> Iterator[Span]:
+        """Yield the spans of the stored files of these elements, which are found by their URLs.
 
-        Where one has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
+        Media pipelines list the files after the tag is written, so the tag has no spans for them.
+        If an element has more URLs than the tag lists, a file counts as one of them if its URL is
+        nowhere else in the record."""
         stored = {
             field: files
             for field in self._file_fields
@@ -359,7 +380,7 @@ class _Usable:
                     yield [field, number]
 
     def _text_at(self, span: Span) -> str:
-        """Return the text that is a field, or a member of a list, that a span covers; "" where it covers something else."""
+        """Return the text of the whole field or list member that a span covers. Else ""."""
         value = self.record.get(span[0])
         if len(span) == 2 and isinstance(value, list) and span[1] < len(value):
             value = value[span[1]]
@@ -367,7 +388,7 @@ class _Usable:
 
     @cached_property
     def _file_fields(self) -> tuple[str, ...]:
-        """The fields in which media pipelines say what they have stored."""
+        """The fields in which media pipelines list stored files."""
         others = (
             field
             for field, value in self._fields.items()
@@ -377,7 +398,7 @@ class _Usable:
 
     @cached_property
     def _mentioned_urls(self) -> frozenset[str]:
-        """The texts in the record that may be URLs, but for what media pipelines say."""
+        """The texts in the record that may be URLs, outside the lists of stored files."""
         return frozenset(
             _urls_in(
                 value for field, value in self._fields.items() if field not in self._file_fields
@@ -385,7 +406,7 @@ class _Usable:
         )
 
     def _doubt_extracts(self) -> None:
-        """A permission that asks for an element of the page cannot be used."""
+        """Refuse permissions that require an element of the page, since elements are cut."""
         doubtful = without_extracts(self._raw)
         for name in self._terms.uses:
             use = doubtful["uses"][name]
@@ -395,12 +416,12 @@ class _Usable:
         self._raw = doubtful
 
     def cut_files(self) -> None:
-        """Remove what media pipelines say of embedded files that one of the uses does not cover."""
+        """Remove the lists of stored files if one of the uses does not cover embedded files."""
         for name in self._terms.uses:
             use = self._tag.embedded.get(name)
             if use and (
                 not use.is_allowed
-                or ended(use, self.record, self._terms.now, self._terms.recrawled)
+                or cause_of_end(use, self.record, self._terms.now, self._terms.recrawled)
             ):
                 self._remove(
                     {
@@ -411,16 +432,16 @@ class _Usable:
                 )
 
     def use_instead(self) -> None:
-        """Nothing but the resources that are to be used instead of the page (ACAP 1.0 section-2.5.3.2)."""
+        """Replace the content by the resources to use instead (ACAP 1.0 section-2.5.3.2)."""
         alternatives = [use.qualifiers.must_use for use in self._uses if use.qualifiers.must_use]
         if not alternatives:
             return
         common = [*dict.fromkeys(alternatives[0])]
         for other in map(frozenset, alternatives):
             common = [resource for resource in common if resource in other]
-        if len(alternatives) < len(
-            self._uses
-        ):  # a use that may have the page may have a part of it, and no other resource
+        # A use without such resources may use the page, so it may use extracts of the page, but no
+        # other resource.
+        if len(alternatives) < len(self._uses):
             common = [resource for resource in common if resource.extract]
         if not common:
             raise _RefusedError("must-use")
@@ -428,7 +449,7 @@ class _Usable:
         self._remove(dict.fromkeys(content(self._fields)))
 
     def cut_length(self) -> None:
-        """Text beyond the lengths that are permitted (ACAP 1.0 section-2.5.5.2.3)."""
+        """Cut the text to the permitted length (ACAP 1.0 section-2.5.5.2.3)."""
         if not self._is_limited:
             return
         chars, words = min(self._chars, default=None), min(self._words, default=None)
@@ -442,7 +463,7 @@ class _Usable:
             self._remove(beyond(self._fields, limit))
 
     def attribute(self) -> None:
-        """Add what is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
+        """Add the resources to show with the record (ACAP 1.0 section-2.5.5.2.5)."""
         included = dict.fromkeys(
             resource for use in self._uses for resource in use.qualifiers.must_include
         )
@@ -450,7 +471,7 @@ class _Usable:
             self._added[ATTRIBUTION] = RESOURCES.write(included)
 
     def license(self) -> None:
-        """The RSL documents by which the uses are permitted, and the operator's own licences."""
+        """Add the RSL documents that permit the uses, and the operator's own licences."""
         references: dict[str, None] = {}
         for reason in (reason for use in self._uses for reason in self._tag.reasons_of(use)):
             if reason["rule"] in LICENSES:
@@ -468,9 +489,10 @@ class _Usable:
         without: Collection[int] = (),
         removed_names: frozenset[str] = frozenset(),
     ) -> None:
-        """Cut the record.
+        """Cut the record, and adapt the spans in its tag.
 
-        `without`: numbers of elements of which nothing is left. `removed_names`: of fields that go with their names."""
+        `without`: indices of the elements that are removed. `removed_names`: fields that are
+        removed with their names. _RefusedError: the record or an element may not be shortened."""
         removed = {field: ranges for field, ranges in removed.items() if ranges != []}
         is_changed = bool(removed or removed_names)
         if is_changed and any(
@@ -505,26 +527,26 @@ class _Usable:
         self._raw = self._raw | {"elements": elements}
 
     def _keeps_length(self, element: dict[str, Any]) -> bool:
-        """Return whether the element may be left out of what is shown, and not be shown shortened."""
+        """Return True if the element may be shown at full length or not at all."""
         return not _CLIP.isdisjoint(element["deny"]) and (
             self._is_limited or any(map(_shows, self._terms.uses))
         )
 
 
 def _is_file(value: Any) -> bool:
-    """Return whether a value is what a media pipeline says of a file."""
+    """Return True if a value describes a file that a media pipeline has stored."""
     return isinstance(value, dict) and value.keys() >= _OF_FILE
 
 
 def _reference(reason: Mapping[str, Any]) -> str:
-    """The reference of an arrangement: `HOST: USE, REFERENCE`. "": it has none."""
+    """Return the reference of an arrangement, `HOST: USE, REFERENCE`. "" if it has none."""
     _, _, reference = reason["text"].partition(": ")[2].partition(",")
     return str(reference.strip())
 
 
 @lru_cache(maxsize=4096)
 def _compared(url: str) -> str:
-    """Return one of the many spellings of a URL: Scrapy escapes what it asks for."""
+    """Return a URL in the one spelling in which URLs are compared. Scrapy escapes its URLs."""
     try:
         return canonical(url.strip())
     except ValueError:
@@ -532,7 +554,7 @@ def _compared(url: str) -> str:
 
 
 def _urls_in(values: Iterable[Any]) -> Iterator[str]:
-    """Yield the texts in values that may be URLs, as they are compared."""
+    """Yield the texts in values that may be URLs, in the spelling for comparison."""
     stack = [*values]
     while stack:
         value = stack.pop()
@@ -549,5 +571,5 @@ def _shows(use: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _refuses(deny: frozenset[str], uses: tuple[str, ...], vocabulary: Vocabulary) -> bool:
-    """Return whether an element on which these actions are prohibited may not be used in one of the ways."""
+    """Return True if these prohibited actions refuse an element for one of the uses."""
     return any(refuses(deny, use, vocabulary) for use in uses)

@@ -1,1 +1,1 @@
-"""Tags for records that somebody else has made (docs/existing-data.md)."""
+"""Tags for records of other programs (docs/existing-data.md)."""

@@ -1,4 +1,4 @@
-"""The page that a record of somebody else was made of, as far as it is at hand: by it the record is tagged."""
+"""The page behind a record of others, as far as it is available. The record's tag comes from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from comity.dataset.records import Record, Repeating, every_value
 from comity.dataset.records import moment_of as moment_of
 
-Fields = tuple[tuple[bytes, bytes], ...]  # of a header
+Fields = tuple[tuple[bytes, bytes], ...]  # names and values of a header
 
 _HEADER_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*)")
 
@@ -20,33 +20,41 @@ PART_OF_PAGE = "a part of the page (HTTP status 206)"
 
 
 class CapturedPage(NamedTuple):
-    """A page as somebody has captured it."""
+    """A page that others have captured."""
 
-    url: str  # "": the record has none
-    captured_at: datetime | None  # aware; None: the record has no date that can be read
-    fields: Fields = ()  # of its header
-    body: bytes | None = None  # without content codings; None: it is not at hand
+    url: str
+    """The URL. Empty if the record has none."""
+    captured_at: datetime | None
+    """The aware moment of the capture. None if the record has no readable date."""
+    fields: Fields = ()
+    """The header fields of the answer."""
+    body: bytes | None = None
+    """The body without content codings. None if it is not available."""
     status: int = 200
-    method: str = "GET"  # of the request
-    crawler: str = ""  # User-Agent by which it was captured; "": nobody knows
-    unread: str = ""  # why the capture does not tell all that the page says: it is cut off, say
-    media_types: str = ""  # with commas between, of a page without the header field
+    method: str = "GET"
+    """The method of the request."""
+    crawler: str = ""
+    """The User-Agent that captured it. Empty if it is unknown."""
+    unread: str = ""
+    """Why statements of the page may be missing, e.g. the capture is cut off. Else empty."""
+    media_types: str = ""
+    """Media types with commas between, for a page without the header field."""
 
     @property
     def header(self) -> Fields:
-        """The header fields, and the media type of a record that has it apart from them."""
+        """The header fields, with the media type if the record has it in a field of its own."""
         if not self.media_types or any(name.lower() == b"content-type" for name, _ in self.fields):
             return self.fields
         return (*self.fields, (b"content-type", self.media_types.encode("ascii")))
 
     @property
     def left_out(self) -> str:
-        """Why the capture is no page; "" if it is one."""
+        """Why the capture is left out: it is not a page. Empty if it is one."""
         return "" if self.status // 100 == 2 else f"status {self.status}"
 
 
 class CapturedRecord(Record):
-    """A record of a WARC file: the page, and what is to be kept of it besides."""
+    """A record of a WARC file, with its page and its earlier tags."""
 
     __slots__ = ("earlier", "left_out", "page")
 
@@ -58,7 +66,8 @@ class CapturedRecord(Record):
         earlier: Iterable[Any] = (),
         left_out: str = "",
     ) -> None:
-        """`earlier`: tags that were written with it. `left_out`: why it is no page: then `page` is None."""
+        """`earlier`: tags in the file that belong to it. `left_out`: why it is not a page; `page`
+        is None then."""
         super().__init__(record)
         self.page = page
         self.earlier = tuple(earlier)
@@ -66,9 +75,9 @@ class CapturedRecord(Record):
 
 
 def fields_of(value: Any) -> Fields:
-    """The header fields that a value means: an object, a list of pairs, or text as it was sent.
+    """Return header fields from a value: an object, a list of pairs, or the header's text.
 
-    ValueError, TypeError, KeyError or RecursionError where it is none of these: nobody knows what they state."""
+    ValueError, TypeError, KeyError or RecursionError: the value has none of these forms."""
     if value is None or value == "":
         return ()
     if isinstance(value, str):

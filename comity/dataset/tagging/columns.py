@@ -1,7 +1,8 @@
 """The fields of other people's records: URL, date, text, header fields, status and media type.
 
 Columns().names()           the usual names of these fields
-value_of(record, names)     the first value, also of members of objects (`meta.url`) and of JSON text
+value_of(record, names)     the first value, also from members of objects (`meta.url`), which
+                            may be JSON text
 captured_page(...)          the page of a record"""
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from comity.dataset.records import DatasetError, is_blank, parsed
+from comity.dataset.records import DatasetError, is_blank, parse_json
 from comity.dataset.tagging.captured import PART_OF_PAGE, CapturedPage, fields_of, moment_of
 
-# FineWeb and Dolma: url, date; C4: url, timestamp; RedPajama 1: meta.url, meta.timestamp; RedPajama 2: url, date_download,
-# raw_content; LAION: URL, TEXT; archives: target_uri; Common Crawl's columnar index: url, fetch_time, fetch_status,
-# content_mime_type, content_mime_detected. The first field with a value counts. A dot stands before a member of an object.
+# FineWeb and Dolma: url, date; C4: url, timestamp; RedPajama 1: meta.url, meta.timestamp; RedPajama
+# 2: url, date_download, raw_content; LAION: URL, TEXT; archives: target_uri; Common Crawl's
+# columnar index: url, fetch_time, fetch_status, content_mime_type, content_mime_detected. The first
+# field with a value counts. `object.member` is a member of an object.
 URLS = (
     "final_url",
     "url",
@@ -44,13 +46,13 @@ DATES = (
 TEXTS = ("text", "content", "raw_content", "TEXT", "caption")
 HEADERS = ("headers", "http_headers", "response_headers", "meta.headers", "metadata.headers")
 STATUSES = ("fetch_status",)
-TYPES = ("content_mime_type", "content_mime_detected")  # as served, and by its octets: both count
+TYPES = ("content_mime_type", "content_mime_detected")  # served and detected type: both count
 
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
 
 
 class Columns(NamedTuple):
-    """The names of fields. "" stands for the usual names."""
+    """The names of the fields of records. "" means the usual names."""
 
     url: str = ""
     date: str = ""
@@ -60,19 +62,21 @@ class Columns(NamedTuple):
     type: str = ""
 
     def names(self) -> tuple[tuple[str, ...], ...]:
-        """Return the candidates for each field of this class, in their order."""
+        """Return the candidate names for each field of this class, in their order."""
         usual = (URLS, DATES, TEXTS, HEADERS, STATUSES, TYPES)
         return tuple((name,) if name else names for name, names in zip(self, usual, strict=True))
 
 
-def checked(columns: Columns, schema: Collection[str]) -> None:
-    """Check the columns. DatasetError where a field that is named is none of a table's columns, or none has the URL."""
+def check_fields(columns: Columns, schema: Collection[str]) -> None:
+    """Check the fields against the columns of a table.
+
+    DatasetError: a named field is not among the columns, or no column can contain the URL."""
     for name in filter(None, columns):
         if name not in schema and name.partition(".")[0] not in schema:
             raise DatasetError(f"there is no field `{name}`: it has {', '.join(schema)}")
     if not any(first_part(name) in schema or name in schema for name in columns.names()[0]):
         raise DatasetError(
-            f"no field looks like a URL: say which is, by --url-field; it has {', '.join(schema)}"
+            f"no field looks like a URL: name it with --url-field; it has {', '.join(schema)}"
         )
 
 
@@ -81,7 +85,7 @@ def first_part(name: str) -> str:
 
 
 def value_of(record: Mapping[str, Any], names: Iterable[str]) -> tuple[str, Any]:
-    """The first of these fields that has a value, and that; "" and None where none has."""
+    """Return the first of these fields with a value, and the value. Else "" and None."""
     for name in names:
         value = record.get(name)
         if value is None and "." in name:
@@ -96,7 +100,7 @@ def _member(record: Mapping[str, Any], name: str) -> Any:
     for part in name.split("."):
         if isinstance(value, str) and value.startswith("{"):
             try:
-                value = parsed(value)
+                value = parse_json(value)
             except (ValueError, RecursionError):
                 return None
         if not isinstance(value, Mapping):
@@ -108,7 +112,7 @@ def _member(record: Mapping[str, Any], name: str) -> Any:
 def captured_page(
     url: Any, date: Any, headers: Any, status: Any, types: Iterable[Any]
 ) -> CapturedPage:
-    """Return the page of a record that has these values. `types`: of all fields with a media type."""
+    """Return the page of a record with these values. `types`: the values of all TYPES."""
     page = CapturedPage(url if isinstance(url, str) else "", moment_of(date))
     media_types = [text for text in map(str, types) if _MEDIA_TYPE.fullmatch(text)]
     if media_types:
@@ -122,7 +126,7 @@ def captured_page(
 
 
 def _with_status(page: CapturedPage, value: Any) -> CapturedPage:
-    """Return the page with the status that the value means. Tables with nulls have floats."""
+    """Return the page with a status. Columns with nulls may contain it as a float."""
     match = re.fullmatch(r"([1-5][0-9][0-9])(\.0)?", str(value).strip())
     if match is None:
         return page._replace(unread="its status cannot be read")

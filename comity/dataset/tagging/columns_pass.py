@@ -1,4 +1,4 @@
-"""The pass that tags records as columns: of a table with URLs the rows of a site mostly have the same tag."""
+"""The pass that tags whole columns. In a table of URLs most rows of a site have the same tag."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from comity.dataset.files.arrow_schema import (
     EXTRA,
     TAG,
     Rows,
-    adapted,
+    adapt,
     decode,
     is_tag_type,
     kinds_of,
@@ -34,11 +34,11 @@ from comity.dataset.tagging.counts import Tagged
 if TYPE_CHECKING:
     from comity.dataset.tagging.tagging import TagPass
 
-STANDARD = ("url", "fetched_at")  # fields that records of ours have, which are added
+STANDARD = ("url", "fetched_at")  # fields of comity's own records that are added
 
 
 def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
-    """Return the batch with its tags. `number`: of the first row in its file."""
+    """Return the batch with its tags. `number`: the number of its first row in the file."""
     if _may_hide(batch, work):
         return _as_records(batch, number, work)
     tagged, apart = Tagged(), []
@@ -49,7 +49,7 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
         if page.left_out:
             tagged.left_out.note(page.left_out)
             continue
-        judged = work.judge.judged(page)
+        judged = work.judge.judge(page)
         if judged is None:
             apart.append(row)
             continue
@@ -62,11 +62,11 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
     for index, records in Counter(indices).items():
         work.count(tags.tags[index], tagged, records)
     judged_rows = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
-    tag_column = pa.array([TAG.fitted(tag) for tag in tags.tags], TAG.type).take(
+    tag_column = pa.array([TAG.fit(tag) for tag in tags.tags], TAG.type).take(
         pa.array(indices, pa.int64())
     )
     renamed = columns.standard(judged_rows, urls, moments)
-    output = adapted(_with_tags(renamed, tag_column), schema_of_tagged(batch.schema, work))
+    output = adapt(_with_tags(renamed, tag_column), schema_of_tagged(batch.schema, work))
     if output.num_rows:
         note(tagged, output, FIELD)
     notes = (
@@ -79,7 +79,7 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
 
 
 def schema_of_tagged(schema: pa.Schema, work: TagPass) -> pa.Schema:
-    """The schema of what comes out of batches with this one. It is that of all batches, whatever rows they have."""
+    """Return the schema of tagged batches. It depends on the schema before, not on any rows."""
     text = _text_name(schema.names, work)
     fields = {("text" if field.name == text else field.name): field.type for field in schema}
     for name in filter(None, (*STANDARD, _url_field(schema.names, work))):
@@ -89,14 +89,14 @@ def schema_of_tagged(schema: pa.Schema, work: TagPass) -> pa.Schema:
 
 
 def _url_field(names: Collection[str], work: TagPass) -> str:
-    """The field that gets the URLs of pages, as no column of these names has it where records of ours have it; ""."""
+    """Return the field to add for the URLs of pages. "" if a column of PAGE_URLS has them."""
     if any(name in names for name in PAGE_URLS if name in work.names[0]):
         return ""
     return next((name for name in PAGE_URLS if name not in names), "")
 
 
 def _text_name(names: Iterable[str], work: TagPass) -> str:
-    """The column with the text, where it is another one than `text`; ""."""
+    """Return the column with the text that becomes `text`. "" if there is none."""
     present = list(names)
     return (
         "" if "text" in present else next((name for name in work.names[2] if name in present), "")
@@ -104,8 +104,10 @@ def _text_name(names: Iterable[str], work: TagPass) -> str:
 
 
 def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
-    """Return whether the column of tags has other data, or a tag, or what pages are judged by, stands elsewhere: as it fits no
-    column, or as rows have nothing in the usual one."""
+    """Return True if the usual columns may not tell all that matters.
+
+    The column of tags may have other data. A tag, or a value that pages are judged by, may be in
+    another column, because the usual one is blank, or in EXTRA, because it fits no column."""
     names = batch.schema.names
     if FIELD in names and not is_tag_type(batch.schema.field(FIELD).type):
         return True
@@ -125,7 +127,9 @@ def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
 
 @lru_cache(maxsize=16)
 def _pattern(names: tuple[tuple[str, ...], ...]) -> str:
-    """Return a pattern of EXTRA where it may have tags, or a value under one of these names. A letter of it may be escaped."""
+    """Return a pattern that finds tags, and values with one of these names, in EXTRA.
+
+    It also matches escaped letters, which may be part of a name."""
     fields = {
         part for candidates in names for name in candidates for part in (name, first_part(name))
     }
@@ -162,7 +166,9 @@ class _Distinct:
         self._indices: dict[int, int] = {}
 
     def index(self, tag: dict[str, Any]) -> int:
-        """Return the number of a tag. Those are the same that are one object, as a Judge remembers them of URLs of a site."""
+        """Return the index of a tag.
+
+        Only one object is the same tag. A Judge returns one object for similar URLs of a site."""
         index = self._indices.get(id(tag))
         if index is None:
             index = self._indices[id(tag)] = len(self.tags)
@@ -175,9 +181,8 @@ class _PageColumns:
 
     def __init__(self, batch: pa.RecordBatch, work: TagPass) -> None:
         self._batch, self._work = batch, work
-        self._urls, self._dates, _, *self._others = (
-            work.names
-        )  # header fields, statuses, media types
+        # The others: names for header fields, statuses and media types.
+        self._urls, self._dates, _, *self._others = work.names
         present = batch.schema.names
         self._text = _text_name(present, work)
         names = dict.fromkeys(
@@ -187,7 +192,7 @@ class _PageColumns:
         )
         judging = {name for names in (self._urls, self._dates, *self._others) for name in names}
         relevant = judging | set(map(first_part, judging))
-        kinds = kinds_of(batch.schema)  # octets are texts, as in records
+        kinds = kinds_of(batch.schema)  # they give octets as texts, as in records
         self._values = {
             name: kinds[name].values(batch.column(name))
             for name in names
@@ -216,7 +221,7 @@ class _PageColumns:
         ]
 
     def _column(self, names: Sequence[str]) -> list[Any]:
-        """The first of these fields that has a value, of each row."""
+        """Return for each row the value of the first of these fields that has one."""
         first = next(
             (name for name in names if name in self._values or first_part(name) in self._values),
             None,
@@ -233,11 +238,12 @@ class _PageColumns:
         ]
 
     def earlier(self, row: int) -> Any:
+        """Return the tags that a row has already."""
         tag = self._tags[row] if self._tags is not None else None
         return self._work.earlier([tag], self._text) if tag is not None else ()
 
     def content(self, row: int) -> dict[str, Any]:
-        """The fields of a row that may hold something of the page, by the names that they will have."""
+        """Return the fields of a row that may have content of the page, by their new names."""
         text = self._text
         names = [
             name
@@ -263,7 +269,7 @@ class _PageColumns:
     def standard(
         self, batch: pa.RecordBatch, urls: list[str], moments: list[datetime | None]
     ) -> pa.RecordBatch:
-        """The batch with the URL, the date and the text where records of ours have them."""
+        """Return the batch with URL, date and text in the fields of comity's own records."""
         names = ["text" if name == self._text else name for name in batch.schema.names]
         arrays = [batch.column(number) for number in range(batch.num_columns)]
         texts = {

@@ -1,4 +1,4 @@
-"""The counts of a pass that tags. Those of parts are merged into those of the whole."""
+"""The counts of a pass that tags. Counts of parts can be merged."""
 
 from __future__ import annotations
 
@@ -6,27 +6,30 @@ from collections import Counter
 
 from comity.dataset.counts.summary import Summary
 
-MAX_NAMES = 1000  # of crawlers, and of why something is left out: files can name any
+MAX_NAMES = 1000  # crawlers, or causes of leaving out: files can contain any number of them
 OTHERS = "others"
 
 
 class Names(Counter[str]):
-    """Counts by names, no more than MAX_NAMES of them."""
+    """Counts by name. All names beyond MAX_NAMES count as OTHERS."""
 
     def note(self, name: str, count: int = 1) -> None:
         self[name if name in self or len(self) < MAX_NAMES else OTHERS] += count
 
 
 class Tagged(Summary):
-    """Counts of a pass that tags: the tagged records, and the others by their fate. Mergeable, picklable."""
+    """Counts of a pass that tags: of tagged records, and of all others by their fate.
+
+    It can be merged and pickled."""
 
     def __init__(self) -> None:
         super().__init__()
         self.apart = 0
-        self.undated = 0  # of the tagged records: those without a date that can be read
+        self.undated = 0  # tagged records without a readable date
         self.left_out = Names()
-        self.crawlers = Names()  # User-Agent by which pages were captured -> records
-        self.verdicts = Names()  # of the agent's uses: "train: allow", "train: deny: rule"
+        self.crawlers = Names()  # User-Agent that captured pages -> records
+        # Verdict on one of the agent's uses ("train: allow", "train: deny: RULE") -> records.
+        self.verdicts = Names()
 
     def merge(self, other: Summary) -> None:
         super().merge(other)
@@ -39,7 +42,7 @@ class Tagged(Summary):
 
     @property
     def read(self) -> int:
-        """The number of records that were read, in whatever way they came out."""
+        """The number of records that were read, with any outcome."""
         return (
             self.counts.records + self.apart + self.counts.unreadable + sum(self.left_out.values())
         )

@@ -1,4 +1,6 @@
-"""Datasets of others, tagged into a folder: a file for each file that is read (comity.dataset.folder_output)."""
+"""Tag datasets of others into a folder, one file for each input file.
+
+See comity.dataset.folder_output."""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from comity.dataset.tagging.tagging import (
 
 
 class _TagPart(NamedTuple):
-    """A task: reads a file, and writes its records with their tags."""
+    """A task that reads a file, and writes its records with their tags."""
 
     judge: Judge
     making: Making
@@ -55,10 +57,10 @@ def tag_folder(
 ) -> Tagged:
     """Write datasets with tags into a folder.
 
-    `inputs`: files and folders. `ending`: one of WRITABLE, that of the new files; "": that of each file. `sources`: where the
-    policies come from, for the manifest.
+    `inputs`: files and folders. `ending`: the ending of the new files, one of WRITABLE. "" keeps
+    the ending of each file. `sources`: the sources of the policies, for the manifest.
 
-    DatasetError, and `folder` as it was, where a file cannot be used or written."""
+    DatasetError: a file cannot be used or written. `folder` is then unchanged."""
     folder, tagged = nameable_folder(folder), Tagged()
     with folder_output(
         inputs, folder, kinds=("unreadable", APART), ending=ending, reader_of=captures_reader

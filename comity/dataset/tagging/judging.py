@@ -1,17 +1,19 @@
-"""The tag of a page that somebody else has captured: what a crawl of ours would have given it.
+"""The tag of a page that others have captured: the tag that our own crawl would have given it.
 
-Judge(question, policies).judged(page)      its policies, asked
-Judged.tag(fields)                          the tag of a record that was made of it
+    Judge(question, policies).judge(page)      the page with the policies that apply to it
+    Judged.tag(fields)                          the tag of a record made from the page
 
-How it works. A page is judged once for each date (its capture, today) by the policies of its site of that date, and by what it
-says itself. Of each date:
+A page is judged once for each date (its capture, today), by the policies of its site on that date
+and by its own statements. For each date:
 
-1. The own agent's page is that of a crawl. Where it may not be fetched, a crawl of ours would not have it: no use is permitted.
-2. For the crawler that captured it, and for those by whose names the operator wants to be addressed too (`also`), what is
-   refused and what is restricted counts, and what is permitted does not. Agents whom no file names are all the same: one of
-   them is asked.
+1. The page is judged for the own agent, as in a crawl. If the agent may not fetch the page, our own
+   crawl would not have it, so no use is permitted.
+2. The page is judged for the crawler that captured it, and for the other names that the operator
+   answers to (`also`). Their refusals and restrictions count, their permissions do not. All agents
+   that no file names get the same answer, so one of them is asked.
 
-Of several dates any refusal refuses, as of an item that came from two pages (join_tags)."""
+With several dates, a refusal on any of them refuses. An item from two pages is treated the same way
+(join_tags)."""
 
 from __future__ import annotations
 
@@ -39,11 +41,12 @@ from comity.policies.vocabulary.known_crawlers import training_crawlers
 
 CAPTURE, TODAY, BOTH_DATES = DATES
 DENY, ALLOW, KEEP_APART = MISSING = ("deny", "allow", "keep-apart")
-AI_TRAINING = "ai-training"  # of `also`: all crawlers that are known to fetch for training
-OLDEST = datetime(1991, 8, 6, tzinfo=UTC)  # of a page of the web
-SKEW = timedelta(days=1)  # by which the clock of whoever captured a page may be ahead
-MAX_CACHED = 1000  # tags of pages of which nothing is at hand but their URL, and sites: these take up to 100 KB each
-DECLARED = dict.fromkeys(IDENTITY, "")  # fields that are taken from no element of the page
+AI_TRAINING = "ai-training"  # in `also`: all crawlers that are known to fetch for training
+OLDEST = datetime(1991, 8, 6, tzinfo=UTC)  # the first page of the web
+SKEW = timedelta(days=1)  # the clock of another crawler may be ahead by this
+# Entries of each cache, e.g. tags of pages that are known by URL only. Sites take up to 100 KB.
+MAX_CACHED = 1000
+DECLARED = dict.fromkeys(IDENTITY, "")  # fields that do not come from an element of the page
 
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z0-9_.-]+)", re.IGNORECASE)
 
@@ -51,39 +54,44 @@ Tag = dict[str, Any]
 
 
 class CapturedSite(Protocol):
-    """The policies of a site of one date, as comity.dataset.captures has them."""
+    """The policies of a site on one date, as comity.dataset.captures gives them."""
 
     @property
     def site(self) -> Site: ...
 
     @property
     def absent(self) -> Sequence[str]:
-        """The URLs of the files of which there is no copy: they count as such that could not be had."""
+        """The URLs of the files without a copy. They count as files that cannot be fetched."""
 
 
 class Policies(Protocol):
     """Copies of the policies of sites. It can be pickled."""
 
     def at(self, origin: str, moment: datetime) -> CapturedSite | None:
-        """The nearest copies before the moment; None: there are none."""
+        """Return the site by the last copies before the moment. None if there are none."""
 
     def today(self, origin: str) -> CapturedSite | None:
-        """The newest copies."""
+        """Return the site by the newest copies. None if there are none."""
 
 
 class Question(NamedTuple):
-    """The agent for whom records are tagged, and the way in which they are. It can be pickled."""
+    """The agent for which records are tagged, and the options of tagging. It can be pickled."""
 
     agent: Agent
-    now: datetime  # aware
-    as_of: str = CAPTURE  # of DATES
-    missing: str = DENY  # of MISSING: what holds where a site's policies cannot be had
-    captured_by: str = ""  # User-Agent or product token of the crawler; "": as the captures say
-    also: tuple[str, ...] = ()  # product tokens of others as which we want to be addressed
-    captured_at: datetime | None = None  # aware: of records without a date that can be read
-    redacts: bool = (
-        False  # what is refused on elements for one of the agent's uses is cut out of records
-    )
+    now: datetime
+    """The moment of tagging, aware."""
+    as_of: str = CAPTURE
+    """The date of the policies, one of DATES."""
+    missing: str = DENY
+    """The treatment of pages whose site has no copies of policies, one of MISSING."""
+    captured_by: str = ""
+    """User-Agent or product token of the crawler. Empty: the captures name it."""
+    also: tuple[str, ...] = ()
+    """Product tokens of other crawlers whose rules count for us too."""
+    captured_at: datetime | None = None
+    """The aware moment of capture for records without a readable date."""
+    redacts: bool = False
+    """True: elements that are refused for one of the agent's uses are cut out of records."""
 
     @classmethod
     def of(
@@ -95,9 +103,9 @@ class Question(NamedTuple):
         captured_at: Any = None,
         **more: Any,
     ) -> Question:
-        """Return a question. `also`: product tokens, and AI_TRAINING. `captured_at`: as in records.
+        """Return a question. `also`: product tokens and AI_TRAINING. `captured_at`: as in records.
 
-        DatasetError for values that make no sense."""
+        DatasetError: a value is invalid."""
         names: dict[str, None] = {}
         for name in filter(None, (name.strip() for name in also)):
             if name.lower() == AI_TRAINING:
@@ -106,7 +114,8 @@ class Question(NamedTuple):
                 names[name] = None
             else:
                 raise DatasetError(
-                    f"`{name}` is no product token: write, for example, GPTBot,Google-Extended or {AI_TRAINING}"
+                    f"`{name}` is not a product token:"
+                    f" write, for example, GPTBot,Google-Extended or {AI_TRAINING}"
                 )
         question = cls(
             agent,
@@ -117,51 +126,53 @@ class Question(NamedTuple):
         )
         if question.captured_by and not PRODUCT_TOKEN.search(question.captured_by):
             raise DatasetError(
-                f"`{question.captured_by}` names no crawler: write its product token, for example CCBot"
+                f"`{question.captured_by}` names no crawler:"
+                " write its product token, for example CCBot"
             )
         if captured_at is not None:
             moment = question.captured_at
             if (
                 invalid := question.out_of_range(moment)
                 if moment
-                else f"`{captured_at}` is no date"
+                else f"`{captured_at}` is not a date"
             ):
                 raise DatasetError(
                     f"{invalid}: write the day of the capture, for example 2024-05-18"
                 )
         for value, values, name in (
-            (question.as_of, DATES, "date of policies"),
-            (question.missing, MISSING, "way to do without"),
+            (question.as_of, DATES, "as_of"),
+            (question.missing, MISSING, "missing"),
         ):
             if value not in values:
-                raise DatasetError(f"`{value}` is no {name}: write {', '.join(values)}")
+                raise DatasetError(f"{name} `{value}` is unknown: write {', '.join(values)}")
         return question
 
     def out_of_range(self, moment: datetime) -> str:
-        """Why no page can be captured at this moment; "" if one can."""
+        """Return why no page can be captured at this moment. "" if one can."""
         if OLDEST <= moment <= self.now + SKEW:
             return ""
-        return (
-            f"{moment.isoformat()} lies {'in the future' if moment > OLDEST else 'before the web'}"
-        )
+        time = "in the future" if moment > OLDEST else "before the web began"
+        return f"{moment.isoformat()} is {time}"
 
 
 class _SiteFacts(NamedTuple):
-    """Facts that are the same for all pages of a site that one crawler has captured."""
+    """The facts about a site that hold for all of its pages that one crawler has captured."""
 
-    may_name_agent: bool  # its files may name the own agent
-    named_agents: tuple[Agent, ...]  # others whom they may name
-    unnamed_agents: tuple[Agent, ...]  # the rest of the others
+    may_name_agent: bool  # True if its files may name the own agent
+    named_agents: tuple[Agent, ...]  # other agents that they may name
+    unnamed_agents: tuple[Agent, ...]  # other agents that they do not name
     has_element_rules: bool
-    licensing: frozenset[str]  # product tokens of those whom robots.txt refers to licences
+    licensing: frozenset[str]  # product tokens for which robots.txt has a licence
 
 
 class _MissingError(Exception):
-    """The policies of a site cannot be had, and its pages are kept apart."""
+    """A site has no copies of policies, so its pages are kept apart."""
 
 
 class Judge:
-    """The question and the policies. It can be pickled, and no outcome depends on which pages it saw before."""
+    """The question and the policies. It can be pickled.
+
+    Earlier pages do not change the answer for a page."""
 
     def __init__(self, question: Question, policies: Policies) -> None:
         self.question = question
@@ -172,9 +183,8 @@ class Judge:
         self._crawlers: Bounded[str, Agent | None] = Bounded(MAX_CACHED)
         self._site_facts: Bounded[tuple[Site, str], _SiteFacts] = Bounded(MAX_CACHED)
         self._tags: Bounded[Hashable, Tag] = Bounded(MAX_CACHED)
-        self._sites: Bounded[Site, Site] = Bounded(
-            MAX_CACHED
-        )  # without robots.txt, of which there is no copy
+        # Site without a copy of robots.txt -> the site that has no robots.txt.
+        self._sites: Bounded[Site, Site] = Bounded(MAX_CACHED)
 
     def __getstate__(self) -> tuple[Question, Policies]:
         return self.question, self._policies
@@ -183,10 +193,8 @@ class Judge:
         self.question, self._policies = state
         self._forget()
 
-    def judged(self, page: CapturedPage) -> Judged | None:
-        """Return the page with its policies.
-
-        None for a page to be kept apart: the policies of its site are not at hand."""
+    def judge(self, page: CapturedPage) -> Judged | None:
+        """Return the page with its policies. None: its site has none, so it is kept apart."""
         if page.captured_at is None:
             page = page._replace(captured_at=self.question.captured_at)
         try:
@@ -219,7 +227,7 @@ class Judge:
     def _of_capture(self, page: CapturedPage, origin: str) -> _Date:
         moment = page.captured_at
         if moment is None:
-            return _no_date("the record has no date that can be read")
+            return _no_date("the record has no readable date")
         if invalid := self.question.out_of_range(moment):
             return _no_date(invalid)
         return self._of_date(page, origin, CAPTURE, self._policies.at(origin, moment), moment)
@@ -232,7 +240,12 @@ class Judge:
         captured: CapturedSite | None,
         now: datetime,
     ) -> _Date:
-        """A site whose robots.txt is there and other files are not is one whose other files could not be had."""
+        """Return the policies of one date.
+
+        `captured` counts if it has a copy of robots.txt, or if missing policies mean refusal. Its
+        other missing files count as files that cannot be fetched.
+
+        _MissingError: there is no such copy, and pages without one are kept apart."""
         robots = f"{origin}/robots.txt"
         if captured is not None and (
             robots not in captured.absent or self.question.missing == DENY
@@ -250,7 +263,7 @@ class Judge:
         return _PoliciesOfDate(self, page, site, now, reason)
 
     def _without_robots(self, site: Site) -> Site:
-        """The site as one that has no robots.txt, instead of one that could not be had."""
+        """Return the site as one that has no robots.txt, not as one that fails to serve it."""
         if site not in self._sites:
             self._sites[site] = Site(
                 site.origin,
@@ -263,6 +276,7 @@ class Judge:
         return self._sites[site]
 
     def site_facts(self, site: Site, crawler: str) -> _SiteFacts:
+        """Return the facts about a site. `crawler`: the User-Agent that captured its pages."""
         key = site, crawler
         site_facts = self._site_facts.get(key)
         if site_facts is None:
@@ -270,16 +284,19 @@ class Judge:
         return site_facts
 
     def others(self, site_facts: _SiteFacts, page: CapturedPage) -> tuple[Agent, ...]:
-        """The other agents for whom the page is judged: those whom the site or the page may name, and one of the others, where
-        what is said to these may be another thing than what is said to the own agent."""
+        """Return the other agents for which the page is judged.
+
+        These are the agents that the site or the page may name. If the site or the page may name
+        the own agent, an unnamed agent is judged too, because it may get another answer."""
         named_agents, others = site_facts.named_agents, site_facts.unnamed_agents
         if not named_agents and not others:
             return ()
+        # Without its zero octets, ASCII text in UTF-16 can be searched too.
         words = (
             b"\n".join((*(value for _, value in page.fields), page.body or b""))
             .lower()
             .replace(b"\0", b"")
-        )  # UTF-16 too
+        )
         named_in_page = (
             [agent for agent in others if agent.token.lower().encode() in words] if words else []
         )
@@ -309,7 +326,7 @@ class Judge:
         )
 
     def _crawler(self, user_agent: str) -> Agent | None:
-        """The crawler of a User-Agent or of a product token; None where nobody knows."""
+        """Return the crawler with a User-Agent or product token. None if it is unknown."""
         if user_agent not in self._crawlers:
             match = _COMPATIBLE.search(user_agent) or PRODUCT_TOKEN.search(user_agent)
             token = PRODUCT_TOKEN.match(match[match.lastindex or 0]) if match else None
@@ -319,8 +336,10 @@ class Judge:
             )
         return self._crawlers[user_agent]
 
-    def remembered(self, judged: Judged, make: Callable[[], Tag]) -> Tag:
-        """The tag of a page of which nothing is at hand but its URL: most pages of a site have the same."""
+    def cached_tag(self, judged: Judged, make: Callable[[], Tag]) -> Tag:
+        """Return the tag of a page that is known by its URL only, from the cache if possible.
+
+        Most of such pages of a site have the same tag."""
         keys = [date.key() for date in judged.dates]
         if None in keys:
             return make()
@@ -332,16 +351,15 @@ class Judge:
 
 
 def _may_be_named(agent: Agent, names: Iterable[str]) -> bool:
-    """Return whether one of these names may mean the agent, by whatever rule of whatever format. Those of other packages need not
-    say whom they name."""
+    """Return True if one of these names may mean the agent, by the rules of any format."""
     if INSTALLED:
-        return True
+        return True  # formats of other packages need not declare the names in their files
     text = f"{agent.token} {agent.user_agent}".lower()
     return any((word := name.rstrip("*")) in text or agent.token.lower() in word for name in names)
 
 
 class _Refused:
-    """A date by which no use is permitted: no policies can be asked."""
+    """A date without policies, on which no use is permitted."""
 
     pages: tuple[Page, ...] = ()
     has_element_rules = False
@@ -353,12 +371,12 @@ class _Refused:
         return self._reason
 
     def tag(self, agent: Agent, elements: Iterable[Traced], uses: Iterable[str] = ()) -> Tag:
-        """`uses`: those of which the policies of another date speak: they are refused as well."""
+        """Return a tag without permissions. `uses`: further uses to refuse, from other dates."""
         return no_statements(agent, self._reason, uses)
 
 
 class _PoliciesOfDate:
-    """The policies of one date, and the page as they see it."""
+    """The policies of one date, applied to the page."""
 
     def __init__(
         self,
@@ -368,7 +386,7 @@ class _PoliciesOfDate:
         now: datetime,
         missing: Reason | None = None,
     ) -> None:
-        """`missing`: why the site is one without policies."""
+        """`missing`: why the site has no policies. None if it has some."""
         self._captured, self._site, self._now, self._missing = page, site, now, missing
         self._agent = judge.question.agent
         self._site_facts = judge.site_facts(site, page.crawler)
@@ -402,7 +420,7 @@ class _PoliciesOfDate:
         return first
 
     def key(self) -> Hashable | None:
-        """Return what tells the tag of its URL from those of others of the site; None: all of it."""
+        """Return a key. Pages with equal keys have equal tags. None: the tag cannot be shared."""
         if (
             self._captured.body is not None
             or self._captured.fields
@@ -424,6 +442,7 @@ class _PoliciesOfDate:
         )
 
     def tag(self, agent: Agent, elements: Iterable[Traced]) -> Tag:
+        """Return the tag by the policies of this date. `elements`: those found in the record."""
         agent_page, *other_pages = self.pages
         tag = _bound_by_crawl(agent_page.tag_with(elements))
         for page in other_pages:
@@ -439,12 +458,12 @@ def _no_date(text: str) -> _Refused:
 
 
 class Judged:
-    """A page, and its policies of each date, the latest date last."""
+    """A page with its policies for each date, the latest date last."""
 
     def __init__(self, judge: Judge, page: CapturedPage, dates: Sequence[_Date]) -> None:
         self._judge = judge
         self._captured = page
-        self.captured_at = page.captured_at  # by the record, or by the question
+        self.captured_at = page.captured_at  # from the record, else from the question
         self.dates = dates
 
     @property
@@ -453,7 +472,7 @@ class Judged:
 
     @property
     def rules(self) -> ElementRules | None:
-        """The rules for elements of the page, of all dates; None: there are none, or the page is not at hand."""
+        """The element rules of all dates. None: there are none, or the page is not available."""
         if self._captured.body is None:
             return None
         rules = [page.element_rules for page in self._pages if page.element_rules]
@@ -461,13 +480,15 @@ class Judged:
 
     @property
     def has_elements(self) -> bool:
-        """Return whether a tag depends on the fields of the record."""
+        """True if the tag depends on the fields of the record."""
         return any(date.has_element_rules for date in self.dates)
 
-    def made_without_refused(
+    def make_without_refused(
         self, make: Callable[[str], str], source: str, rules: ElementRules | None
     ) -> str:
-        """Return what `make` makes of the page, `source`, without what is refused on elements for one of the agent's uses."""
+        """Return `make(source)` without the elements that are refused for one of the agent's uses.
+
+        `source`: the page. `make`: turns the source of a page into text."""
         return make(source) if rules is None else rules.made_without(self._refusable, make)
 
     @property
@@ -481,11 +502,13 @@ class Judged:
         rules: ElementRules | None = None,
         earlier: Iterable[Tag | TagError] = (),
     ) -> Tag:
-        """The tag of a record with these fields, which are changed where they are to be redacted. `rules`: as of this page, by
-        which its text was made. `earlier`: tags that it has already: what these refuse stays refused, and what is none permits
-        nothing."""
+        """Return the tag of a record with these fields.
+
+        The fields are changed if the question asks for redaction. `rules`: the rules of this page
+        that were used for its text. `earlier`: tags that the record has already. Their refusals
+        stay, and an invalid tag permits nothing."""
         if self._captured.body is None and not self._captured.fields and not self._captured.unread:
-            tag = self._judge.remembered(self, lambda: self._tag(fields, rules))
+            tag = self._judge.cached_tag(self, lambda: self._tag(fields, rules))
         else:
             tag = self._tag(fields, rules)
         agent = self._judge.question.agent
@@ -525,7 +548,7 @@ class Judged:
 
     def _elements(self, fields: dict[str, Any], rules: ElementRules | None) -> Iterator[Traced]:
         if rules is None:
-            # Where the page is not at hand, nobody knows what of it stands where: it may be anywhere.
+            # Without the page, an element may be in any field.
             names = [
                 name
                 for name, value in fields.items()
@@ -558,9 +581,10 @@ def _is_tag(name: str) -> bool:
 
 
 def _bound_by_crawl(tag: Tag) -> Tag:
-    """The tag of a page that may be used only where it may be fetched: no crawl of ours would have it otherwise.
+    """Return the tag without permissions if the page may not be fetched.
 
-    What is arranged with its site may be used."""
+    Our own crawl would not have such a page. Uses that are arranged with its site stay
+    permitted."""
     crawl = tag["uses"]["crawl"]
     if crawl["verdict"] == "allow":
         return tag
@@ -575,7 +599,9 @@ def _bound_by_crawl(tag: Tag) -> Tag:
 
 
 def _with_refusals(agent: Agent, tag: Tag, other: Tag, token: str) -> Tag:
-    """The tag with what another crawler is refused, and with what restricts that one. `other`: its tag. `token`: its name."""
+    """Return the tag with the refusals and restrictions of another crawler added.
+
+    `other`: the tag for that crawler. `token`: its product token."""
     own_reasons, reasons = tag["reasons"], [*other["reasons"], *tag["reasons"]]
     shift = len(other["reasons"])
     for number, reason in enumerate(other["reasons"]):
@@ -613,7 +639,7 @@ def _with_refusals(agent: Agent, tag: Tag, other: Tag, token: str) -> Tag:
 
 
 def _join_dates(agent: Agent, tag: Tag, earlier: Tag) -> Tag:
-    """The tag by the policies of two dates. `earlier`: that of the first one."""
+    """Return the tag by the policies of two dates. `earlier`: the tag of the first date."""
     for part in (tag, earlier):
         other = earlier if part is tag else tag
         for reason in part["reasons"]:
@@ -637,7 +663,7 @@ def _content(copy: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _without_repetitions(tag: Tag) -> Tag:
-    """The tag with each element once, of what was said twice."""
+    """Return the tag with repeated elements removed."""
     elements: list[Any] = []
     for element in tag["elements"]:
         if element not in elements:
@@ -646,7 +672,9 @@ def _without_repetitions(tag: Tag) -> Tag:
 
 
 def _without_policies(tag: Tag, missing: Reason) -> Tag:
-    """The tag of a page of whose site nothing is known, as the operator takes it for one that states nothing."""
+    """Return the tag with `missing` as a further reason for each use.
+
+    The site's policies are unknown, and the operator treats it as a site without statements."""
     source = missing.source
     reason = {
         "rule": missing.rule,

@@ -1,4 +1,4 @@
-"""The fields that the ready spiders take from a page, and `dataset tag` from a capture of one."""
+"""The fields of a page for the ready spiders and for `dataset tag`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Extractor = Callable[[str], str]  # the source of a page -> its text
 
 
 def by_trafilatura(source: str) -> str:
-    """The text that trafilatura finds in a page, without its comments; "" where it finds none."""
-    import trafilatura  # of the extra `text`
+    """Return the text that trafilatura finds in a page, without comments. "" if it finds none."""
+    import trafilatura  # a package of the extra `text`
 
     try:
         return trafilatura.extract(source, include_comments=False) or ""
-    except Exception as error:  # whatever trafilatura and lxml make of what the site sent
+    except Exception as error:  # trafilatura and lxml may raise anything on hostile input
         logger.info("trafilatura cannot read a page: %s", type(error).__name__)
         return ""
 
@@ -29,7 +29,7 @@ def is_html(content_type: str) -> bool:
 
 
 def title(selector: Selector) -> str:
-    """The document's title, else its first heading."""
+    """Return the document's title, else its first heading."""
     for element in selector.xpath("//head/title | //h1"):
         text = " ".join("".join(element.xpath(".//text()").getall()).split())
         if text:
@@ -38,7 +38,7 @@ def title(selector: Selector) -> str:
 
 
 def links(selector: Selector, base_url: str) -> list[str]:
-    """The http and https links of a page, without fragments. `base_url`: of the page."""
+    """Return the http and https links of a page without fragments. `base_url`: the page's base."""
     urls: dict[str, None] = {}
     for href in selector.css("a[href]::attr(href), area[href]::attr(href)").getall():
         try:

@@ -1,7 +1,7 @@
-"""Datasets of others, tagged: a pass over their records, and what is written of it.
+"""Tag datasets of others: the pass over their records, and the files that it writes.
 
-It is one pass over files of any size. Each record of the input is one of the output, is kept apart (--missing keep-apart), is
-left out as no page, or cannot be read: the counts add up."""
+One pass reads files of any size. Each input record is written with its tag, kept apart
+(--missing keep-apart), left out because it is not a page, or unreadable. The counts add up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from comity.dataset.records import (
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
 from comity.dataset.tagging import warc
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
-from comity.dataset.tagging.columns import Columns, captured_page, checked, value_of
+from comity.dataset.tagging.columns import Columns, captured_page, check_fields, value_of
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge, Judged, Tag
 from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
@@ -41,11 +41,13 @@ from comity.policies.tag import TagError, read_tag
 
 
 class Making(NamedTuple):
-    """A way to make records of captures. It can be pickled."""
+    """The options for making records from captures. It can be pickled."""
 
     columns: Columns = Columns()
-    extractor: Extractor | None = None  # of the text of a page; None: comity's own
-    html: bool = False  # keep the source of a page
+    extractor: Extractor | None = None
+    """Extracts the text of a page. None: comity's own extractor."""
+    html: bool = False
+    """True: keep the source of a page."""
 
 
 class TagPass:
@@ -65,10 +67,10 @@ class TagPass:
             if page is None or left_out:
                 tagged.left_out.note(left_out)
                 continue
-            judged = self.judge.judged(page)
+            judged = self.judge.judge(page)
             if judged is None:
                 tagged.apart += 1
-                notes.append({"record": self._untagged(record)})
+                notes.append({"record": self._record_without_tag(record)})
                 continue
             if isinstance(record, CapturedRecord):
                 tagged.crawlers.note(page.crawler)
@@ -83,13 +85,13 @@ class TagPass:
         return Outcome(output, tagged, notes)
 
     def columns(self, batch: Any, number: int) -> Outcome:
-        from comity.dataset.tagging.columns_pass import (
-            tag_columns,  # pyarrow is there where there are columns
-        )
+        # Imported here because pyarrow is installed only where there are columns.
+        from comity.dataset.tagging.columns_pass import tag_columns
 
         return tag_columns(batch, number, self)
 
     def count(self, tag: Tag, tagged: Tagged, records: int = 1) -> None:
+        """Count the verdicts of a tag on the agent's uses. `records`: the number with this tag."""
         for use in self.judge.question.agent.uses:
             decision = tag["uses"][use]
             rule = (
@@ -100,7 +102,7 @@ class TagPass:
             tagged.verdicts.note(f"{use}: {decision['verdict']}{rule}", records)
 
     def _page(self, record: Record) -> tuple[CapturedPage | None, str]:
-        """Return the page of a record, and why the record is no page; "" if it is one."""
+        """Return the page of a record, and why it is left out as no page ("" if it is one)."""
         if isinstance(record, CapturedRecord):
             return record.page, record.left_out
         *singles, types = self.names
@@ -118,7 +120,7 @@ class TagPass:
         fields[FIELD] = judged.tag(fields, rules, self.earlier(record.earlier))
         return fields
 
-    def _untagged(self, record: Record) -> Record:
+    def _record_without_tag(self, record: Record) -> Record:
         if isinstance(record, CapturedRecord) and record.page and record.page.body is not None:
             return {**record, **self._of_page(record.page, None, None)}
         return dict(record)
@@ -126,7 +128,7 @@ class TagPass:
     def _of_page(
         self, page: CapturedPage, judged: Judged | None, rules: ElementRules | None
     ) -> Record:
-        """The fields that the ready spiders make of a page."""
+        """Return the same fields of a page as the ready spiders."""
         assert page.body is not None
         content = Content(page.fields, page.body)
         content_type = next(
@@ -137,7 +139,7 @@ class TagPass:
         if is_page and self.making.extractor:
             extract = self.making.extractor
             text = (
-                judged.made_without_refused(extract, content.text, rules)
+                judged.make_without_refused(extract, content.text, rules)
                 if judged
                 else extract(content.text)
             )
@@ -155,7 +157,7 @@ class TagPass:
         }
 
     def _of_record(self, record: Record, page: CapturedPage, judged: Judged) -> Record:
-        """Return the tagged record of a table or of JSON Lines. Its page is not at hand."""
+        """Return the tagged record from a table or JSON Lines. Its page is not available."""
         urls, _, texts, *_ = self.names
         url_name, text_name = value_of(record, urls)[0], value_of(record, texts)[0]
         fields = standard(record, page.url, url_name, judged.captured_at, text_name)
@@ -168,13 +170,14 @@ class TagPass:
         return fields
 
     def earlier(self, tags: Iterable[Any], renamed: str = "") -> list[Tag | TagError]:
-        """Tags that a record has already, and what is wrong with those that are none. `renamed`: the field that is called `text`
-        now."""
+        """Return the tags that a record has already, with an error for each invalid one.
+
+        `renamed`: the old name of the field that is called `text` now. "" if none was renamed."""
         earlier: list[Tag | TagError] = []
         for tag in tags:
             try:
                 raw = read_tag(from_json(tag) if isinstance(tag, str) else tag).raw
-                earlier.append(_renamed(raw, renamed) if renamed and raw["elements"] else raw)
+                earlier.append(_rename_field(raw, renamed) if renamed and raw["elements"] else raw)
             except TagError as error:
                 earlier.append(error)
         return earlier
@@ -187,7 +190,7 @@ def standard(
     captured_at: datetime | None,
     text_name: str,
 ) -> Record:
-    """Return the record with its URL, date and text in the fields that records of ours have."""
+    """Return the record with its URL, date and text in the fields of comity's own records."""
     fields = {
         "text" if name == text_name and "text" not in record else name: value
         for name, value in record.items()
@@ -201,8 +204,8 @@ def standard(
     return fields
 
 
-def _renamed(tag: Tag, name: str) -> Tag:
-    """The tag of a record whose field of that name is called `text` now: what its elements cover is there."""
+def _rename_field(tag: Tag, name: str) -> Tag:
+    """Return the tag of a record whose field `name` is called `text` now."""
     elements = []
     for element in tag["elements"]:
         spans = [["text", *span[1:]] if span[0] == name else span for span in element["spans"]]
@@ -214,7 +217,7 @@ def _renamed(tag: Tag, name: str) -> Tag:
 
 
 def tag_field(record: Mapping[str, Any]) -> str:
-    """The field for the tag: that of tags, where it has no data of another kind."""
+    """Return the field for the tag: FIELD, or SPARE_FIELD if FIELD has other data."""
     value = record.get(FIELD)
     return FIELD if value is None or value == {} or may_be_tag(value) else SPARE_FIELD
 
@@ -222,7 +225,9 @@ def tag_field(record: Mapping[str, Any]) -> str:
 def origins(
     readers: Iterable[Reader], columns: Columns, advance: Callable[[int], object]
 ) -> Iterator[str]:
-    """Yield the origins of all records, again and again. `advance`: told how many octets were read."""
+    """Yield the origin of each record, with repetitions.
+
+    `advance`: called with the number of octets read since its last call."""
     urls = columns.names()[0]
     for reader in readers:
         for part in reader.parts():
@@ -238,17 +243,17 @@ def origins(
 
 
 def captures_reader(reader: Reader) -> Reader:
-    """The reader of the same file, with the captures of a WARC file as records."""
+    """Return a reader of the same file. Its records are the captures if the file is a WARC file."""
     return warc.Reader(reader.path) if format_of(reader.path) == "warc" else reader
 
 
 def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
-    """Check the columns of tables with rows.
+    """Check the columns of tables that have rows.
 
-    DatasetError if a table lacks a field that the operator names, or has no field with URLs."""
+    DatasetError: a table lacks a field that the operator names, or has no field with URLs."""
     for reader in readers:
         if getattr(reader, "has_rows", False):
-            checked(columns, reader.schema.names)  # type: ignore[attr-defined]  # it is a table
+            check_fields(columns, reader.schema.names)  # type: ignore[attr-defined]  # a table
 
 
 def tag_dataset(
@@ -260,9 +265,10 @@ def tag_dataset(
     *,
     sources: Sequence[str] = (),
 ) -> Tagged:
-    """Write datasets with tags into a file. `sources`: where the policies come from, for the manifest.
+    """Write datasets with tags into a file.
 
-    DatasetError, and `output` as it was, where a file cannot be used or written."""
+    `sources`: the sources of the policies, for the manifest. DatasetError: a file cannot be used or
+    written. `output` is then unchanged."""
     readers = list(map(captures_reader, open_readers(inputs)))
     if clash := first_of(
         (output, *side_files(output)), files_of(reader.path for reader in readers)
@@ -294,7 +300,10 @@ def write_tagged(
     making: Making,
     options: JobOptions,
 ) -> Tagged:
-    """Write records with their tags. `writer`, `aside`: entered. `aside`: takes what cannot be read, and what is kept apart."""
+    """Write records with their tags.
+
+    `writer` and `aside` must have been entered. `aside`: the side files for unreadable records and
+    for records that are kept apart."""
     tagged, (unread, apart) = Tagged(), aside
 
     def keep_apart(notes: list[Note]) -> None:
@@ -315,13 +324,15 @@ def write_tagged(
 
 
 def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.History:
+    """Return the history of tagging for the manifest."""
     question = judge.question
+    moments = {
+        "capture": ("when they were captured",),
+        "today": (f"on {question.now:%Y-%m-%d}",),
+        "both": ("when they were captured,", f"on {question.now:%Y-%m-%d}"),
+    }[question.as_of]
     return manifest.History(
-        description="Records of others, tagged by what their sites said"
-        f" {'when they were captured, and' if question.as_of == 'both' else ''}"
-        f" {f'on {question.now:%Y-%m-%d}' if question.as_of != 'capture' else 'when they were captured'}.".replace(
-            "  ", " "
-        ),
+        description=f"Records of others, tagged by what their sites said {' and '.join(moments)}.",
         uses=question.agent.uses,
         exported_at=question.now,
         counts={
@@ -349,4 +360,4 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.Hi
     )
 
 
-MAX_CRAWLERS = 100  # User-Agents that a manifest names
+MAX_CRAWLERS = 100  # User-Agents that a manifest lists

@@ -1,8 +1,9 @@
-"""Captures in WARC files of any writer, as records to be tagged.
+"""Captures in WARC files of any program, as records to be tagged.
 
-A `response` is a page, and a `resource` too; a `revisit` is one with the body of its original, where that is in the same file;
-a `conversion` (WET) is the text of a page that is not at hand. Every such record comes out: as one, as left out with a reason
-(another status than 2xx, a policy file, another scheme), or as one that cannot be read."""
+A `response` or `resource` is a page. A `revisit` is a page with the body of its original, if that
+is in the same file. A `conversion` (WET) is the text of a page that is not available. Each of these
+records gives a record, a record left out for a reason (a status other than 2xx, a policy file,
+another scheme), or an unreadable one."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from comity.dataset.files.warc.messages import (
     has_head,
     is_http,
     message,
-    unchunked,
+    unchunk,
     words,
 )
 from comity.dataset.files.warc.records import (
@@ -46,17 +47,17 @@ from comity.policies.tag import TagError
 
 PART = 4 * 2**20  # octets of the file
 BATCH = 32  # records; each may have a body of some MB
-MAX_INFO = (
-    64 * 2**10
-)  # octets of a warcinfo, of a request, and of what is named of what cannot be read
-MAX_REMEMBERED = 100_000  # names of captures of which a later revisit may be
-MAX_METHOD = 64  # octets in which the method of a request stands
+# Octets that are read of a warcinfo, of a request, and of an unreadable record.
+MAX_INFO = 64 * 2**10
+MAX_REMEMBERED = 100_000  # names of captures that a later revisit may refer to
+MAX_METHOD = 64  # octets of a request that are searched for its method
 PIECE = 2**12  # octets that are unpacked at a time
-ZSTD = b"\x28\xb5\x2f\xfd"  # a frame begins so (RFC 8878 section-3.1.1)
-SKIPPABLE = b"\x2a\x4d\x18"  # and so, behind any octet, one without content (section-3.1.2)
-FIRST = 100  # records in which the crawler of the first captures is looked for
+ZSTD = b"\x28\xb5\x2f\xfd"  # the beginning of a frame (RFC 8878 section-3.1.1)
+# The second to fourth octet of a frame without content (section-3.1.2). The first may vary.
+SKIPPABLE = b"\x2a\x4d\x18"
+FIRST = 100  # records that are searched for the crawler of the first captures
 
-PAGES = ("response", "resource", "revisit", "conversion")  # types of records
+PAGES = ("response", "resource", "revisit", "conversion")  # types of records with a page
 Head = list[tuple[bytes, bytes]]
 
 
@@ -64,31 +65,34 @@ class Sent(NamedTuple):
     """A request record."""
 
     method: str
-    target: str  # URL
+    target: str
+    """The URL of the request."""
 
 
 class Stretch(NamedTuple):
-    """Position of a part."""
+    """The position of a part, with the facts that reading it needs from earlier parts."""
 
     start: int
     end: int
-    originals: dict[
-        str, int
-    ]  # name of a capture that stands before it, and is the original of a revisit in it -> its offset
-    crawler: str  # User-Agent of what begins there
-    sent: Sent | None = None  # request before it, whose answer is to come
-    answered_url: str = ""  # URL of the capture before it, whose request is to come
+    originals: dict[str, int]
+    """Name -> offset, of earlier captures that are originals of revisits in this part."""
+    crawler: str
+    """The User-Agent of the first captures in this part."""
+    sent: Sent | None = None
+    """The request right before this part. Its answer may be the first record."""
+    answered_url: str = ""
+    """The URL of the capture right before this part. Its request may be the first record."""
 
 
 class Reader(formats.Reader):
-    """A WARC file. Picklable, as all Readers are."""
+    """A WARC file, read as captures. It can be pickled."""
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         return True
 
     def parts(self) -> Iterator[Part]:
         start = end = 0
-        awaited = ""  # id of the answer of the item that stood before: its tag is for that
+        awaited = ""  # id of the answer of the item right before: the item's tag is for it
         seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
         originals: dict[str, int] = {}
         requests = _Requests()
@@ -107,7 +111,8 @@ class Reader(formats.Reader):
                 if isinstance(record, Damage):
                     if record.error == PACKED:
                         raise DatasetError(
-                            f"{self.path} is packed as a whole, its records cannot be found: gunzip it first"
+                            f"{self.path} is packed as a whole, its records cannot be found:"
+                            " gunzip it first"
                         )
                     continue
                 crawler = crawler_of(record) or crawler
@@ -127,7 +132,7 @@ class Reader(formats.Reader):
             yield Part(Stretch(start, end, originals, beginning, sent, answered_url), end - start)
 
     def _first_crawler(self, file: IO[bytes]) -> str:
-        """A request may stand behind its response."""
+        """Return the first crawler that a record names: a request may follow its response."""
         first = islice(records(file, 0, self.size, _block_limit_of_others), FIRST)
         return next(
             filter(
@@ -173,7 +178,7 @@ class Reader(formats.Reader):
                     method = (
                         method or _method_after(lookup, record) if _is_answer(record.fields) else ""
                     )
-                    yield _captured(
+                    yield _read_capture(
                         record, original, crawler, method or "GET", tags.tags_of(record)
                     )
                 except ValueError as error:
@@ -189,7 +194,7 @@ def _unreadable(file: IO[bytes], damage: Damage) -> Unreadable:
 
 
 def _block_limit_of_others(fields: Fields) -> int:
-    """Octets of the block of a record that are wanted of what is no page."""
+    """Return the number of octets to read of the block of a record that is not a page."""
     return MAX_INFO if fields.get("warc-type") in ("warcinfo", "request") else 0
 
 
@@ -207,19 +212,17 @@ def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
 
 
 class _Requests:
-    """The request record of each capture: the one before it, or the one right behind it, for the same URL."""
+    """Finds the request record of each capture: before it or right behind it, with its URL."""
 
     def __init__(self, sent: Sent | None = None, answered_url: str = "") -> None:
-        self.state = (
-            sent,
-            answered_url,
-        )  # a request whose answer is to come; URL of a capture whose request is to come
+        # A request that awaits its answer, and the URL of a capture that awaits its request.
+        self.state = (sent, answered_url)
 
     def note(self, record: WarcRecord) -> str:
-        """The method of the request that stood before a capture; "" where none did."""
+        """Note a record. Return the method of the request before a capture, or ""."""
         (sent, answered_url), fields = self.state, record.fields
         self.state = sent, ""
-        if fields.get("warc-type") == "request" and (request := _sent(record)) is not None:
+        if fields.get("warc-type") == "request" and (request := _read_request(record)) is not None:
             self.state = (sent, "") if request.target == answered_url else (request, "")
         elif _is_answer(fields):
             is_there = sent is not None and sent.target == _target(fields)
@@ -232,8 +235,8 @@ def _is_answer(fields: Fields) -> bool:
     return fields.get("warc-type") in ("response", "revisit")
 
 
-def _sent(record: WarcRecord) -> Sent | None:
-    """Return the request of a record; None where nobody knows by which method it was sent."""
+def _read_request(record: WarcRecord) -> Sent | None:
+    """Return the request of a record. None if its method cannot be read."""
     words = record.block[:MAX_METHOD].split(None, 1)
     method = words[0].decode("latin-1") if words else ""
     return (
@@ -244,23 +247,24 @@ def _sent(record: WarcRecord) -> Sent | None:
 
 
 def _method_after(file: IO[bytes], record: WarcRecord) -> str:
-    """The method of the request right behind a capture; "" where none is there."""
+    """Return the method of the request right behind a capture. "" if there is none."""
     next_fields = fields_at(file, record.end)
     if next_fields.get("warc-type") != "request" or _target(next_fields) != _target(record.fields):
         return ""
     request = _record_at(file, record.end)
-    sent = _sent(request) if request else None
+    sent = _read_request(request) if request else None
     return sent.method if sent else ""
 
 
 class _TagsOfItems:
-    """Tags of items of ours, which stand before the response that they are of."""
+    """The tags of comity's items, which precede the response that they belong to."""
 
     def __init__(self) -> None:
         self._answer = ""
         self._tags: list[Any] = []
 
     def note(self, record: WarcRecord) -> None:
+        """Note the tag of an item."""
         item, answer = item_of(record), refers_to(record)
         if not isinstance(item, dict):
             return
@@ -272,6 +276,7 @@ class _TagsOfItems:
             self._tags.append(str(error))
 
     def tags_of(self, record: WarcRecord) -> list[Any]:
+        """Return the tags of the items that belong to a response."""
         return self._tags if self._answer and name_of(record) == self._answer else []
 
 
@@ -279,7 +284,7 @@ class _TagsOfItems:
 
 
 def _names_as_original(fields: Fields) -> Iterator[str]:
-    """Yield what a revisit may call a capture, in 64 bits each."""
+    """Yield the names by which a revisit may refer to a capture, as hashes of 96 bits."""
     if fields.get("warc-type") not in ("response", "resource"):
         return
     for name in (
@@ -292,7 +297,7 @@ def _names_as_original(fields: Fields) -> Iterator[str]:
 
 
 def _names_of_original(fields: Fields) -> Iterator[str]:
-    """Yield what a revisit calls the capture that has its body, the surest first."""
+    """Return the names by which a revisit refers to the capture with its body, the surest first."""
     target = fields.get("warc-refers-to-target-uri", "").strip("<>")
     names = [
         fields.get("warc-refers-to", ""),
@@ -320,7 +325,7 @@ def _target(fields: Fields) -> str:
 
 
 def crawler_of(record: WarcRecord) -> str:
-    """The User-Agent that a warcinfo or a request names; "" where it names none."""
+    """Return the User-Agent that a warcinfo or a request names. "" if it names none."""
     kind = record.fields.get("warc-type")
     if kind == "request":
         pairs = message(record.block)[1]
@@ -336,19 +341,19 @@ def crawler_of(record: WarcRecord) -> str:
 # Pages
 
 
-def _captured(
+def _read_capture(
     record: WarcRecord, original: WarcRecord | None, crawler: str, method: str, earlier: list[Any]
 ) -> CapturedRecord:
-    """Return the record of a capture. `crawler`, `method`: of the request.
+    """Return the record of a capture.
 
-    ValueError, with what is wrong, where nobody knows what was captured."""
+    `original`: the record with the body of a revisit, None if it is not found. `crawler`, `method`:
+    from the request. ValueError, with the cause: the capture cannot be read."""
     fields, url = record.fields, _target(record.fields)
     identity = {"url": url, "final_url": url, "fetched_at": fields.get("warc-date", "")}
     if not origin_or_empty(url):
         scheme = url.partition(":")[0].lower()
-        if (
-            scheme in DEFAULT_PORTS
-        ):  # of no host: whatever it says, nobody may be asked what may be done with it
+        # The URL has no host, so there are no policies. The page is judged as one without a URL.
+        if scheme in DEFAULT_PORTS:
             return CapturedRecord(identity, CapturedPage(url, moment_of(identity["fetched_at"])))
         return CapturedRecord(
             {}, None, left_out=f"scheme {scheme}" if scheme.isalnum() else "no URL"
@@ -369,10 +374,10 @@ def _captured(
             {**identity, "content_type": fields.get("content-type", ""), "text": text}, page
         )
     if kind == "revisit":
-        return _revisited(record, original, page, identity)
+        return _read_revisit(record, original, page, identity)
     if not is_http(record):
         head = [(b"content-type", fields.get("content-type", "").encode("latin-1", "replace"))]
-        unread = unread or ("no answer of HTTP" if kind == "response" else "")
+        unread = unread or ("not an HTTP answer" if kind == "response" else "")
         return CapturedRecord(
             identity,
             page._replace(fields=tuple(head), body=record.block, unread=unread),
@@ -387,10 +392,10 @@ def _captured(
     return CapturedRecord(identity, page, earlier=earlier)
 
 
-def _revisited(
+def _read_revisit(
     record: WarcRecord, original: WarcRecord | None, page: CapturedPage, identity: dict[str, Any]
 ) -> CapturedRecord:
-    """The page with the body of its original. What either says in its header counts."""
+    """Return the page with the body of its original. The header fields of both count."""
     status, cut = 0, ""
     head: Head = []
     if record.block:
@@ -401,7 +406,7 @@ def _revisited(
     if original is None:
         raise ValueError("a revisit whose original is not in this file")
     if not is_http(original):
-        raise ValueError("a revisit of what is no answer of HTTP")
+        raise ValueError("a revisit of a record without an HTTP answer")
     original_status, original_head, body = _message(original.block)
     if original_status // 100 != 2:
         return CapturedRecord({}, None, left_out=f"status {original_status}")
@@ -420,7 +425,7 @@ def _revisited(
 
 def _message(block: bytes) -> tuple[int, Head, bytes]:
     if not has_head(block):
-        raise ValueError("no answer of HTTP/1: its header does not end")
+        raise ValueError("not an HTTP/1 answer: its header does not end")
     first, head, body = message(block)
     words = first.split(None, 2)
     if (
@@ -429,45 +434,48 @@ def _message(block: bytes) -> tuple[int, Head, bytes]:
         or len(words[1]) != 3
         or not words[1].isdigit()
     ):
-        raise ValueError("no answer of HTTP/1: it has no status")
+        raise ValueError("not an HTTP/1 answer: it has no status")
     return int(words[1]), head, body
 
 
 def _content(head: Head, body: bytes, *, is_cut: bool) -> tuple[bytes, str]:
-    """The body without codings, and why it is not whole; "" where it is. ValueError where nobody knows what it says."""
+    """Return the body without codings, and why it is not whole ("" if it is).
+
+    ValueError, with the cause: the body cannot be read."""
     if covers_another(head, body):
-        raise ValueError("its length covers another record")
+        raise ValueError("its length is wrong: another record begins within it")
     codings = [coding for coding in words(head, b"content-encoding") if coding != b"identity"]
     transfer_codings = [
         coding for coding in words(head, b"transfer-encoding") if coding != b"identity"
     ]
     missing = ""
     if b"chunked" in transfer_codings:
-        body, is_whole = unchunked(body)
-        missing = "" if is_whole else "the body in chunks breaks off"
+        body, is_whole = unchunk(body)
+        missing = "" if is_whole else "the chunked body is incomplete"
     elif not codings and content_length(head) > len(body):
         missing = "the body is shorter than its Content-Length"
     others = b", ".join(coding for coding in transfer_codings if coding != b"chunked")
     if others and body and not _is_document(body):
-        missing = missing or f"Transfer-Encoding {printable(others)} cannot be taken off"
+        missing = missing or f"Transfer-Encoding {printable(others)} cannot be removed"
     for coding in reversed(codings) if body else ():
-        body, is_whole = _decoded(body, coding)
-        missing = missing or ("" if is_whole else "the compressed body breaks off")
+        body, is_whole = _decode(body, coding)
+        missing = missing or ("" if is_whole else "the compressed body is incomplete")
     return body, "" if is_cut else missing
 
 
-def _decoded(body: bytes, coding: bytes) -> tuple[bytes, bool]:
-    """The content, and whether it is whole. ValueError where it cannot be had.
+def _decode(body: bytes, coding: bytes) -> tuple[bytes, bool]:
+    """Return the content, and True if it is whole. ValueError: the coding cannot be removed.
 
-    Some archives take the coding off and leave the field: what cannot be decoded and is a document as it stands is one."""
+    Some archives remove the coding and keep the header field. A body that cannot be decoded, but is
+    a document as it is, counts as such a body."""
     try:
         if coding in (b"gzip", b"x-gzip"):
-            return _inflated(body, zlib.MAX_WBITS | 16)
+            return _inflate(body, zlib.MAX_WBITS | 16)
         if coding == b"deflate":
             try:
-                return _inflated(body, zlib.MAX_WBITS)
+                return _inflate(body, zlib.MAX_WBITS)
             except zlib.error:
-                return _inflated(body, -zlib.MAX_WBITS)
+                return _inflate(body, -zlib.MAX_WBITS)
         if coding == b"br":
             return _without_brotli(body)
         if coding == b"zstd":
@@ -478,11 +486,11 @@ def _decoded(body: bytes, coding: bytes) -> tuple[bytes, bool]:
         ) from None
     except ValueError:
         raise
-    except Exception as error:  # by the errors of whatever library knows the coding
+    except Exception as error:  # the library for the coding may raise anything
         if _is_document(body):
             return body, True
         raise ValueError(
-            f"Content-Encoding {printable(coding)} cannot be taken off: {error}"
+            f"Content-Encoding {printable(coding)} cannot be removed: {error}"
         ) from None
     raise ValueError(f"Content-Encoding {printable(coding)} is not known")
 
@@ -492,9 +500,11 @@ def _without_brotli(body: bytes) -> tuple[bytes, bool]:
 
     decoder = brotli.Decompressor()
     content = decoder.process(body, output_buffer_limit=MAX_BLOCK)
-    if not decoder.is_finished() and _is_document(body):  # any octets may begin as brotli does
+    if not decoder.is_finished() and _is_document(body):  # any octets may look like brotli
         return body, True
-    return _limited(content, is_more=not decoder.can_accept_more_data()), decoder.is_finished()
+    return _require_length(
+        content, is_more=not decoder.can_accept_more_data()
+    ), decoder.is_finished()
 
 
 def _without_zstd(body: bytes) -> tuple[bytes, bool]:
@@ -503,37 +513,38 @@ def _without_zstd(body: bytes) -> tuple[bytes, bool]:
     else:
         from backports import zstd
 
-    return _unpacked(
+    return _unpack(
         body, zstd.ZstdDecompressor, lambda octets: octets == ZSTD or octets[1:] == SKIPPABLE
     )
 
 
 def _is_document(body: bytes) -> bool:
-    """Return whether it is text that begins as markup or JSON does."""
+    """Return True if the body is text that begins like markup or JSON."""
     try:
         return body.lstrip()[:1] in (b"<", b"{", b"[") and b"\0" not in body and bool(body.decode())
     except UnicodeDecodeError:
         return False
 
 
-def _inflated(body: bytes, bits: int) -> tuple[bytes, bool]:
-    return _unpacked(
+def _inflate(body: bytes, bits: int) -> tuple[bytes, bool]:
+    return _unpack(
         body,
         lambda: zlib.decompressobj(bits),
         lambda octets: bits > zlib.MAX_WBITS and octets.startswith(GZIP[:2]),
     )
 
 
-def _unpacked(
+def _unpack(
     body: bytes, decoder_of: Callable[[], Any], is_start: Callable[[bytes], bool]
 ) -> tuple[bytes, bool]:
-    """The content of all members or frames, and whether the last one is whole. What is behind them is none of it.
+    """Return the content of all members or frames, and True if the last one is whole.
 
-    `is_start`: whether four octets begin a further one."""
+    Octets behind the last one are ignored. `is_start`: returns True if four octets begin a member
+    or frame."""
     content, position, decoder = bytearray(), 0, decoder_of()
     while position < len(body):
-        piece = body[position : position + PIECE]  # a decoder copies what is behind its end
-        content += _limited(
+        piece = body[position : position + PIECE]  # a decoder copies the octets behind its end
+        content += _require_length(
             decoder.decompress(piece, MAX_BLOCK + 1 - len(content)), before=len(content)
         )
         position += len(piece) - len(decoder.unused_data)
@@ -544,8 +555,8 @@ def _unpacked(
     return bytes(content), decoder.eof
 
 
-def _limited(content: bytes, *, before: int = 0, is_more: bool = False) -> bytes:
-    """Return content that is not too long. `before`: octets that stand before it."""
+def _require_length(content: bytes, *, before: int = 0, is_more: bool = False) -> bytes:
+    """Return the content. ValueError: with the `before` octets unpacked earlier, it is too long."""
     if is_more or before + len(content) > MAX_BLOCK:
-        raise ValueError(f"unpacked it has more than {MAX_BLOCK} octets")
+        raise ValueError(f"it has more than {MAX_BLOCK} octets when unpacked")
     return content

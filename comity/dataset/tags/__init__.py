@@ -1,1 +1,1 @@
-"""Tags of records: where they are, and how they are read."""
+"""The tags of records: their places, and their reading."""

@@ -1,4 +1,4 @@
-"""COMITY_TAG of a crawl, and `--tag` of the commands: where the tags of items are (docs/items.md)."""
+"""COMITY_TAG of a crawl, and `--tag` of the commands: the place of items' tags (docs/items.md)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ from comity.dataset.records import FIELD
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
-IN_FIELD = "field"  # an object
-AS_JSON = "json"  # the same as text
+IN_FIELD = "field"  # an object in a field
+AS_JSON = "json"  # JSON text in a field
 SIDECAR = "sidecar"  # in a file of its own
-OFF = "off"  # nowhere
+OFF = "off"  # items get no tags
 
 REMEDY = f"write the name of a field, json:NAME, sidecar:FILE or {OFF}"
 
-_FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")  # of a dict, and of every class of items
+_FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")  # a name that every class of items can have
 
 
 class TagSetting(NamedTuple):
     """`NAME`, `field:NAME`, `json:NAME`, `json`, `sidecar:FILE` or `off`."""
 
-    kind: str = IN_FIELD  # IN_FIELD, AS_JSON, SIDECAR or OFF
-    name: str = FIELD  # of the field; of a sidecar path or URI, with the placeholders of Scrapy's FEEDS; "" with OFF
+    kind: str = IN_FIELD
+    """IN_FIELD, AS_JSON, SIDECAR or OFF."""
+    name: str = FIELD
+    """The name of the field. For SIDECAR the path or URI of the file, with the placeholders of
+    Scrapy's FEEDS. Empty for OFF."""
 
     @classmethod
     def parse(cls, text: str, *, subject: str) -> Self:
-        """Read the setting. PolicyError, with the subject and what to write instead, for anything else.
+        """Read the setting. A field named like a kind is written with its kind: `field:json`.
 
-        A field with the name of a kind is written with its own: `field:json`."""
+        PolicyError, with `subject` and the remedy: the text is invalid."""
         kind, colon, name = text.strip().partition(":")
         if not colon:
             if kind == OFF:
@@ -48,7 +51,7 @@ class TagSetting(NamedTuple):
             return cls(SIDECAR, name)
         if kind not in (IN_FIELD, AS_JSON) or not _FIELD_NAME.fullmatch(name) or iskeyword(name):
             raise PolicyError(
-                f"{subject} `{_printable(text)}` is no place for the tag of an item: {REMEDY}"
+                f"{subject} `{_printable(text)}` is not a place for the tag of an item: {REMEDY}"
             )
         return cls(kind, name)
 

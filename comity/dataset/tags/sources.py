@@ -1,10 +1,10 @@
-"""Sources of tags: where those of records are.
+"""Sources of tags: the places where the tags of records are.
 
-InField(name)       a field of the record, found out where it has no name
-GUESSED             the one field that looks like a tag
-comity.dataset.sidecar has tags in a file of their own.
+    InField(name)           a field of the record
+    GUESSED                 the only field that looks like a tag
+    read(record, source)    the tag of a record; TagError if it has no valid tag
 
-read(record, source)    the tag of a record, TagError where it has none that is understood"""
+comity.dataset.sidecar has tags in a file of their own."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ import json
 import re
 from typing import Any, NamedTuple, Protocol
 
-from comity.dataset.records import FIELD, SPARE_FIELD, TAG_FIELDS, Record, parsed
+from comity.dataset.records import FIELD, SPARE_FIELD, TAG_FIELDS, Record, parse_json
 from comity.policies.tag import TAG, Tag, TagError, read_tag
 
-TEXT_FIELDS = (FIELD, SPARE_FIELD)  # in which JSON text is taken for a tag, without being told so
+TEXT_FIELDS = (FIELD, SPARE_FIELD)  # the only fields where GUESSED looks for a tag as JSON text
 
 
 class RawTag(NamedTuple):
-    """The tag of a record as it stands there, not looked into yet."""
+    """The tag of a record, not yet checked."""
 
     raw: Any
-    field: str  # that it stands in, or will where the record is written
-    is_text: bool = False  # it stands there as JSON
+    field: str
+    """The field of the tag, or the field to write it to."""
+    is_text: bool = False
+    """True if the field has the tag as JSON text."""
 
     def put(self, record: Record, raw: dict[str, Any]) -> Record:
-        """The record with this tag, where and as its own stands."""
+        """Return the record with the tag `raw`, in the field and form of its own tag."""
         return record | {
             self.field: json.dumps(raw, separators=(",", ":")) if self.is_text else raw
         }
@@ -37,16 +39,17 @@ class TagSource(Protocol):
 
     @property
     def fields(self) -> tuple[str, ...] | None:
-        """The fields that `find` has to see of a record; None: all of them."""
+        """The fields of a record that `find` needs. None: all of them."""
 
     def find(self, record: Record) -> RawTag:
-        """Return the tag of a record as it stands there. TagError where there is none, or nobody can tell which it is."""
+        """Return the tag of a record, unchecked. TagError: it has no tag, or several."""
 
 
 class InField(NamedTuple):
     """A field of the record."""
 
-    name: str = ""  # "": it is the only one that looks like a tag; as text, in TEXT_FIELDS only
+    name: str = ""
+    """Empty: the only field that looks like a tag. As text, a tag counts in TEXT_FIELDS only."""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -78,19 +81,23 @@ def _raw_tag(field: str, value: Any) -> RawTag:
 
 
 def is_tag_like(value: Any) -> bool:
-    """Return whether a value is meant as a tag, of whatever version, valid or not: an object, or the JSON of one."""
+    """Return True if a value is meant as a tag of any version, valid or not.
+
+    It is an object, or the JSON of one."""
     if isinstance(value, str):
         if not (value.lstrip().startswith("{") and '"schema"' in value and '"uses"' in value):
             return False
         value = from_json(value)
         if value is None:
-            return True  # cut off, or two in one: nobody knows what it would have refused
+            return True  # cut off, or with a repeated name: it may have refused something
     return isinstance(value, dict) and "schema" in value and "uses" in value
 
 
 def may_be_tag(value: Any) -> bool:
-    """Return whether a value may be what is left of a tag: without some of its members, cut off, in a list, or as another text
-    than JSON. One member other than `uses` may be data of any kind."""
+    """Return True if a value may be the remains of a tag.
+
+    It may lack members, be cut off, be in a list, or be text other than JSON. A value with one of a
+    tag's members, other than `uses`, is no sign of a tag."""
     if isinstance(value, list):
         return any(map(may_be_tag, value))
     members = (
@@ -108,9 +115,9 @@ _QUOTED_MEMBER = re.compile(rf"""["']({"|".join(sorted(TAG.required))})\\*["']""
 
 
 def from_json(text: str) -> Any:
-    """Parse JSON; None for what is none."""
+    """Parse JSON. None if it is invalid."""
     try:
-        return parsed(text)
+        return parse_json(text)
     except (ValueError, RecursionError):
         return None
 
@@ -119,5 +126,5 @@ GUESSED = InField()
 
 
 def read(record: Record, source: TagSource = GUESSED) -> Tag:
-    """Return the tag of a record. TagError where the record has no tag, or one that cannot be understood."""
+    """Return the tag of a record. TagError: the record has no valid tag."""
     return read_tag(source.find(record).raw)

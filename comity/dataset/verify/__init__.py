@@ -1,1 +1,1 @@
-"""A recheck of records: what their tags say against what sites say today."""
+"""Compare the tags of records with today's policies of their sites."""

@@ -1,4 +1,4 @@
-"""One record against what today's files say of its page: use by use, by its tag and by today's policies."""
+"""Compare one record's tag with today's policies for its page, use by use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from comity.dataset.records import Record
 from comity.dataset.verify.element_changes import MARKUP, ElementChanges, document_of
 from comity.dataset.verify.policy_copies import first_seen, is_same_copy
-from comity.dataset.verify.replay import Recalled, Tag, is_of_page, recalled, refuses
+from comity.dataset.verify.replay import Recalled, Tag, is_of_page, recall, refuses
 from comity.dataset.verify.result import (
     GAINED,
     LOST,
@@ -20,7 +20,7 @@ from comity.dataset.verify.result import (
     Rechecked,
     UseToday,
     cause_of,
-    quoted,
+    quoted_cause,
 )
 from comity.dataset.verify.today import Today
 from comity.policies import Page, Site, Verdict
@@ -38,7 +38,7 @@ DAY = timedelta(days=1)
 
 
 class Comparison:
-    """A record, and what today's files say of its page."""
+    """A record, and today's policies for its page."""
 
     def __init__(
         self, record: Record, tag: Tag, uses: Mapping[str, Use], url: str, site: Site, today: Today
@@ -49,11 +49,11 @@ class Comparison:
         self._site = site
         self._today = today
         self.agent = today.agent_of(self._tag["agent"])
-        self._recalled: Recalled = recalled(self._tag)
+        self._recalled: Recalled = recall(self._tag)
         self._url = url
         self._page = self._read()
         overruling = (
-            format_ for format_ in FORMATS if format_.overruling and self._overruled(format_)
+            format_ for format_ in FORMATS if format_.overruling and self._is_overruled(format_)
         )
         if overruled := [field for format_ in overruling for field in format_.overruling]:
             self._page = self._read(*overruled)
@@ -70,11 +70,11 @@ class Comparison:
             first_seen=first_seen(self._tag),
         )
 
-    def _overruled(self, format_: Format) -> bool:
-        """Return True if the page itself took back what a file refuses.
+    def _is_overruled(self, format_: Format) -> bool:
+        """Return True if the page itself revoked a refusal by a file of this format.
 
-        Then the file says the same as before, and the use was permitted. Where no use is listed that
-        this permits, no reason quotes it. A file that could not be fetched said nothing."""
+        The tag quotes no reason for that, so it is inferred: the file is unchanged and refuses a
+        use that the tag permits. A file that could not be fetched refused nothing then."""
         if not all(self._is_same(self._site.origin + file.path) for file in format_.files):
             return False
         permitted = (
@@ -94,16 +94,19 @@ class Comparison:
 
     @property
     def is_by_files(self) -> bool:
-        """Return whether nothing of the page decides."""
+        """True if only files decide, and no statement or content of the page."""
         page = self._recalled
         return not (page.headers or page.body or page.resources or page.lost or self._document)
 
-    def rechecked(self, result: Rechecked) -> Rechecked:
-        uses_asked_for = self._today.uses
-        uses = tuple(self._use(use) for use in uses_asked_for or self._uses)
+    def complete(self, result: Rechecked) -> Rechecked:
+        """Return the result with its uses and refusals filled in."""
+        requested = self._today.uses
+        uses = tuple(self._use(use) for use in requested or self._uses)
         refusals = tuple(use.cause for use in uses if self._is_refused(use))
         gained = any(
-            use.verdict is Verdict.ALLOW and use.change != GAINED and self._elements.gained(use.use)
+            use.verdict is Verdict.ALLOW
+            and use.change != GAINED
+            and self._elements.has_gain(use.use)
             for use in uses
         )
         return result._replace(
@@ -111,9 +114,10 @@ class Comparison:
         )
 
     def _is_refused(self, use: UseToday) -> bool:
-        """Return whether a use is refused today.
+        """Return True if a use is refused today.
 
-        What the tag refuses stays refused until the page is fetched again, and links are not followed any more."""
+        A use that the tag refuses stays refused until the page is fetched again. "follow" counts
+        only on request, because the links of a stored record are no longer followed."""
         if use.use == "follow" and not self._today.uses:
             return False
         is_missing = bool(self._today.uses) and (
@@ -125,15 +129,15 @@ class Comparison:
         recorded = self._uses.get(use)
         if recorded is None:
             return UseToday(
-                use, Verdict.DENY, SAME, Cause("not-listed", text=f"the tag says nothing of {use}")
+                use, Verdict.DENY, SAME, Cause("not-listed", text=f"the tag does not list {use}")
             )
-        verdict, cause, now = self._judged(use, recorded)
+        verdict, cause, now = self._judge(use, recorded)
         if verdict is Verdict.DENY:
             return UseToday(use, verdict, LOST if recorded.is_allowed else SAME, cause)
         if not recorded.is_allowed:
             return UseToday(use, verdict, GAINED, cause)
         if cause.rule != "comity.arrangement" and (
-            part := self._elements.lost(use, was_licensed=self._was_arranged(recorded))
+            part := self._elements.find_loss(use, was_licensed=self._was_arranged(recorded))
         ):
             element, reason = part
             cause = cause_of(reason)
@@ -150,8 +154,10 @@ class Comparison:
             return UseToday(use, verdict, RESTRICTED, cause._replace(text=text))
         return UseToday(use, verdict, SAME, cause)
 
-    def _judged(self, use: str, recorded: Use) -> tuple[Verdict, Cause, Qualifiers | None]:
-        """The verdict, why, and the conditions that hold today, None where the tag has all that is known of them."""
+    def _judge(self, use: str, recorded: Use) -> tuple[Verdict, Cause, Qualifiers | None]:
+        """Return today's verdict, its cause and its conditions.
+
+        None as conditions: only those in the tag are known."""
         now, reasons = (
             self._page.uses[use],
             [self._tag["reasons"][number] for number in recorded.reason_indices],
@@ -162,7 +168,7 @@ class Comparison:
             (reason for reason in reasons if refuses(reason) and is_of_page(reason, self._tag)),
             None,
         ):
-            return Verdict.DENY, quoted(standing_refusal), None
+            return Verdict.DENY, quoted_cause(standing_refusal), None
         until = recorded.qualifiers.until
         if recorded.is_allowed and until is not None and until <= self._today.now:
             return Verdict.DENY, Cause("expired", text=f"until {until.isoformat()}"), None
@@ -179,16 +185,18 @@ class Comparison:
         )
         if now.verdict is Verdict.DENY and standing is None:
             return Verdict.DENY, cause_of(_refusing(now)), None
-        if hidden := self._hidden(use, now, reasons):
-            return Verdict.DENY, quoted(hidden), None
+        if hidden := self._hidden_refusal(use, now, reasons):
+            return Verdict.DENY, quoted_cause(hidden), None
         if standing is not None:
-            return Verdict.ALLOW, quoted(standing), None
+            return Verdict.ALLOW, quoted_cause(standing), None
         return now.verdict, cause_of(now.reasons[0]), now
 
     def _standing(self, now: UseDecision, recorded: Use) -> Mapping[str, Any] | None:
-        """The reason that permits the use although today's files alone do not: the page itself, or how it was asked for.
+        """Return the recorded reason that still permits the use although today's files refuse it.
 
-        What a file says that is the same as it was then, was no refusal then and is none today."""
+        This needs unchanged files: their refusal was no refusal of the record then, so it is none
+        today. The page itself permitted the use, or the manner of the request did. None if no
+        recorded reason permits it."""
         quoted: list[dict[str, Any]] = self._tag["reasons"]
         if self._was_arranged(recorded):
             return None
@@ -204,10 +212,13 @@ class Comparison:
         )
         return next((reason for reason in lost if not refuses(reason)), None)
 
-    def _hidden(
+    def _hidden_refusal(
         self, use: str, now: UseDecision, reasons: list[Mapping[str, Any]]
     ) -> Mapping[str, Any] | None:
-        """A refusal by the page of what the use has to do with: the files of then may have come before it, today's are others."""
+        """Return a refusal of the page, of a related use, that the recorded files may have hidden.
+
+        Those files may have taken precedence over it. Today's files are others, so it may apply
+        now. None if there is no such refusal."""
         if not self._recalled.lost or self._nothing_changed:
             return None
         recorded = {_key(reason) for reason in reasons if not is_of_page(reason, self._tag)}
@@ -224,7 +235,9 @@ class Comparison:
 
     @cached_property
     def _lost_refusals(self) -> dict[str, tuple[int, int]]:
-        """Use -> its number in the tag, and the first reason of the page that refuses it and cannot be said again."""
+        """Use -> its index in the tag, and the index of the page's first refusal of it.
+
+        Only refusals that cannot be rebuilt from the tag are among them."""
         refusals = {}
         for number, (use, decision) in enumerate(self._uses.items()):
             refusing = (
@@ -237,7 +250,7 @@ class Comparison:
         return refusals
 
     def _refuses(self, reason: int) -> bool:
-        """Return whether a reason of the tag refuses, by its number."""
+        """Return True if a reason of the tag refuses. `reason`: its index."""
         return refuses(self._tag["reasons"][reason])
 
     @cached_property
@@ -246,13 +259,13 @@ class Comparison:
 
     @cached_property
     def _document(self) -> Content | None:
-        """The page, where rules for elements may have to do with it."""
+        """The page, if rules for elements may apply to it. Else None."""
         files = (self._site.files.get(url) for url in self._declared_files)
         return document_of(self._record) if any(file and file.body for file in files) else None
 
     @property
     def _declared_files(self) -> set[str]:
-        """The URLs of the files that may have rules for elements, as their formats declare."""
+        """The URLs of the files that may contain element rules, as their formats declare."""
         return {self._site.origin + file.path for file in FILES if file.has_element_rules}
 
     @cached_property
@@ -277,7 +290,7 @@ class Comparison:
         )
 
     def _is_file(self, url: str) -> bool:
-        """Return whether the URL is that of a policy file of the site, of today or of then."""
+        """Return True if the URL is a policy file of the site, today or when it was tagged."""
         return url in self._site.files or (
             url in self._tag["policies"] and origin_or_empty(url) == self._site.origin
         )
@@ -293,8 +306,10 @@ def _refusing(decision: UseDecision) -> Reason:
 
 
 def _tighter(recorded: Qualifiers, now: Qualifiers) -> Iterator[str]:
-    """The conditions of today that are stricter. A time limit only where it ends more than a day earlier: days are counted from
-    when the page was first taken, which is known to a day."""
+    """Yield the names of today's conditions that are stricter than the recorded ones.
+
+    A time limit counts only if it ends more than a day earlier: it begins when the page was first
+    fetched, and that moment is known to a day."""
     for name, value in now.restrictions().items():
         old_value = getattr(recorded, name)
         if isinstance(value, datetime):

@@ -1,4 +1,4 @@
-"""The element rules of today's files against those in a tag: is anything of a record refused that was not?"""
+"""Compare the element rules of today's files with those in a tag, to find new refusals."""
 
 from __future__ import annotations
 
@@ -14,24 +14,21 @@ from comity.policies.elements.coverage import covered, refused_for, refuses
 from comity.policies.elements.rules import Element
 from comity.policies.vocabulary.table import Vocabulary
 
-DOCUMENT = "html"  # the field in which records have the page as it came, if anywhere
+DOCUMENT = "html"  # the field with the unchanged page, if a record has it
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
-MARKUP = (
-    b"Content-Type",
-    b"application/xhtml+xml; charset=utf-8",
-)  # HTML or XHTML, which says less: rules for either count
+# This type stands for HTML and XHTML: element rules for both count.
+MARKUP = (b"Content-Type", b"application/xhtml+xml; charset=utf-8")
 
 _FRONT = re.compile(r"\s*<(?:!doctype|html)\b", re.IGNORECASE)
 _END = "</html>"
-_DEPENDENT = re.compile(
-    r"[+~:]"
-)  # of a selector: what it finds may be another where other elements are missing
+# Parts of selectors whose matches change if other elements are missing.
+_DEPENDENT = re.compile(r"[+~:]")
 
 Key = tuple[str, str]  # selector, file type
 
 
 def document_of(record: Record) -> Content | None:
-    """The page, where the record has it from its front to its end."""
+    """Return the page, if the record has it from its beginning to its end. Else None."""
     text = record.get(DOCUMENT)
     if (
         not isinstance(text, str)
@@ -43,7 +40,7 @@ def document_of(record: Record) -> Content | None:
 
 
 class ElementChanges:
-    """The elements of one page, by the files of then and those of today."""
+    """The elements of one page, by the recorded files and by today's."""
 
     def __init__(
         self,
@@ -55,24 +52,27 @@ class ElementChanges:
         is_same: bool,
         had_rules: bool,
     ) -> None:
-        """`today`: all that rules name for the page. `document`: None where nobody has it. `is_same`: the files are those by
-        which the record was tagged, so that the tag has what the page has of them. `had_rules`: there were such files."""
+        """`today`: the elements that today's rules name for the page. `document`: the page, None
+        if the record does not contain it. `is_same`: the files have not changed since the record
+        was tagged, so the tag lists the elements that the page has. `had_rules`: at that time, the
+        site had files with element rules."""
         self._vocabulary = vocabulary
-        # As which it was served nobody knows: browsers read HTML and XHTML in other ways.
+        # Its media type is unknown, and browsers read HTML and XHTML differently.
         self._documents = [document, Content((HTML,), document.body)] if document else []
         self._is_same = is_same
         self._had_rules = had_rules
         self._tagged: dict[Key, list[Mapping[str, Any]]] = {}
         for entry in tag["elements"]:
             if all(is_of_page(tag["reasons"][number], tag) for number in entry["because"]):
-                continue  # the page says so itself
+                continue  # the page states it itself
             self._tagged.setdefault((entry["selector"], entry["type"]), []).append(entry)
         self._today = [element for element in today if not is_same or _key(element) in self._tagged]
 
-    def lost(self, use: str, *, was_licensed: bool) -> tuple[Element, Reason] | None:
-        """An element that may be in the record and is refused for the use, although the record was not to be used without it.
+    def find_loss(self, use: str, *, was_licensed: bool) -> tuple[Element, Reason] | None:
+        """Return an element with a new refusal for the use, if it may be in the record.
 
-        `was_licensed`: the use was, whatever was said of elements."""
+        `was_licensed`: a licence permitted the use, regardless of elements. None if there is no
+        such element."""
         for element in self._today:
             refusal = None if element.is_whole else self._refusal(element, use)
             if refusal and self._is_new(element, use, was_licensed) and self._may_cover(element):
@@ -80,15 +80,17 @@ class ElementChanges:
         return None
 
     def page_refusal(self, use: str) -> Reason | None:
-        """The refusal of an element that was the whole page, and is refused today: what it covers has not changed."""
+        """Return today's refusal of an element that was the whole page when it was tagged.
+
+        Such an element still covers the whole page. None if no such element is refused."""
         for element in self._today:
             was_whole = any("whole" in entry for entry in self._tagged.get(_key(element), ()))
             if was_whole and (refusal := self._refusal(element, use)):
                 return refusal
         return None
 
-    def gained(self, use: str) -> bool:
-        """Return whether an element is refused by the tag and not any more."""
+    def has_gain(self, use: str) -> bool:
+        """Return True if the tag refuses an element for the use, and today's files do not."""
         if self._is_same:
             return False
         refused = {_key(element) for element in self._today if self._refusal(element, use)}
@@ -106,9 +108,9 @@ class ElementChanges:
         return next((reason for reason in element.reasons if reason.source.line == line), None)
 
     def _is_new(self, element: Element, use: str, was_licensed: bool) -> bool:
-        """Return whether the refusal is new.
+        """Return True if the refusal of an element is new.
 
-        Of a licensed use nothing was refused, so what the record has of the element it has for that use too."""
+        For a licensed use nothing was refused, so the record may still contain the element."""
         return not (entries := self._tagged.get(_key(element))) or any(
             not refuses(entry["deny"], use, self._vocabulary)
             or (was_licensed and (entry["spans"] or "whole" in entry))
@@ -116,10 +118,10 @@ class ElementChanges:
         )
 
     def _may_cover(self, element: Element) -> bool:
-        """Return whether the record may have something of an element.
+        """Return True if the record may contain a part of an element.
 
-        What was taken from the page has nothing of what is not in the document. Where there was
-        a file, elements may have been cut out of the document, by this crawl or an export."""
+        It cannot if the document has no such element. But if the site had element rules, the crawl
+        or an export may have cut elements out of the document."""
         if not self._documents or (self._had_rules and _DEPENDENT.search(element.selector)):
             return True
         if element.type == "json":

@@ -1,4 +1,4 @@
-"""The sites of records: which page a record is of, and the origins of the records of files."""
+"""The page of a record, and the origins of the records in files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from comity.dataset.files.formats import Reader
 from comity.dataset.records import Record, Unreadable
 from comity.policies.syntax.urls import origin_of, origin_or_empty
 
-URL_FIELDS = ("final_url", "url")  # the first that a record has names its page
+URL_FIELDS = ("final_url", "url")  # the first of them in a record is the URL of its page
 
 
 def page_url(record: Record, fields: Sequence[str] = URL_FIELDS) -> str:
-    """The URL of its page; "" where it has none that a site could speak for."""
+    """Return the URL of the record's page. Empty if it has no http or https URL."""
     url = next((url for field in fields if isinstance(url := record.get(field), str) and url), "")
     return url if origin_or_empty(url) else ""
 
@@ -24,9 +24,10 @@ def origins_in(
     progress: Callable[[int], object] = lambda _: None,
     bad: Callable[[str], object] = lambda _: None,
 ) -> Iterator[str]:
-    """Yield the origin of each record that has one. DatasetError where a file cannot be read.
+    """Yield the origin of each record that has one.
 
-    `progress`: told how many octets have been read. `bad`: told of each record without an origin what is wrong."""
+    `progress`: called with the number of octets read since its last call. `bad`: called with a
+    message for each record without an origin. DatasetError: a file cannot be read."""
     for reader in readers:
         for part in reader.parts():
             for batch in reader.read(part, fields):
@@ -37,6 +38,7 @@ def origins_in(
                         yield origin_of(url)
                     else:
                         bad(
-                            f"{reader.path}: a record has no http or https URL in {' or '.join(fields)}"
+                            f"{reader.path}: a record has no http or https URL in"
+                            f" {' or '.join(fields)}"
                         )
             progress(part.octets)

@@ -1,4 +1,4 @@
-"""The policy files by which a record was tagged, against those of today."""
+"""Compare the policy files by which a record was tagged with today's files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from comity.policies.syntax.urls import origin_or_empty
 
 
 def first_seen(tag: Tag) -> dict[str, datetime]:
-    """A time before which the page was not asked for by these policies, for permissions that end some days after."""
+    """Return, for each use, the earliest moment at which the page can have been fetched.
+
+    Permissions that last a number of days begin then. This is the earliest fetch of a policy file.
+    If the tag has no such moment, or an invalid one, it is the earliest possible date."""
     try:
         moments = [
             datetime.fromisoformat(copy["fetched_at"])
@@ -21,15 +24,15 @@ def first_seen(tag: Tag) -> dict[str, datetime]:
             if copy["fetched_at"]
         ]
         first = min(moment.astimezone(UTC) for moment in moments)
-    except (ValueError, OverflowError):  # there is none, or one is no time
+    except (ValueError, OverflowError):  # there is no moment, or one is invalid
         first = datetime.min.replace(tzinfo=UTC)
     return dict.fromkeys(tag["uses"], first)
 
 
 def is_same_copy(tag: Tag, site: Site, url: str) -> bool:
-    """Return whether the file is, octet by octet, the one by which the record was tagged."""
+    """Return True if a file is the same, octet by octet, as when the record was tagged."""
     recorded, current = tag["policies"].get(url), site.policies.get(url)
-    if recorded is None or current is None:  # a file that nobody asked for then
+    if recorded is None or current is None:  # the file was not requested then
         return current is not None and availability(site.files[url]) is Availability.ABSENT
     return bool(
         (recorded["status"] // 100, recorded["sha256"])
@@ -38,7 +41,9 @@ def is_same_copy(tag: Tag, site: Site, url: str) -> bool:
 
 
 def newly_unreachable(tag: Tag, site: Site) -> Cause | None:
-    """A file that could be had when the record was tagged, and cannot be had now: nobody knows what it says."""
+    """Return the cause if a file could be fetched when the record was tagged, and not today.
+
+    Its content today is unknown. None if there is no such file."""
     for url, file in site.files.items():
         if availability(file) is Availability.UNREACHABLE and not is_same_copy(tag, site, url):
             recorded = tag["policies"].get(url)
@@ -50,9 +55,10 @@ def newly_unreachable(tag: Tag, site: Site) -> Cause | None:
 
 
 def other_page(tag: Tag, site: Site, sites: Sites) -> Cause | None:
-    """Return why another page of the item is in doubt, None where none is.
+    """Return the cause if another page of the item is in doubt. None if no page is.
 
-    Of an item that was made of pages of several sites the others have to be as they were: their URLs are not known."""
+    An item can be made from pages of several sites. The URLs of the other pages are unknown, so the
+    files of their sites must not have changed."""
     for url in tag["policies"]:
         if (
             url.endswith("/robots.txt")
@@ -64,6 +70,6 @@ def other_page(tag: Tag, site: Site, sites: Sites) -> Cause | None:
                 return Cause(
                     "another-page",
                     page_origin,
-                    text="a page of this site is in it too, and nobody knows which",
+                    text="the record contains an unknown page of this site too",
                 )
     return None

@@ -1,7 +1,9 @@
-"""Would today's policies still permit a record? What its page said of itself goes on holding, what files say is asked again.
+"""Decide whether today's policies still permit a record.
 
-    rechecked(record, sites, today) -> Rechecked     the record's uses, each by its tag and by today's policies
-What is judged how, and why the stricter way, stands in docs/datasets.md."""
+    recheck(record, sites, today) -> Rechecked     the record's uses by its tag and today's files
+
+The statements of the page itself still hold, as its tag quotes them. The policy files are read
+anew. docs/datasets.md explains each case, and why the stricter answer counts."""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from comity.policies.syntax.urls import origin_or_empty
 from comity.policies.tag import TagError, read_tag
 
 
-def rechecked(record: Record, sites: Sites, today: Today) -> Rechecked:
-    """Recheck one record. Whatever nobody knows is no permission."""
+def recheck(record: Record, sites: Sites, today: Today) -> Rechecked:
+    """Recheck one record. A doubt is not a permission."""
     url = page_url(record)
     result = Rechecked(url, origin_or_empty(url), "")
     site = sites(result.origin) if url else None
@@ -43,7 +45,7 @@ def rechecked(record: Record, sites: Sites, today: Today) -> Rechecked:
             Cause(
                 "no-policies",
                 result.origin,
-                text="the policy store has not all of its policy files",
+                text="the policy store lacks some of its policy files",
             ),
         )
     if unreachable := newly_unreachable(tag, site):
@@ -51,7 +53,7 @@ def rechecked(record: Record, sites: Sites, today: Today) -> Rechecked:
     if other := other_page(tag, site, sites):
         return _unknown(result, other)
     comparison = Comparison(record, tag, uses, url, site, today)
-    result = comparison.rechecked(result)
+    result = comparison.complete(result)
     if comparison.is_by_files:
         today.alike.keep(site, octets, comparison.agent, url, today.now, result)
     return result

@@ -1,8 +1,11 @@
-"""A page's own statements once more, as far as its tag quotes it: its header fields and its markup cannot be asked for again.
+"""Rebuild a page's own statements from the quotations in its tag.
 
-recalled(tag)          header fields and markup that say the same once more, and which reasons cannot be said again
-is_of_page(reason)     whether a reason was read in the page, not in a policy file or a setting
-refuses(reason)        whether it refuses"""
+The page itself is not fetched again.
+
+    recall(tag)                 header fields and markup with the quoted statements, and the
+                                reasons that cannot be rebuilt
+    is_of_page(reason, tag)     True if a reason is from the page, not from a file or a setting
+    refuses(reason)             True if a reason refuses"""
 
 from __future__ import annotations
 
@@ -16,16 +19,17 @@ from comity.policies.formats import FORMATS
 from comity.policies.page import MODIFICATION
 
 Tag = Mapping[str, Any]
-Quoted = Mapping[str, Any]  # a reason, as the tag has it
+Quoted = Mapping[str, Any]  # a reason as the tag quotes it
 
-_OWNERS = {
-    rule: format_ for format_ in FORMATS for rule in format_.rules
-}  # whose reasons are said again
-_CUT = ("…", "\ufffd")  # what a quote has that is not as it was written
+# Rule -> the format that can rebuild its statements.
+_OWNERS = {rule: format_ for format_ in FORMATS for rule in format_.rules}
+_CUT = ("…", "\ufffd")  # marks of a quotation that is not exact
 
 
 def is_of_page(reason: Quoted, tag: Tag) -> bool:
-    """A document that only the page refers to is no policy file of the site."""
+    """Return True if a reason is a statement of the page.
+
+    Documents that only the page refers to belong to the page, not to the site's policy files."""
     part = reason.get("part", "body")
     return (
         reason["url"] not in tag["policies"]
@@ -35,27 +39,28 @@ def is_of_page(reason: Quoted, tag: Tag) -> bool:
 
 
 def refuses(reason: Quoted) -> bool:
+    """Return True if the rule of a reason refuses."""
     return rule.refuses(reason["rule"])
 
 
 class Recalled(NamedTuple):
-    """All that `Site.page` asks for besides the URL."""
+    """The arguments of `Site.page` besides the URL."""
 
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
     resources: Mapping[str, Fetched]
-    lost: frozenset[int]  # reasons of the page that are not among it, by their places in the tag
+    lost: frozenset[int]
+    """The page's reasons that cannot be rebuilt, by their indices in the tag."""
 
 
-def recalled(tag: Tag) -> Recalled:
-    """The tag is valid by its schema."""
+def recall(tag: Tag) -> Recalled:
+    """Return the page's statements that a tag quotes. The tag must be valid by its schema."""
     headers: dict[tuple[bytes, bytes], None] = {}
     markup: dict[str, None] = {}
     lost = set()
     for number, reason in enumerate(tag["reasons"]):
-        if (
-            is_of_page(reason, tag) and reason["rule"] != MODIFICATION
-        ):  # which quotes the next reason
+        # A reason with the rule MODIFICATION quotes the reason behind it.
+        if is_of_page(reason, tag) and reason["rule"] != MODIFICATION:
             carrier, _, name = reason.get("part", "body").partition(" ")
             owner = (
                 None
@@ -85,7 +90,7 @@ def recalled(tag: Tag) -> Recalled:
             )
         elif kind == "meta":
             markup[_meta(name, resource["content"])] = None
-        else:  # the markup of the element, which has the name of it
+        else:  # the content is the whole markup of the element
             markup[resource["content"]] = None
     body = "".join(markup).encode("utf-8", "replace")
     if body:
@@ -94,7 +99,7 @@ def recalled(tag: Tag) -> Recalled:
 
 
 def _meta(name: str, content: str) -> str:
-    """Return an element that says it as `name` and as the header field of this name (`http-equiv`)."""
+    """Return a `meta` element with this content, as `name` and as header field (`http-equiv`)."""
     return f'<meta name="{escape(name)}" http-equiv="{escape(name)}" content="{escape(content)}">\n'
 
 

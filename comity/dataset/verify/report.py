@@ -1,4 +1,4 @@
-"""The report on the records of a dataset, by host. Reports of parts are merged into that of the whole."""
+"""The report on the records of a dataset, by host. Reports on parts can be merged."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from comity.dataset.execution.sorted_runs import SortedRuns
 from comity.dataset.passes import Outcome
 from comity.dataset.records import Record
-from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.recheck import recheck
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Cause, Rechecked
 from comity.dataset.verify.today import FIELDS, Sites, Today
 
-NO_HOST = ""  # of records without a URL
+NO_HOST = ""  # the host of records without a URL
 MAX_HELD = 50_000  # hosts
 
 
@@ -26,16 +26,18 @@ class Host:
     """The records of one origin."""
 
     records: int = 0
-    refused: int = 0  # by today's policies
-    unknown: int = 0  # nobody knows whether they are permitted
-    gained_elements: int = 0  # refused by the tag in parts that today's files do not refuse
-    changes: Counter[tuple[str, str]] = field(
-        default_factory=Counter
-    )  # of rights, by use and change
-    losses: Counter[tuple[str, str, Cause]] = field(
-        default_factory=Counter
-    )  # by use, change and what decides
-    unknown_causes: Counter[Cause] = field(default_factory=Counter)  # of the unknown ones
+    refused: int = 0
+    """Records that today's policies refuse."""
+    unknown: int = 0
+    """Records whose policies cannot be determined."""
+    gained_elements: int = 0
+    """Records with parts that the tag refuses and today's files do not."""
+    changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(use, change) -> records."""
+    losses: Counter[tuple[str, str, Cause]] = field(default_factory=Counter)
+    """(use, change, cause) -> records that have lost the use, or have it on new conditions."""
+    unknown_causes: Counter[Cause] = field(default_factory=Counter)
+    """Cause -> unknown records."""
 
     def add(self, rechecked_record: Rechecked) -> None:
         self.records += 1
@@ -48,7 +50,7 @@ class Host:
             if use.change in (GAINED, LOST, RESTRICTED):
                 self.changes[use.use, use.change] += 1
             if use.change in (LOST, RESTRICTED):
-                # When a permission ended differs from record to record.
+                # The text is the end of the permission, which differs from record to record.
                 cause = use.cause._replace(text="") if use.cause.rule == "expired" else use.cause
                 self.losses[use.use, use.change, cause] += 1
 
@@ -82,16 +84,15 @@ class Host:
 
 
 class Report:
-    """The report on a dataset. It can be pickled; some hundred octets a host.
+    """The report on a dataset. It can be pickled, with some hundred octets a host.
 
-    A process holds HELD hosts: what is known of more is sorted into temporary files."""
+    A process holds MAX_HELD hosts in memory, and sorts further ones into temporary files."""
 
     def __init__(self) -> None:
-        self.hosts: dict[
-            str, Host
-        ] = {}  # of those that are held, what is known of them since they are
-        self.agents: Counter[str] = Counter()  # of the tags
-        self.altered: list[str] = []  # files and folders that are not what their manifests describe
+        # Hosts in memory. Earlier counts of a host may be in the temporary files.
+        self.hosts: dict[str, Host] = {}
+        self.agents: Counter[str] = Counter()  # token in the tag -> records
+        self.altered: list[str] = []  # files and folders that differ from their manifests
         self.unreadable = 0
         self.records = 0
         self.refused = 0
@@ -100,7 +101,7 @@ class Report:
 
     @property
     def unknown(self) -> int:
-        """Records of which nobody knows; those that cannot be read are among them."""
+        """The number of records with unknown policies, and of unreadable records."""
         return self._unknown + self.unreadable
 
     @property
@@ -124,7 +125,7 @@ class Report:
         self.altered += other.altered
 
     def all_hosts(self) -> Iterator[tuple[str, Host]]:
-        """Yield each host once, by their names."""
+        """Yield each host once, sorted by name."""
         if not self._runs:
             yield from sorted(self.hosts.items(), key=itemgetter(0))
             return
@@ -136,7 +137,7 @@ class Report:
             yield name, host
 
     def worst_hosts(self, number: int) -> list[tuple[str, Host]]:
-        """Return the hosts with the most records that are not compliant."""
+        """Return the hosts with the most non-compliant records, at most `number` of them."""
         return heapq.nsmallest(
             number, self.all_hosts(), lambda entry: (-entry[1].refused - entry[1].unknown, entry[0])
         )
@@ -174,10 +175,10 @@ class Report:
 
 
 class Verify:
-    """A pass: what was found out, and as notes the records that are not compliant, with their URL and why."""
+    """A pass that gives a Report, and notes with URL and reasons of each non-compliant record."""
 
     def __init__(self, sites: Sites, today: Today) -> None:
-        """`sites`: can be pickled."""
+        """`sites`: must be picklable."""
         self._sites = sites
         self._today = today
 
@@ -188,7 +189,7 @@ class Verify:
     def __call__(self, records: list[Record]) -> Outcome:
         report, notes = Report(), []
         for record in records:
-            rechecked_record = rechecked(record, self._sites, self._today)
+            rechecked_record = recheck(record, self._sites, self._today)
             report.add(rechecked_record)
             if rechecked_record.refusals:
                 notes.append(

@@ -12,12 +12,15 @@ SAME, GAINED, LOST, RESTRICTED = "same", "gained", "lost", "restricted"
 
 
 class Cause(NamedTuple):
-    """The statement that decides today. `rule`: a key of comity.policies.answers.rule.RULES, or a word of this module."""
+    """The statement that decides today."""
 
     rule: str
+    """A key of comity.policies.answers.rule.RULES, or a word of this package."""
     url: str = ""
-    part: str = ""  # "": the text of a file
+    part: str = ""
+    """The part of the page with the statement. Empty for a policy file."""
     line: int = 0
+    """The line in the file, from 1. 0 if the statement has no line."""
     text: str = ""
 
     def __str__(self) -> str:
@@ -28,27 +31,35 @@ class Cause(NamedTuple):
 
 
 class UseToday(NamedTuple):
-    """One use of one record."""
+    """Today's verdict on one use of one record."""
 
     use: str
     verdict: Verdict
-    change: str  # SAME, GAINED, LOST, or RESTRICTED: permitted as before, with conditions that its tag has not
+    change: str
+    """SAME, GAINED, LOST or RESTRICTED. RESTRICTED: still permitted, on conditions that are not in
+    the tag."""
     cause: Cause
 
 
 class Rechecked(NamedTuple):
-    """One record."""
+    """The result for one record."""
 
-    url: str  # "": it has none
+    url: str
+    """The URL of its page. Empty if it has none."""
     origin: str
-    agent: str  # token of its tag
+    agent: str
+    """The token of the agent in its tag."""
     uses: tuple[UseToday, ...] = ()
-    refusals: tuple[Cause, ...] = ()  # why it is not compliant today; none: it is
-    is_unknown: bool = False  # nobody knows what today's policies say of it
-    gained_elements: bool = False  # the tag refuses parts of it that today's files do not
+    refusals: tuple[Cause, ...] = ()
+    """The reasons why it is not compliant today. Empty if it is compliant."""
+    is_unknown: bool = False
+    """True if today's policies for the record cannot be determined."""
+    gained_elements: bool = False
+    """True if the tag refuses parts of the record that today's files do not refuse."""
 
 
 def cause_of(reason: Reason) -> Cause:
+    """Return the cause for a reason of today's policies."""
     source = reason.source
     return Cause(
         reason.rule,
@@ -59,7 +70,8 @@ def cause_of(reason: Reason) -> Cause:
     )
 
 
-def quoted(reason: Mapping[str, Any]) -> Cause:
+def quoted_cause(reason: Mapping[str, Any]) -> Cause:
+    """Return the cause for a reason that a tag quotes."""
     return Cause(
         reason["rule"], reason["url"], reason.get("part", ""), reason["line"], reason["text"]
     )

@@ -1,5 +1,7 @@
-"""Records of a site have most in common. What was found out of one holds for another with an equal tag, where the files of the
-site say the same of its page, and the page says nothing."""
+"""Share the results of rechecks between similar records of a site.
+
+The result for one record holds for another record if their tags are equal, the site's files make
+the same statements about both pages, and the pages make none."""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from comity.policies import Agent, Site
 
 MAX_TAGS = 4096
-MAX_PAGES = 100  # for one tag: pages of which files say different things
+MAX_PAGES = 100  # results for one tag, one for each set of statements
 
 T = TypeVar("T")
 
@@ -23,13 +25,15 @@ class _Results(NamedTuple, Generic[T]):
 
 
 class Alike(Generic[T]):
-    """Results by tag and by what the files say of the page. Times and agents are those of one run."""
+    """Results by tag and by the files' statements about the page.
+
+    They hold for the moment and the agents of one run."""
 
     def __init__(self) -> None:
         self._results: dict[tuple[str, bytes], _Results[T]] = {}
 
     def find(self, site: Site, octets: bytes, url: str, now: datetime) -> T | None:
-        """Return the result of a tag. `octets`: of the tag."""
+        """Return the result for a tag, None if there is none. `octets`: `octets_of` the tag."""
         results = self._results.get((site.origin, octets))
         if results is None or results.site is not site:
             return None
@@ -38,7 +42,7 @@ class Alike(Generic[T]):
     def keep(
         self, site: Site, octets: bytes, agent: Agent, url: str, now: datetime, result: T
     ) -> None:
-        """Keep the result of a tag that says nothing by its page."""
+        """Keep the result for a tag that quotes no statement of its page."""
         statements = site.statements_key(agent, url, now)
         if statements is None or not octets:
             return
@@ -51,10 +55,12 @@ class Alike(Generic[T]):
 
 
 def octets_of(tag: Any) -> bytes:
-    """Equal for equal tags without elements, and for no others; b"" for what is remembered by none."""
+    """Return octets that are equal for equal tags only. b"" for tags whose results are not kept.
+
+    Results are not kept for tags with elements."""
     if type(tag) is not dict or tag.get("elements") != []:
         return b""
     try:
-        return marshal.dumps(tag, 2)  # version 2 tells equal values of equal types from all others
-    except ValueError:  # no plain data
+        return marshal.dumps(tag, 2)  # version 2 depends on values and types only, not on identity
+    except ValueError:  # not plain data
         return b""

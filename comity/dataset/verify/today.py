@@ -1,4 +1,4 @@
-"""Circumstances of a recheck besides the record: who asks, when, and what sites say today."""
+"""The circumstances of a recheck besides the record: agent, moment, uses and today's policies."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from comity.dataset.verify.result import Rechecked
 from comity.dataset.verify.shared_results import Alike
 from comity.policies import Agent, Site
 
-FIELDS = (*URL_FIELDS, DOCUMENT)  # what is read of a record besides its tag
-MAX_AGENTS = 100  # of tags, that are kept
+FIELDS = (*URL_FIELDS, DOCUMENT)  # fields of a record that are read besides its tag
+MAX_AGENTS = 100  # agents of tags that are kept
 
-Sites = Callable[[str], Site | None]  # origin -> what it says today; None: nobody knows
+Sites = Callable[[str], Site | None]  # origin -> its policies today; None: they are unknown
 
 
 class Today:
-    """The question of a recheck: who asks, when, and for what. It can be pickled."""
+    """The agent, the moment and the uses of a recheck. It can be pickled."""
 
     def __init__(
         self, agent: Agent, now: datetime, uses: tuple[str, ...] = (), tags: TagSource = GUESSED
     ) -> None:
-        """`now`: aware. `uses`: for which every record has to be permitted, besides crawling; none: whatever its tag permits."""
+        """`now`: an aware moment. `uses`: every record must be permitted for them and for crawling.
+        Without them, a record must be permitted for the uses that its tag permits."""
         self.agent = agent
         self.now = now
         self.uses = tuple(dict.fromkeys(("crawl", *uses))) if uses else ()
@@ -34,7 +35,9 @@ class Today:
         self._agents: dict[str, Agent] = {}
 
     def agent_of(self, token: str) -> Agent:
-        """The agent that a tag means. Of another agent than ours nothing is known but its name: nothing is arranged with it."""
+        """Return the agent that a tag names.
+
+        Of an agent other than ours only the token is known, so it has no arrangements."""
         if token.lower() == self.agent.token.lower():
             return self.agent
         if token not in self._agents:

@@ -213,32 +213,38 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
             (["export", "crawled.jsonl", "-o", "out.jsonl"], "required: --for"),
             (["export", "crawled.jsonl", "--for", "index"], "required: -o"),
             (["export", "--for", "index", "-o", "out.jsonl"], "required: IN"),
-            (["export", "crawled.jsonl", "--for", "", "-o", "out.jsonl"], "no name of a use"),
+            (
+                ["export", "crawled.jsonl", "--for", "", "-o", "out.jsonl"],
+                "is not the name of a use",
+            ),
             (
                 ["export", "crawled.jsonl", "--for", "index,,", "-o", "out.jsonl"],
-                "no name of a use",
+                "is not the name of a use",
             ),
-            (["export", "crawled.jsonl", "--for", " , ", "-o", "out.jsonl"], "no name of a use"),
+            (
+                ["export", "crawled.jsonl", "--for", " , ", "-o", "out.jsonl"],
+                "is not the name of a use",
+            ),
             (
                 ["export", "crawled.jsonl", "--for", "index", "-o", ""],
-                "an empty name is that of no dataset",
+                "the name of a dataset is empty: write a path or a URL",
             ),
             (
                 ["export", "crawled.jsonl", "--for", "index", "-o", "out"],
-                "its name says no format of records: use .jsonl",
+                "unknown format of records: write a name that ends in .jsonl",
             ),
-            (["expire", ""], "an empty name is that of no dataset"),
+            (["expire", ""], "the name of a dataset is empty: write a path or a URL"),
             (
                 ["export", "crawled.jsonl", "./crawled.jsonl", "--for", "index", "-o", "out.jsonl"],
                 "crawled.jsonl is given twice",
             ),
             (
                 ["export", "crawled.jsonl", "--for", "in dex", "-o", "out.jsonl"],
-                "`in dex` is no name of a use",
+                "`in dex` is not the name of a use",
             ),
             (
                 ["export", "crawled.jsonl", "--for", "index", "-o", "out.json"],
-                "out.json: its name says no format",
+                "out.json: unknown format",
             ),
             (
                 ["export", "crawled.jsonl", "--for", "index", "-o", "out.warc"],
@@ -255,7 +261,7 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
             ),
             (
                 ["export", ".", "--for", "index", "-o", "out.jsonl"],
-                "several forms: broken.parquet and crawled.jsonl",
+                "several formats, and must have one: broken.parquet and crawled.jsonl",
             ),
             (
                 ["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--workers", "0"],
@@ -499,7 +505,7 @@ def test_stats_into_a_file(tmp_path: Path, crawled: Path, name: str) -> None:
     [
         (
             ["-o", "out.txt"],
-            "out.txt: its name says no format: write a name that ends in .parquet, .csv, .json",
+            "out.txt: unknown format: write a name that ends in .parquet, .csv, .json",
         ),
         (["-o", "crawled.json"], "crawled.json is read from: give the counts another name"),
         (["-o", "gone/out.csv"], "gone/out.csv cannot be written: No such file or directory"),
@@ -653,8 +659,13 @@ def test_tags_in_a_file_of_their_own_are_not_written_over(
 @pytest.mark.parametrize(
     ("tag", "said"),
     [
+<<<<<<< HEAD
         ("off", "--tag `off` is not a place: without tags nothing is permitted"),
         ("a b", "--tag `a b` is no place for the tag of an item: write the name of a field"),
+=======
+        ("off", "--tag `off` is no place: nothing is permitted without a tag"),
+        ("a b", "--tag `a b` is not a place for the tag of an item: write the name of a field"),
+>>>>>>> words-dataset
         ("sidecar:", "names no file: write sidecar:permissions.jsonl"),
         ("sidecar:no.jsonl", "no.jsonl cannot be read: No such file"),
         (
@@ -678,9 +689,7 @@ def test_a_dataset_that_something_else_has_changed(tmp_path: Path, crawled: Path
     dataset("export", "crawled.jsonl", "--for", "train", "-o", "out.jsonl", folder=tmp_path)
     with (tmp_path / "out.jsonl").open("ab") as file:
         file.write(b"\n")
-    message = (
-        "out.jsonl is not what its manifest describes: something else than comity has changed it"
-    )
+    message = "out.jsonl differs from its manifest: another program has changed it"
     for words in (
         ["export", "out.jsonl", "--for", "train", "-o", "again.jsonl"],
         ["expire", "out.jsonl", "--dry-run"],
@@ -701,7 +710,7 @@ def test_a_dataset_without_tags_is_left_as_it_is(tmp_path: Path, crawled: Path) 
     done = dataset("expire", "crawled.jsonl", "--tag", "elsewhere", folder=tmp_path)
     assert done.returncode == 2
     assert (
-        "no record has a tag, and all would go; say where the tags are. Nothing has changed"
+        "no record has a tag, and all would go, so nothing has changed: name the place of the tags with --tag"
         in done.stderr
     )
     assert {
@@ -844,7 +853,10 @@ def test_folders(tmp_path: Path, crawled: Path) -> None:
             ["export", "crawled.jsonl", "--for", "index", "-o", "o.jsonl", "--ending", ".parquet"],
             "o.jsonl is one file",
         ),
-        (["export", "empty", "--for", "index", "-o", "o/"], "no file of records is in this folder"),
+        (
+            ["export", "empty", "--for", "index", "-o", "o/"],
+            "there are no files of records in this folder",
+        ),
         (
             ["export", "crawled.jsonl", "--for", "index", "-o", "."],
             "is read from: give the output another name",

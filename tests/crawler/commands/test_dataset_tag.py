@@ -194,11 +194,11 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
         (("in.jsonl", "-o", "out.jsonl", "--for", "train ai"), "--for `train ai` is not a use"),
         (
             ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--also", "GPT Bot"),
-            "`GPT Bot` is no product token",
+            "`GPT Bot` is not a product token",
         ),
         (
             ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--captured-at", "May"),
-            "`May` is no date: write the day",
+            "`May` is not a date: write the day",
         ),
         (
             ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--agent", "a b"),
@@ -208,7 +208,7 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
         (("in.jsonl", "-o", "out.warc", "--for", "train"), "records cannot be written as WARC"),
         (("in.jsonl", "-o", "in.jsonl", "--for", "train"), "is read from"),
         (("gone.jsonl", "-o", "out.jsonl", "--for", "train"), "gone.jsonl cannot be read"),
-        (("in.txt", "-o", "out.jsonl", "--for", "train"), "its name says no format of records"),
+        (("in.txt", "-o", "out.jsonl", "--for", "train"), "unknown format of records"),
         (("in.jsonl", "-o", "out.jsonl"), "--for"),
         (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--missing", "maybe"), "invalid choice"),
     ],

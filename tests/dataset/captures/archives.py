@@ -15,7 +15,7 @@ NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
 class Answered(NamedTuple):
-    """What a record says that a site has answered."""
+    """The facts of a WARC record: a site's answer to a request."""
 
     url: str
     body: bytes = b""

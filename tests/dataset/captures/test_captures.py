@@ -1,4 +1,4 @@
-"""What a site said at a moment, by captures of its policy files."""
+"""The policies of a site at a moment, by captures of its policy files."""
 
 from __future__ import annotations
 
@@ -153,15 +153,15 @@ def test_redirects_are_followed_within_the_captures(tmp_path: Path) -> None:
 
 
 NOWHERE = [
-    ([leads(ROBOTS, "https://other.example/robots.txt")], "of which there is no copy"),
-    ([leads(ROBOTS, ROBOTS)], "leads on and on"),
-    ([leads(ROBOTS, f"{SITE}/a"), leads(f"{SITE}/a", ROBOTS)], "leads on and on"),
+    ([leads(ROBOTS, "https://other.example/robots.txt")], "and there is no copy of that"),
+    ([leads(ROBOTS, ROBOTS)], "too many redirects"),
+    ([leads(ROBOTS, f"{SITE}/a"), leads(f"{SITE}/a", ROBOTS)], "too many redirects"),
     (
         [
             leads(f"{SITE}/{a}", f"/{b}")
             for a, b in zip(["robots.txt", *"12345"], "123456", strict=True)
         ],
-        "leads on and on",
+        "too many redirects",
     ),
     ([leads(ROBOTS, "ftp://other.example/robots.txt")], "no http or https URL"),
     ([Answered(ROBOTS, b"", "301 Moved")], "without a Location"),
@@ -199,9 +199,8 @@ def test_files_that_were_never_captured_count_as_files_that_could_not_be_had(
         assert site is not None
         assert site.absent == tuple(SITE + path for path in WELL_KNOWN if path != "/robots.txt")
         assert verdict(site) is Verdict.ALLOW
-        assert (
-            site.site.access(AGENT, f"{SITE}/x", method="POST").verdict is Verdict.DENY
-        )  # AUTO-20
+        # AUTO-20
+        assert site.site.access(AGENT, f"{SITE}/x", method="POST").verdict is Verdict.DENY
         assert all(
             site.site.policies[url] == {"status": 0, "sha256": None, "fetched_at": None}
             for url in site.absent
@@ -210,7 +209,8 @@ def test_files_that_were_never_captured_count_as_files_that_could_not_be_had(
     with captured(tmp_path, [Answered(ROBOTS, OPEN)], agent=strict) as captures:
         assert verdict(captures.at(SITE, NOON), agent=strict) is Verdict.DENY
     with captured(tmp_path, [Answered(f"{SITE}/ai.txt", b"User-Agent: *\nAllow: /\n")]) as captures:
-        assert verdict(captures.at(SITE, NOON)) is Verdict.DENY  # nobody knows its robots.txt
+        # there is no copy of its robots.txt
+        assert verdict(captures.at(SITE, NOON)) is Verdict.DENY
 
 
 @pytest.mark.parametrize("path", WELL_KNOWN)
@@ -292,13 +292,15 @@ UNREAD = [
     pytest.param(
         Answered(ROBOTS, OPEN, headers={"Content-Encoding": "br"}), "Content-Encoding br", id="br"
     ),
-    pytest.param(Answered(ROBOTS, b"1b\r\nUser", headers=CHUNKED), "breaks off", id="chunks"),
     pytest.param(
-        Answered(ROBOTS, OPEN, headers={"Content-Length": "900"}), "breaks off", id="short"
+        Answered(ROBOTS, b"1b\r\nUser", headers=CHUNKED), "incomplete chunked body", id="chunks"
+    ),
+    pytest.param(
+        Answered(ROBOTS, OPEN, headers={"Content-Length": "900"}), "incomplete body", id="short"
     ),
     pytest.param(
         Answered(ROBOTS, OPEN, headers={"Content-Length": "900, 900"}),
-        "breaks off",
+        "incomplete body",
         id="short, twice",
     ),
     pytest.param(
@@ -309,7 +311,7 @@ UNREAD = [
     pytest.param(Answered(ROBOTS, OPEN, kind="revisit"), "of another profile", id="revisit"),
     pytest.param(
         Answered(ROBOTS, kind="revisit", fields={"WARC-Profile": SAME}),
-        "not say of what",
+        "without a valid URL and date",
         id="revisit of nothing",
     ),
     pytest.param(
@@ -330,7 +332,7 @@ UNREAD = [
             OPEN + b"\r\n\r\nWARC/1.0\r\n\r\n" + OPEN,
             headers={"Content-Length": str(len(OPEN))},
         ),
-        "covers another",
+        "another record begins within it",
         id="another record",
     ),
     pytest.param(Answered(ROBOTS, OPEN, "206 Partial Content"), "206", id="a part"),
@@ -470,7 +472,7 @@ def test_a_record_without_a_date_is_named(tmp_path: Path) -> None:
         count, unreadable = captures.unreadable
         assert count == 2
         assert [place.error for place in unreadable] == [
-            "`yesterday` is no date of a capture",
+            "`yesterday` is not a date of a capture",
             "`http:///robots.txt` is no http or https URL",
         ]
 
@@ -501,11 +503,11 @@ def test_no_damage_raises(whole: Path, data: st.DataObject) -> None:
 UNUSABLE = [
     ("nothing.warc", None, "No such file"),
     ("nothing", None, "there is no such file: name WARC files, folders or a policy store"),
-    ("list.txt", b"https://example.com\n", "its name says no form of captures"),
+    ("list.txt", b"https://example.com\n", "unknown format of captures"),
     ("packed.warc.gz", "packed", "it is packed as a whole: gunzip it first"),
     ("empty/", None, "no captures are in this folder"),
-    ("folder/site/robots.txt", OPEN, "policy files of which host? Name the folder by it"),
-    ("site/robots.txt", OPEN, "policy files of which host? Name the folder by it"),
+    ("folder/site/robots.txt", OPEN, "the name of this folder is not the host of its policy files"),
+    ("site/robots.txt", OPEN, "the name of this folder is not the host of its policy files"),
 ]
 
 
@@ -657,9 +659,8 @@ def test_other_processes_read_the_same_index(tmp_path: Path) -> None:
         there = pickle.loads(pickle.dumps(captures))
         assert there.at(SITE, NOON).copies == captures.at(SITE, NOON).copies  # type: ignore[union-attr]
         assert there.now == captures.now
-        assert captures.at(SITE, NOON) is captures.at(
-            SITE, NOON + timedelta(hours=1)
-        )  # the same copies: the same site
+        # the same copies: the same site
+        assert captures.at(SITE, NOON) is captures.at(SITE, NOON + timedelta(hours=1))
         index = captures.index
     assert not index.exists()
 

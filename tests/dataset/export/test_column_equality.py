@@ -1,4 +1,5 @@
-"""The pass over columns gives what the pass over records gives: the same lines, refusals, counts and manifest, of any records."""
+"""The pass over columns gives the same lines, refusals, counts and manifest as the pass over
+records, for any records."""
 
 from __future__ import annotations
 
@@ -151,7 +152,7 @@ ODD: list[Any] = [
 
 @st.composite
 def tags(draw: st.DrawFn, most_damaged: int = 4) -> dict[str, Any]:
-    """Tags of which up to so many of ten are damaged."""
+    """Tags. Up to the given number of ten are damaged."""
     uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), ALLOW)
     for name in draw(
         st.sets(st.sampled_from(["index", "train", "preserve", "search"]), max_size=2)
@@ -225,7 +226,7 @@ RECORDS_ALIKE = st.builds(
 
 @st.composite
 def records(draw: st.DrawFn) -> Record:
-    """Records of which hardly two have the same types."""
+    """Records with types that mostly differ."""
     record = draw(FIELDS)
     kind = draw(st.integers(0, 11))
     if kind:
@@ -268,9 +269,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_of_records(
     path: Path, first: list[Record], later: list[Record], size: int, terms: Terms
 ) -> None:
-    batch = encode(
-        [*first, *later], schema_of(first)
-    )  # what does not fit the first ones is in EXTRA
+    # values that do not fit the types of the first records are in EXTRA
+    batch = encode([*first, *later], schema_of(first))
     batches = [batch.slice(start, size) for start in range(0, batch.num_rows, size)]
     agree(path, batches, terms)
 
@@ -396,7 +396,9 @@ def _decoded(batch: pa.RecordBatch) -> list[Record]:
 
 
 def _lines(parts: Iterator[bytes]) -> list[tuple[Any, list[int]]]:
-    """Each line as what it says, numbers letter by letter, and its octets: fields may stand in another order."""
+    """Each line as its values, with numbers letter by letter, and its octets.
+
+    Fields may have another order."""
     lines = b"".join(parts).split(b"\n")
     assert lines.pop() == b""
     as_text: Any = {"parse_float": str, "parse_int": str, "parse_constant": str}
@@ -404,7 +406,8 @@ def _lines(parts: Iterator[bytes]) -> list[tuple[Any, list[int]]]:
 
 
 def _told(path: Path, outcomes: list[Outcome]) -> Any:
-    """What there is to tell, but for the order: rows that columns decide are counted before the others of their batch."""
+    """The results in an order of their own: rows that columns decide are counted before the others
+    of their batch."""
     summary = Summary()
     for outcome in outcomes:
         summary.merge(outcome.result)

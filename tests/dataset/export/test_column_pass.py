@@ -1,4 +1,5 @@
-"""An export by columns is the export by records: the same records in the same order, the same counts, the same manifest."""
+"""An export by columns is the export by records: the same records in the same order, the same
+counts, the same manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judgement by columns gives what judgement record by record gives."""
+"""Judgement by columns gives the same results as judgement by records."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_whether_a_page_was_fetched_again_is_asked_of_each(use: str) -> None:
         crawled.append(record)
         for day in days:
             fetches.note(record | {"fetched_at": f"2026-11-2{day}T03:00:00+00:00"})
-    terms = Terms.of(["index"], now=NOW, recrawled=fetches.recrawled())
+    terms = Terms.of(["index"], now=NOW, recrawled=fetches.recrawled_pages())
     assert [apply_terms(record, terms).cause for record in crawled] == ["", f"superseded:{use}"]
     batch = encode(crawled)
     agree(batch, terms)
@@ -249,7 +249,7 @@ def test_one_record_is_judged_for_all_that_are_alike(monkeypatch: pytest.MonkeyP
 
 
 def columns_of(record: Record, **changed: Any) -> pa.RecordBatch:
-    """What no Writer writes, and another program may."""
+    """Columns that no Writer writes, and another program may write."""
     batch = encode([plain(), record, plain()])
     for name, value in changed.items():
         values = batch.column(name).to_pylist()

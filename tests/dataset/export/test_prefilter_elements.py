@@ -1,4 +1,4 @@
-"""Judgement by columns of tags with elements: what needs no cut needs no record."""
+"""Judgement by columns of tags with elements: a row that needs no cut never becomes a record."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_only_elements_that_refuse_a_use_are_cut() -> None:
         return not is_left
 
     assert is_decided("index")
-    assert is_decided("train-ai")  # refused, whatever is on the page
+    assert is_decided("train-ai")  # refused for any content of the page
     assert not is_decided("train")
     assert not is_decided("index", deny=["show", "*"])
     assert not is_decided("index", deny=["train", "train"])  # no valid tag

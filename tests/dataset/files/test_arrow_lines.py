@@ -1,4 +1,4 @@
-"""Lines of JSON that are joined of columns say what the records of the columns say."""
+"""Lines of JSON that are joined from columns have the values of the columns' records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from comity.dataset.files import arrow_lines
 from comity.dataset.files.arrow_lines import lines
 from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, decode, encode, schema_of
-from comity.dataset.files.jsonl import encoded
+from comity.dataset.files.jsonl import encode_line
 from comity.dataset.records import Record, Unreadable
 
 SPANS = st.lists(
@@ -106,7 +106,8 @@ RECORDS = st.lists(
 
 
 def agree(rows: Rows, records: list[Any]) -> None:
-    """The lines, parsed, and the records: also in the signs of zero, and in what is a float."""
+    """The parsed lines and the records are equal, with the signs of zeros, and with floats as
+    floats."""
     octets = lines(rows)
     assert octets == b"" or octets.endswith(b"\n")
     found = [json.loads(line, object_pairs_hook=once) for line in octets.split(b"\n")[:-1]]
@@ -147,7 +148,7 @@ def test_they_are_spelled_as_those_of_records() -> None:
         {"a": 'é "\n', "number": 1e-7, "huge": 1e300},
         {"a": "b", "number": -0.0, "huge": math.inf},
     ]
-    assert lines(Rows(encode(records))) == b"".join(map(encoded, records))
+    assert lines(Rows(encode(records))) == b"".join(map(encode_line, records))
 
 
 @pytest.mark.parametrize(

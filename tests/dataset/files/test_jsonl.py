@@ -82,35 +82,35 @@ UNREADABLE = [
     (b'{"a": ' + b"1" * 5_000 + b"}", "is no JSON"),
     (
         b'{"permissions": {"schema": 1, "uses": {}}, "permissions": {"schema": 1, "uses": {}}}',
-        "is no JSON: `permissions` stands",
+        "is no JSON: `permissions` is repeated",
     ),
     (
         rb'{"a": "{\"schema\": 1, \"uses\": {}}", "a": "{\"schema\": 1, \"uses\": {}}"}',
-        "is no JSON: `a` stands there twice",
+        "is no JSON: `a` is repeated",
     ),
     (
         b'{"permissions": {"schema": 1, "uses": {}, "uses": {"a": 1}}}',
-        "is no JSON: `uses` stands there twice",
+        "is no JSON: `uses` is repeated",
     ),
     (
         rb'{"permissions": {"schema": 1, "uses": {}, "\u0075ses": {"a": 1}}}',
-        "is no JSON: `uses` stands there twice",
+        "is no JSON: `uses` is repeated",
     ),
     (
         b'{"permissions": {"schema": 1, "uses": {"train": {}, "train": {}}}}',
-        "is no JSON: `train` stands there twice",
+        "is no JSON: `train` is repeated",
     ),
     (
         b'{"rights": {"schema": 1, "uses": {"a": {"verdict": "deny", "verdict": "allow"}}}}',
-        "is no JSON: `verdict` stands there",
+        "is no JSON: `verdict` is repeated",
     ),
     (
         b'{"permissions": {"schema": 1, "uses": {}, "elements": [{}], "elements": []}}',
-        "is no JSON: `elements` stands there",
+        "is no JSON: `elements` is repeated",
     ),
     (
         b'{"permissions": {"schema": 1, "uses": {}, "elements": [{"deny": 1, "deny": 2}]}}',
-        "is no JSON: `deny` stands there",
+        "is no JSON: `deny` is repeated",
     ),
     ('{"a": "é"}'.encode("utf-16-be"), "is no JSON"),
     ('{"a": "é"}'.encode("utf-32-le"), "is no JSON"),
@@ -139,7 +139,7 @@ def test_names_that_have_nothing_to_do_with_tags_may_stand_twice(tmp_path: Path)
 
 
 def test_names_of_a_tag_that_was_read_before_stand_there_once(tmp_path: Path) -> None:
-    """What is remembered of a tag is true of all that stands before it too."""
+    """The cached result for a tag holds for all text before the tag too."""
     tag = '{"schema": 1, "uses": {"train": {"verdict": "deny"}}, "policies": {"%s": {}}}' % (
         "u" * 100
     )
@@ -167,7 +167,7 @@ def test_names_of_a_tag_that_was_read_before_stand_there_once(tmp_path: Path) ->
         True,
         True,
     ]
-    assert records[4]["a"] == records[12]["a"] == 2  # type: ignore[call-overload]  # the last value of what is no tag
+    assert records[4]["a"] == records[12]["a"] == 2  # type: ignore[call-overload]  # not a tag: the last value counts
 
 
 def test_a_line_that_a_killed_crawl_left_half_written(tmp_path: Path) -> None:

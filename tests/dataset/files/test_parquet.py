@@ -1,4 +1,5 @@
-"""Parquet files: nothing is lost on the way there and back, and no typed column says more than the record did."""
+"""Parquet files: nothing is lost on the way there and back, and no typed column says more than the
+record did."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from comity.dataset.files import parquet
 from comity.dataset.files.arrow_schema import (
     EXTRA,
     TAG,
-    adapted,
+    adapt,
     decode,
     encode,
     proper,
@@ -136,8 +137,10 @@ def test_a_tag_comes_back_octet_by_octet(tmp_path: Path) -> None:
 def test_limits_are_moments_for_other_programs(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet", [[{"permissions": FULL}]])
     query = """
-        SELECT u.use, u.until > TIMESTAMPTZ '2026-12-21 11:59:59Z', u.until > TIMESTAMPTZ '2026-12-21 12:00:00Z'
-        FROM (SELECT unnest(permissions.uses) AS u FROM read_parquet(?)) WHERE u.until IS NOT NULL"""
+        SELECT u.use, u.until > TIMESTAMPTZ '2026-12-21 11:59:59Z',
+            u.until > TIMESTAMPTZ '2026-12-21 12:00:00Z'
+        FROM (SELECT unnest(permissions.uses) AS u FROM read_parquet(?))
+        WHERE u.until IS NOT NULL"""
     import duckdb
 
     assert duckdb.execute(query, [str(path)]).fetchall() == [("index", True, False)]
@@ -196,7 +199,8 @@ def test_a_tag_that_is_not_understood_is_kept_where_no_query_sees_a_permission(
     ("zone", "until"), [(None, "2026-12-21T12:00:00"), ("Asia/Tokyo", "2026-12-21T12:00:00Z")]
 )
 def test_a_moment_without_an_offset_is_none(tmp_path: Path, zone: str | None, until: str) -> None:
-    """Of the time that clocks show somewhere nobody knows when it is: a permission that ends then permits nothing."""
+    """The moment of a local time in an unknown place is unknown: a permission that ends then
+    permits nothing."""
     path = written(tmp_path / "a.parquet", [[{"url": "a", "permissions": FULL}]])
     table = pq.read_table(path)
     name, column = "permissions", table.column("permissions").combine_chunks()
@@ -221,7 +225,8 @@ def test_moments_as_spark_writes_them_are_in_utc(tmp_path: Path, until: str) -> 
 
 
 def in_zone(column: Any, zone: str | None) -> Any:
-    """The column with all its moments as another program writes them: with this zone, or with none."""
+    """The column with all its moments as another program writes them: with this zone, or with
+    none."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp("us", zone))
@@ -344,7 +349,7 @@ def same(one: Any, other: Any) -> bool:
 def test_any_records_come_back(first: list[Record], later: list[Record]) -> None:
     schema = schema_of(first)
     for records in (first, later):
-        for batch in (encode(records, schema), adapted(encode(records), schema)):
+        for batch in (encode(records, schema), adapt(encode(records), schema)):
             assert batch.schema.equals(schema)
             found = decode(batch)
             assert same(found, records)
@@ -398,12 +403,13 @@ def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
 def test_a_file_that_was_cut_off_is_none(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet", [[{"n": 1}]])
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(DatasetError, match=r"a\.parquet is no Parquet file, or was cut off"):
+    with pytest.raises(DatasetError, match=r"a\.parquet is not a Parquet file, or was cut off"):
         [*Reader(path).parts()]
 
 
 def test_what_was_read_is_free_before_garbage_is_collected(tmp_path: Path) -> None:
-    """The schema and the metadata of a file with many row groups are some MB, and refer to each other."""
+    """The schema and the metadata of a file with many row groups are some MB, and refer to each
+    other."""
     records = [FULL | {"url": str(number)} for number in range(3)]
     path = written(tmp_path / "a.parquet", [[record | {"permissions": FULL}] for record in records])
     reader = Reader(path)
@@ -437,7 +443,7 @@ def test_a_damaged_row_group_loses_no_other(tmp_path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(
         DatasetError,
-        match=r"row 1 and the rest of row group 0 cannot be read: .* Nothing has changed",
+        match=r"row 1 and the rest of row group 0 cannot be read: .* nothing has changed",
     ):
         expire([path], dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("a.parquet", before)]
@@ -480,7 +486,7 @@ def test_a_row_with_two_tags_under_one_name_is_unreadable(tmp_path: Path) -> Non
     )
     [unreadable] = read(tmp_path / "a.parquet")
     assert isinstance(unreadable, Unreadable)
-    assert unreadable.error.endswith("`permissions` stands there twice")
+    assert unreadable.error.endswith("`permissions` is repeated")
 
 
 FAR = 9 * 10**18
@@ -539,9 +545,8 @@ def test_views_within_others_are_read_as_what_they_show(type_: pa.DataType) -> N
         plain = readable(batch)
         plain.validate(full=True)
         assert plain.to_pylist() == batch.to_pylist()
-        assert (
-            plain.take(pa.array([2])).to_pylist() == batch.to_pylist()[2:3]
-        )  # of views Arrow can take none
+        # of views Arrow can take none
+        assert plain.take(pa.array([2])).to_pylist() == batch.to_pylist()[2:3]
         assert plain.schema == proper(batch.schema).remove(2).remove(1)
 
 
@@ -566,7 +571,7 @@ def test_further_fields_are_texts_of_any_kind(tmp_path: Path, array: Any) -> Non
 
 
 def with_repeated_members(name: str) -> pa.StructArray:
-    """An object whose members of this name say two things: of a tag one of them may refuse."""
+    """An object that repeats the members with this name. In a tag, one of them may refuse."""
     return pa.StructArray.from_arrays([pa.array(["deny"]), pa.array(["allow"])], names=[name, name])
 
 
@@ -574,7 +579,7 @@ def with_repeated_members(name: str) -> pa.StructArray:
     ("table", "why"),
     [
         (pa.table([[1], [2]], names=["n", "n"]), "two of its columns are called `n`"),
-        (pa.table({"n": [1], EXTRA: [1]}), "its column extra_json is no text"),
+        (pa.table({"n": [1], EXTRA: [1]}), "its column extra_json is not text"),
         (pa.table({"n": with_repeated_members("uses")}), "two of its columns are called `n.uses`"),
         (
             pa.table({"n": pa.ListArray.from_arrays([0, 1], with_repeated_members("verdict"))}),
@@ -639,9 +644,8 @@ def test_tags_in_text_and_types_of_other_programs_are_read(tmp_path: Path) -> No
     pq.write_table(table, tmp_path / "a.parquet")
     first, second = read(tmp_path / "a.parquet")
     assert isinstance(first, dict)
-    assert (
-        json.loads(str(first.pop("permissions"))) == FULL
-    )  # as it stands: what is in it, is for whoever reads tags
+    # unchanged: only readers of tags parse it
+    assert json.loads(str(first.pop("permissions"))) == FULL
     assert first == {
         "day": "2026-11-21",
         "price": "1.50",
@@ -693,7 +697,9 @@ def test_what_a_damaged_file_says_of_itself_is_an_error(tmp_path: Path, *, in_fu
 
 
 def test_fields_come_in_the_order_of_the_columns() -> None:
-    """First those that all records of a batch have. What a limit of length leaves of a record depends on it."""
+    """Fields that all records of a batch have come first.
+
+    A limit of length depends on the order."""
     names = [chr(letter) for letter in range(ord("a"), ord("z"))]
     batch = encode([dict.fromkeys(names, 1) | {"z": 1}, {"z": 1}])
     first, _ = decode(batch)

@@ -1,4 +1,4 @@
-"""WARC files as records: items with their tag, responses without one, and what is damaged."""
+"""WARC files as records: items with their tags, responses without a tag, and damaged records."""
 
 from __future__ import annotations
 
@@ -249,10 +249,11 @@ def test_other_files_have_records_without_a_tag(archive: Archive) -> None:
     [
         ([], True),
         ([{"selector": "p", "deny": [], "guide": [], "spans": [["text", 0, 3]]}], True),
+        # `uses` says so too
         (
             [{"selector": "*", "deny": ["train"], "whole": True, "spans": []}],
             True,
-        ),  # `uses` says so too
+        ),
         ([{"selector": "p", "deny": ["train"], "spans": [["text", 0, 3]]}], False),
         ([{"selector": "img", "deny": ["*"], "spans": [], "urls": ["http://a.test/i.png"]}], False),
         ([{"selector": "p", "spans": []}], False),
@@ -322,7 +323,10 @@ def test_an_answer_of_http_is_one_by_its_beginning(archive: Archive) -> None:
 def test_a_record_that_is_longer_than_any_file(digits: int, tmp_path: Path) -> None:
     """The others are read all the same: no place is looked for that a file system does not have."""
     path = tmp_path / "pages.warc"
-    whole = b"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.test/\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"
+    whole = (
+        b"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.test/\r\n"
+        b"Content-Length: 2\r\n\r\nhi\r\n\r\n"
+    )
     path.write_bytes(whole + whole.replace(b"Length: 2", b"Length: " + b"9" * digits) + whole)
     first, damaged, last = read(path)
     assert first == last
@@ -360,14 +364,14 @@ def test_types_of_records_in_any_case(kind: str, archive: Archive) -> None:
 
 @pytest.mark.requirement("MEET-3")
 def test_a_record_without_a_type_is_named(tmp_path: Path) -> None:
-    """Nobody knows whether it is one that a use would be made of."""
+    """It may be a record that a use would be made of."""
     path = tmp_path / "pages.warc"
     path.write_bytes(
         b"WARC/1.1\r\nWARC-Target-URI: http://a.test/\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"
     )
     (damaged,) = read(path)
     assert isinstance(damaged, Unreadable)
-    assert damaged.error == "it does not say what it is"
+    assert damaged.error == "it has no WARC-Type"
 
 
 JSON = st.recursive(
@@ -398,7 +402,8 @@ def test_every_tag_comes_through_to_json_lines(tags: list[Any], tmp_path: Path) 
 
 
 class Written(NamedTuple):
-    """A record of a file: an item of the numbered page, the page itself, or a response without a tag."""
+    """A record of a file: an item of the numbered page, the page itself, or a response without a
+    tag."""
 
     kind: str
     number: int
@@ -472,11 +477,12 @@ def test_of_a_response_long_past_the_item_alone_is_left(
     archive.item({"title": "late", "permissions": tag()}, "<urn:uuid:0>")
     archive.item({"title": "in time", "permissions": tag()}, "<urn:uuid:3>")
     late, in_time = read(archive.close())[-2:]
+    # as its own record says
     about = {
         "url": "http://a.test/",
         "final_url": "http://a.test/",
         "fetched_at": DATE,
-    }  # as its own record says
+    }
     assert late == {**about, "title": "late", "permissions": tag()}
     assert isinstance(in_time, dict)
     assert in_time["html"] == "<p>some text</p>"
@@ -507,7 +513,8 @@ def test_a_file_that_was_cut_off_is_read_to_its_last_record(
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("ending", [".warc", ".warc.gz"])
 def test_damage_at_the_end_of_a_record_costs_no_other_record(tmp_path: Path, ending: str) -> None:
-    """Of each octet, its last one too, by which the next record is told from what stands in this one."""
+    """This holds for damage to any octet, also to the last one, although the next record is
+    recognised by it."""
     archive = Archive(tmp_path / f"pages{ending}")
     for number in range(3):
         archive.page(number, b"<p>some text</p>")

@@ -1,4 +1,4 @@
-"""What expires leaves a WARC file, octet for octet as it was around it, and nothing else is lost."""
+"""An expiry leaves all other records of a WARC file as they were, octet for octet."""
 
 from __future__ import annotations
 
@@ -251,11 +251,11 @@ def test_an_answer_stays_with_the_items_that_stay(
     assert archive.expire() == []
 
 
-# What has no tag, or cannot be read
+# Records without a tag, and unreadable ones
 
 
 def test_what_has_no_tag_is_set_aside_as_it_is(archive: Archive) -> None:
-    """As in files of other programs, whose requests may stand before the responses."""
+    """Files of other programs have such records, and their requests may precede the responses."""
     archive.info()
     archive.write("before", "request", _url("other"), b"", WARC_Concurrent_To="<urn:other>")
     archive.answer("other")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.dataset.permissions import expiry
-from comity.dataset.permissions.expiry import ExpiryTerms, Fetches, Recrawled, expired, page_of
+from comity.dataset.permissions.expiry import ExpiryTerms, Fetches, Recrawled, judge_expiry, page_of
 from comity.dataset.records import DatasetError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def recrawled(*records: dict[str, Any]) -> Recrawled:
     fetches = Fetches()
     for record in records:
         fetches.note(record)
-    return fetches.recrawled()
+    return fetches.recrawled_pages()
 
 
 @pytest.mark.requirement("ACAP-32")
@@ -46,7 +46,7 @@ def recrawled(*records: dict[str, Any]) -> Recrawled:
         ({"index": OVER, "train": LATER}, ""),
         ({"index": OVER, "present_link": OVER}, "expired:index"),
         ({"index": OVER, "preserve": {}}, ""),
-        ({"index": {}, "preserve": OVER}, "expired:preserve"),  # what may not be kept may not stay
+        ({"index": {}, "preserve": OVER}, "expired:preserve"),  # a record that may not be kept goes
         ({"index": {}, "preserve": AGAIN}, "superseded:preserve"),
         ({"index": AGAIN}, "superseded:index"),
         ({"index": AGAIN, "train": {}}, ""),
@@ -56,10 +56,10 @@ def recrawled(*records: dict[str, Any]) -> Recrawled:
 def test_what_goes(make_record: MakeRecord, uses: dict[str, Any], why: str) -> None:
     record = make_record(**uses)
     again = recrawled(record, fetched(record["url"], "2026-11-30T12:00:00+00:00"))
-    answer = expired(record, ExpiryTerms.create(UNTIL, again))
+    answer = judge_expiry(record, ExpiryTerms.create(UNTIL, again))
     assert answer.cause == why
     assert bool(answer.reasons) == bool(why)
-    assert expired(record, ExpiryTerms.create(UNTIL - timedelta(seconds=1))).cause == ""
+    assert judge_expiry(record, ExpiryTerms.create(UNTIL - timedelta(seconds=1))).cause == ""
 
 
 @pytest.mark.requirement("ACAP-43")
@@ -76,10 +76,13 @@ def test_what_goes(make_record: MakeRecord, uses: dict[str, Any], why: str) -> N
 )
 def test_taken_down(make_record: MakeRecord, url: str, goes: bool) -> None:
     record = make_record(index={}, fields={"url": "https://example.com/asked"})
-    assert expired(record, ExpiryTerms.create(UNTIL, taken_down=[url])).cause == (
+    assert judge_expiry(record, ExpiryTerms.create(UNTIL, taken_down=[url])).cause == (
         "taken-down" if goes else ""
     )
-    assert expired({"url": url}, ExpiryTerms.create(UNTIL, taken_down=[url])).cause == "taken-down"
+    assert (
+        judge_expiry({"url": url}, ExpiryTerms.create(UNTIL, taken_down=[url])).cause
+        == "taken-down"
+    )
 
 
 @pytest.mark.requirement("ACAP-43", "MEET-6")
@@ -95,22 +98,22 @@ def test_taken_down(make_record: MakeRecord, url: str, goes: bool) -> None:
 )
 def test_taken_down_by_any_spelling(make_record: MakeRecord, url: str, goes: bool) -> None:
     terms = ExpiryTerms.create(UNTIL, taken_down=["https://example.com/bad/a"])
-    assert expired(make_record(index={}, fields={"url": url}), terms).cause == (
+    assert judge_expiry(make_record(index={}, fields={"url": url}), terms).cause == (
         "taken-down" if goes else ""
     )
-    assert expired(
+    assert judge_expiry(
         {"url": "https://example.com/bad/a"}, ExpiryTerms.create(UNTIL, taken_down=[url])
     ).cause == ("taken-down" if goes else "no-tag")
 
 
 def test_what_has_no_limits_that_are_known(make_record: MakeRecord) -> None:
-    assert expired({}, ExpiryTerms.create(UNTIL)).cause == "no-tag"
+    assert judge_expiry({}, ExpiryTerms.create(UNTIL)).cause == "no-tag"
     assert (
-        expired(make_record(index={"until": "soon"}), ExpiryTerms.create(UNTIL)).cause
+        judge_expiry(make_record(index={"until": "soon"}), ExpiryTerms.create(UNTIL)).cause
         == "invalid-tag:uses"
     )
     nowhere = make_record(index=AGAIN, fields={"url": None, "final_url": None})
-    assert expired(nowhere, ExpiryTerms.create(UNTIL)).cause == ""
+    assert judge_expiry(nowhere, ExpiryTerms.create(UNTIL)).cause == ""
 
 
 @pytest.mark.requirement("ACAP-32")
@@ -152,7 +155,9 @@ def test_in_parts_or_at_once(seen: list[tuple[int, int]], middle: int) -> None:
     for (page, at), record in zip(seen, records, strict=True):
         is_old = any(other == page and later > at for other, later in seen)
         for fetches in (whole, first):
-            assert pickle.loads(pickle.dumps(fetches.recrawled())).supersedes(record) is is_old
+            assert (
+                pickle.loads(pickle.dumps(fetches.recrawled_pages())).supersedes(record) is is_old
+            )
 
 
 def test_pages() -> None:
@@ -184,7 +189,7 @@ def test_more_fetches_than_are_held_say_the_same(
                 whole.merge(pickle.loads(pickle.dumps(part)))
                 part = Fetches()
         whole.merge(part)
-        found = whole.recrawled()
+        found = whole.recrawled_pages()
     again = pickle.loads(pickle.dumps(found))
     assert len(found) == len(all_held)
     for record in records:
@@ -196,5 +201,5 @@ def test_files_of_pages_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Recrawled({1: 1, 2: 2, 3: 3})
     pickled = pickle.dumps(found)
     del found
-    with pytest.raises(DatasetError, match="Let TMPDIR name a folder that all machines share"):
+    with pytest.raises(DatasetError, match="set TMPDIR to a folder that all machines share"):
         pickle.loads(pickled)

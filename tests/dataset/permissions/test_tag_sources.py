@@ -1,4 +1,6 @@
-"""Datasets find the tags wherever a crawl has put them; where nobody can tell which is meant, nothing is permitted."""
+"""Datasets find the tags in every place where a crawl can put them.
+
+If several tags may be meant, nothing is permitted."""
 
 from __future__ import annotations
 
@@ -80,7 +82,7 @@ def test_setting(text: str, expected: tuple[str, str], shown: str) -> None:
 )
 def test_setting_that_makes_no_sense(text: str) -> None:
     with pytest.raises(
-        PolicyError, match=r"^COMITY_TAG `.*` (is no place|names no file).*: write "
+        PolicyError, match=r"^COMITY_TAG `.*` (is not a place|names no file).*: write "
     ):
         TagSetting.parse(text, subject="COMITY_TAG")
 
@@ -250,7 +252,7 @@ def test_of_one_page_the_last_row_counts(tmp_path: Path, make_record: MakeRecord
 def test_a_row_that_was_cut_off_permits_nothing(
     tmp_path: Path, make_record: MakeRecord, *, in_full: bool
 ) -> None:
-    """Wherever a killed process has stopped writing, and whatever the next one writes behind it."""
+    """A killed process may stop at any octet, and the next process may write anything behind it."""
     record, tag = apart(make_record(train={}))
     whole, other = row(record, "a", tag), row(record, "b", tag)
     path = tmp_path / "tags.jsonl"
@@ -263,9 +265,8 @@ def test_a_row_that_was_cut_off_permits_nothing(
                 assert str(error).startswith("invalid-tag")  # noqa: PT017  # either may be
             else:
                 assert uses["train"].is_allowed
-                assert (
-                    end < len('{"id":"') + 64 + 1
-                )  # nothing of it says that it is about this item
+                # nothing of it says that it is about this item
+                assert end < len('{"id":"') + 64 + 1
     path.write_bytes(whole[:-20] + b"\n" + whole)  # the page was fetched again
     assert read(record, Sidecar(path)).uses["train"].is_allowed
 

@@ -1,4 +1,4 @@
-"""What an export keeps, cuts and refuses."""
+"""The records and parts that an export keeps, cuts and refuses."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_without_a_tag_nothing_is_permitted() -> None:
 
 @pytest.mark.requirement("ACAP-32")
 def test_fetched_again(make_record: MakeRecord) -> None:
-    """`until_recrawled`; and what is shown of the page as it is now is not shown of an earlier copy."""
+    """`until_recrawled`, and uses that show the page as it is now: they refuse an earlier copy."""
     uses = {
         "index": {"until_recrawled": True},
         "train": {},
@@ -125,7 +125,7 @@ def test_fetched_again(make_record: MakeRecord) -> None:
     fetches = Fetches()
     for record in (new, old):
         fetches.note(record)
-    recrawled = fetches.recrawled()
+    recrawled = fetches.recrawled_pages()
     assert why(old, "index", recrawled=recrawled) == "superseded:index"
     assert why(old, "present-snippet", recrawled=recrawled) == "superseded:present-snippet"
     for use in ("train", "present-oldsnippet"):
@@ -166,7 +166,7 @@ def test_what_is_shown_of_the_last_fetch_is_not_shown_of_one_that_may_be_earlier
     fetches = Fetches()
     for record in (old, new, alone):
         fetches.note(record)
-    recrawled = fetches.recrawled()
+    recrawled = fetches.recrawled_pages()
     assert why(old, "present-snippet", recrawled=recrawled) == f"{cause}:present-snippet"
     for record in (new, alone):
         kept(record, "present-snippet", recrawled=recrawled)
@@ -264,7 +264,10 @@ def test_which_elements(
 
 @pytest.mark.requirement("MEET-4", "MEET-5")
 def test_the_table_of_vocabularies_relates_actions_to_uses(make_record: MakeRecord) -> None:
-    table = '[vocabulary.ai-txt.terms]\ntrain = {}\n[[relation]]\nuses = ["genai-x"]\nkind = "touches"\nterms = ["ai-txt:train"]'
+    table = (
+        '[vocabulary.ai-txt.terms]\ntrain = {}\n[[relation]]\nuses = ["genai-x"]\n'
+        'kind = "touches"\nterms = ["ai-txt:train"]'
+    )
     record = make_record(
         genai_x={}, fields={"text": "Marker1 rest"}, elements=[{"spans": [["text", 0, 7]]}]
     )
@@ -273,7 +276,7 @@ def test_the_table_of_vocabularies_relates_actions_to_uses(make_record: MakeReco
 
 @pytest.mark.requirement("MEET-5")
 def test_what_a_permission_names_of_the_page_may_be_what_is_cut(make_record: MakeRecord) -> None:
-    """The tag travels on, and what it holds of the page with it."""
+    """The tag stays with the record, and contains a copy of this part of the page."""
     by = BY | {"content": "Marker1"}
     record = make_record(
         train={},
@@ -454,8 +457,8 @@ def test_what_is_to_be_used_instead(make_record: MakeRecord) -> None:
     ("index", "snippet", "used"),
     [
         ([ABSTRACT], [ABSTRACT, OTHER], [ABSTRACT]),
-        ([ABSTRACT], [], [ABSTRACT]),  # who may use the page may use a part of it
-        ([OTHER], [], None),  # and nobody said so of another resource
+        ([ABSTRACT], [], [ABSTRACT]),  # a use of the page may use a part of it
+        ([OTHER], [], None),  # and no other resource
         ([OTHER], [ABSTRACT], None),
         ([OTHER], [OTHER], [OTHER]),
     ],
@@ -560,7 +563,9 @@ def test_embedded_files(make_record: MakeRecord, said: Any, stay: bool) -> None:
 
 @pytest.mark.requirement("META-3", "MEET-5")
 def test_files_in_a_field_that_a_setting_names(make_record: MakeRecord) -> None:
-    """FILES_RESULT_FIELD, say: they are known by what media pipelines say of each."""
+    """For example FILES_RESULT_FIELD.
+
+    The fields are recognised by the members that media pipelines give to each file."""
     stored = [
         {
             "url": f"https://example.com/{n}.pdf",

@@ -24,7 +24,8 @@ class Said(NamedTuple):
 
 
 class Policies:
-    """Copies of policies that are had, by origin: of before a date, and of today. It can be pickled."""
+    """Copies of policies that are had, by origin: of before a date, and of today. It can be
+    pickled."""
 
     def __init__(
         self,
@@ -33,7 +34,7 @@ class Policies:
         *,
         missing: Sequence[str] = (),
     ) -> None:
-        """`then`, `now`: origin -> path -> text. `missing`: URLs of files of which there is no copy."""
+        """`then`, `now`: origin -> path -> text. `missing`: URLs of files without a copy."""
         self._then = {
             origin: self._said(origin, files, THEN, missing) for origin, files in then.items()
         }
@@ -100,7 +101,8 @@ def page(
 
 
 def write(path: Path, *records: bytes) -> Path:
-    """A file of these records, each a member of its own where the name says that it is compressed."""
+    """A file of these records, each a member of its own where the name says that it is
+    compressed."""
     path.write_bytes(
         b"".join(gzip.compress(one, 1) if path.suffix == ".gz" else one for one in records)
     )

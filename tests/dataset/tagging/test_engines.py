@@ -39,7 +39,10 @@ def test_duckdb(tag: TaggedBatches) -> None:
     import duckdb
 
     tagged = tag(pa.Table.from_pylist(ROWS))
-    query = "SELECT url FROM tagged WHERE list_filter(permissions.uses, lambda u: u.use = 'train')[1].verdict = 'allow'"
+    query = (
+        "SELECT url FROM tagged WHERE list_filter(permissions.uses, lambda u: u.use = "
+        "'train')[1].verdict = 'allow'"
+    )
     found = duckdb.sql(query)
     assert found is not None
     assert [url for (url,) in found.fetchall()] == ALLOWED

@@ -1,4 +1,5 @@
-"""The tag of a captured page is that of a crawl: use for use, reason for reason, over generated sites and pages."""
+"""The tag of a captured page is that of a crawl: use for use, reason for reason, over generated
+sites and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Datasets of others in folders and stores, on every executor: the outcome is that of one process and of single files."""
+"""Datasets of others in folders and stores, on every executor: the outcome is that of one process
+and of single files."""
 
 from __future__ import annotations
 
@@ -127,7 +128,7 @@ def test_an_error_leaves_what_was_there(tmp_path: Path, rows: Path) -> None:
 
 @pytest.fixture
 def captures(tmp_path: Path) -> Iterator[PolicyCaptures]:
-    """What the sites said, in an index that all processes of the machine can read."""
+    """The policies of the sites, in an index that all processes of the machine can read."""
     from tests.dataset.captures.archives import Answered, write_warc
 
     answers = [
@@ -183,9 +184,8 @@ def test_in_a_store(
     tmp_path: Path, store: Path, rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tagged into it, and from it: rows, and captures in WARC files."""
-    monkeypatch.syspath_prepend(
-        Path(__file__).parents[3]
-    )  # the workers find the policies of this test there
+    # the workers find the policies of this test there
+    monkeypatch.syspath_prepend(Path(__file__).parents[3])
     warc = write(tmp_path / "pages.warc.gz", *(page(url=url) for url in URLS))
     (store / "in" / "pages.warc.gz").write_bytes(warc.read_bytes())
     for name, octets in snapshot(rows).items():

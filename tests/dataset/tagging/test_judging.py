@@ -1,4 +1,4 @@
-"""What counts for the tag of a captured page: the dates of policies, other crawlers, and what is not known."""
+"""The tag of a captured page: the dates of policies, other crawlers, and missing facts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tag(
     **question: Any,
 ) -> dict[str, Any]:
     judge = Judge(Question.of(agent, now=NOW, **question), policies or Policies({ORIGIN: OPEN}))
-    judged = pickle.loads(pickle.dumps(judge)).judged(page)
+    judged = pickle.loads(pickle.dumps(judge)).judge(page)
     assert judged is not None
     fields = {"text": "Hello"} if fields is None else fields
     made: dict[str, Any] = judged.tag(fields, judged.rules)
@@ -101,7 +101,8 @@ def test_what_may_not_be_fetched_may_not_be_used() -> None:
 
 
 NAMED = {
-    "/robots.txt": "User-agent: CCBot\nUser-agent: GPTBot\nDisallow: /secret\nContent-Usage: train-ai=n\n\n"
+    "/robots.txt": "User-agent: CCBot\nUser-agent: GPTBot\nDisallow: /secret\n"
+    "Content-Usage: train-ai=n\n\n"
     "User-agent: *\nAllow: /\n"
 }
 SECRET = PAGE._replace(url=f"{ORIGIN}/secret")
@@ -144,7 +145,7 @@ def test_a_site_that_names_the_members_of_a_class_is_heard_on_request() -> None:
     assert verdict(tag(policies=policies, also=["Google-Extended"])) == "allow"
     names = {crawler.token for crawler in training_crawlers()}
     assert set(Question.of(OWN, also=["AI-Training", "x"]).also) == {*names, "x"}
-    with pytest.raises(DatasetError, match="is no product token"):
+    with pytest.raises(DatasetError, match="is not a product token"):
         Question.of(OWN, also=["GPT Bot"])
     with pytest.raises(DatasetError, match="names no crawler"):
         Question.of(OWN, captured_by="***")
@@ -152,7 +153,10 @@ def test_a_site_that_names_the_members_of_a_class_is_heard_on_request() -> None:
 
 def test_what_others_are_permitted_permits_nothing() -> None:
     said = {
-        "/robots.txt": "User-agent: GPTBot\nContent-Signal: ai-train=yes\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
+        "/robots.txt": (
+            "User-agent: GPTBot\nContent-Signal: ai-train=yes\nAllow: /\n\n"
+            "User-agent: *\nDisallow: /\n"
+        )
     }
     assert verdict(tag(policies=Policies({ORIGIN: said}), also=["GPTBot"])) == "deny"
     silent = Agent("examplebot", uses=("train",))
@@ -189,7 +193,7 @@ def test_restrictions_of_other_crawlers_restrict() -> None:
     assert "max_chars" not in tag(page, agent=agent)["uses"]["present-snippet"]
 
 
-# What is not known
+# Missing facts
 
 
 @pytest.mark.requirement("TAG-3")
@@ -220,9 +224,8 @@ def test_the_operator_may_take_an_unknown_site_for_a_silent_one() -> None:
     ]
     assert made["policies"] == {}
     silent = Agent("examplebot", uses=("train",))
-    assert (
-        verdict(tag(policies=Policies({}), agent=silent, missing="allow")) == "deny"
-    )  # by the default
+    # by the default
+    assert verdict(tag(policies=Policies({}), agent=silent, missing="allow")) == "deny"
     refusing = PAGE._replace(fields=(HTML, (b"X-Robots-Tag", b"noai")))
     assert verdict(tag(refusing, Policies({}), missing="allow")) == "deny"
 
@@ -230,11 +233,9 @@ def test_the_operator_may_take_an_unknown_site_for_a_silent_one() -> None:
 @pytest.mark.requirement("TAG-3")
 def test_the_operator_may_keep_unknown_sites_apart() -> None:
     for policies in (Policies({}), Policies({ORIGIN: OPEN}, missing=[f"{ORIGIN}/robots.txt"])):
-        assert Judge(Question.of(OWN, now=NOW, missing="keep-apart"), policies).judged(PAGE) is None
+        assert Judge(Question.of(OWN, now=NOW, missing="keep-apart"), policies).judge(PAGE) is None
     assert (
-        Judge(Question.of(OWN, now=NOW, missing="keep-apart"), Policies({ORIGIN: OPEN})).judged(
-            PAGE
-        )
+        Judge(Question.of(OWN, now=NOW, missing="keep-apart"), Policies({ORIGIN: OPEN})).judge(PAGE)
         is not None
     )
 
@@ -251,7 +252,7 @@ def test_a_copy_that_says_that_the_server_failed_is_no_silence() -> None:
 
 
 def test_a_site_of_which_robots_txt_alone_is_missing() -> None:
-    """What its other files state counts, whatever the operator takes robots.txt for."""
+    """The statements of its other files count, for any treatment of the missing robots.txt."""
     unknown = Fetched(status=0, error="there is no copy of it")
     for ai, allowed in (("", "allow"), ("User-agent: *\nDisallow: train\n", "deny")):
         policies = Policies(
@@ -365,7 +366,10 @@ def test_elements_of_both_dates_and_of_all_crawlers_count() -> None:
         "/ai.txt": "User-agent: GPTBot\n  Path: /\n    Element: aside\n      Disallow: train\n",
         **OPEN,
     }
-    body = b"<html><body><main><p>Free</p><p class=quote>Quoted</p><aside>Aside</aside></main></body></html>"
+    body = (
+        b"<html><body><main><p>Free</p><p "
+        b"class=quote>Quoted</p><aside>Aside</aside></main></body></html>"
+    )
     page, policies = PAGE._replace(body=body), Policies({ORIGIN: QUOTES}, {ORIGIN: asides})
     fields = {"text": "Free\nQuoted", "html": body.decode()}
     made = tag(page, policies, fields=fields, as_of="both", also=["GPTBot"])
@@ -388,7 +392,7 @@ def test_pages_of_which_only_the_url_is_known_share_their_tag() -> None:
     judge, other = (Judge(Question.of(OWN, now=NOW), Policies({ORIGIN: NAMED})) for _ in range(2))
 
     def of_url(judge: Judge, path: str) -> dict[str, Any]:
-        judged = judge.judged(CapturedPage(f"{ORIGIN}/{path}", THEN))
+        judged = judge.judge(CapturedPage(f"{ORIGIN}/{path}", THEN))
         assert judged is not None
         return judged.tag({})
 
@@ -400,7 +404,7 @@ def test_pages_of_which_only_the_url_is_known_share_their_tag() -> None:
 def test_a_tag_that_was_there_before_goes_on_refusing() -> None:
     judge = Judge(Question.of(OWN, now=NOW), Policies({ORIGIN: OPEN}))
     refusing = tag(policies=Policies({ORIGIN: NO_TRAINING}))
-    judged = judge.judged(PAGE)
+    judged = judge.judge(PAGE)
     assert judged is not None
     assert verdict(judged.tag({}, None, [refusing])) == "deny"
     assert verdict(judged.tag({}, None, [refusing]), "index") == "allow"

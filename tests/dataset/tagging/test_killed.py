@@ -1,6 +1,6 @@
-"""kill -9 at any step of a tagging: what has the name of the output is the old file or the new one, and its manifest fits it.
-
-A step is one of the interpreter, a call or a return: it does not depend on how fast the machine is."""
+"""kill -9 at any step of tagging: the output is the old file or the new one, and its manifest fits
+it. A step is a call or a return in the interpreter, so it does not depend on the speed of the
+machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ for line in sys.stdin:
             if steps == last:
                 os.kill(os.getpid(), signal.SIGKILL)
         policies = Policies({"https://a.test": {"/robots.txt": "User-agent: *"}})
-        judge = Judge(Question.of(Agent("x", uses=("train",)), now=NOW, missing="keep-apart"), policies)
+        agent = Agent("x", uses=("train",))
+        judge = Judge(Question.of(agent, now=NOW, missing="keep-apart"), policies)
         sys.setprofile(step)
         tag = tag_dataset if Path(output).suffix else tag_folder
         tag([Path(source)], Path(output), judge)
@@ -53,8 +54,10 @@ for line in sys.stdin:
 def starting(
     source: Path, output: Path
 ) -> Iterator[tuple[Callable[[int], int], Callable[[], int]]]:
-    """Gives what tags, to be killed at a step (0: at none), and tells the steps that it took or how it was killed; and what tells
-    the status of one that was not killed."""
+    """Give two functions.
+
+    The first one tags and is killed at a step (0: at none), and returns the number of steps or
+    the signal. The second one returns the status of a process that was not killed."""
     command, root = [sys.executable, "-c", RUN], Path(__file__).parents[3]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
@@ -99,7 +102,8 @@ def test_the_old_file_or_the_new_one(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_the_old_folder_or_the_new_one(tmp_path: Path) -> None:
-    """Or none, for the moment between them: never a mixture, and never a manifest of another one."""
+    """Or none, for the moment between them: never a mixture, and never a manifest of another
+    one."""
     sources, output = tmp_path / "in", tmp_path / "out"
     sources.mkdir()
     for name in ("a", "b"):
@@ -132,9 +136,8 @@ def test_the_old_folder_or_the_new_one(tmp_path: Path) -> None:
                 (output / name).write_bytes(octets)
             manifest.write_bytes(described_before)
             killed += (ended := tagged(last)) == -signal.SIGKILL
-            if (
-                ended != -signal.SIGKILL
-            ):  # with less that a killed one has left it takes fewer steps
+            # with less that a killed one has left it takes fewer steps
+            if ended != -signal.SIGKILL:
                 assert status() == 0
             found = (
                 {file.name: file.read_bytes() for file in output.iterdir()}

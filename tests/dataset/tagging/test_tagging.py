@@ -1,4 +1,4 @@
-"""Whole datasets of others: what comes out of them, what is said of it, and that nothing gets lost."""
+"""Whole datasets of others: the tagged records, the manifest, and that nothing gets lost."""
 
 from __future__ import annotations
 
@@ -242,7 +242,8 @@ def test_media_types_of_tables(
 @pytest.mark.requirement("TAG-2", "TAG-3")
 @pytest.mark.parametrize("form", ["jsonl", "parquet", "warc"])
 def test_a_date_for_records_without_one(tmp_path: Path, form: str) -> None:
-    """It is the date of the policies, and `fetched_at` of the records. Dates of records count first."""
+    """It is the date of the policies, and `fetched_at` of the records. Dates of records count
+    first."""
     dates = [None, "2020-01-01", "18/05/2024"]
     if form == "warc":
         path = write(
@@ -270,7 +271,11 @@ def test_a_date_for_records_without_one(tmp_path: Path, form: str) -> None:
 
 @pytest.mark.parametrize(
     ("date", "message"),
-    [("May", "`May` is no date"), ("2099-01-01", "lies in the future"), (0, "lies before the web")],
+    [
+        ("May", "`May` is not a date"),
+        ("2099-01-01", "is in the future"),
+        (0, "is before the web began"),
+    ],
 )
 def test_a_date_for_all_that_makes_no_sense(date: object, message: str) -> None:
     with pytest.raises(DatasetError, match=f"{message}.*: write the day of the capture"):
@@ -409,7 +414,7 @@ def test_a_second_tagging_takes_nothing_back(tmp_path: Path, form: str) -> None:
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_tags_as_text_and_tags_that_nobody_understands(tmp_path: Path, form: str) -> None:
-    """What these refuse, or may refuse, stays refused."""
+    """A use that such a tag refuses, or may refuse, stays refused."""
     jsonl(tmp_path / "in.jsonl", [{"url": "https://b.test/ai/1", "date": DATE}])
     tag_dataset([tmp_path / "in.jsonl"], tmp_path / "tagged.jsonl", judge())
     [tagged] = lines(tmp_path / "tagged.jsonl")
@@ -436,7 +441,8 @@ def test_tags_as_text_and_tags_that_nobody_understands(tmp_path: Path, form: str
 def test_no_default_of_an_export_lifts_what_is_refused_for_want_of_knowledge(
     tmp_path: Path, date: str
 ) -> None:
-    """By the policies of today the site is silent; of the date of the capture nobody knows what it said."""
+    """Today's policies of the site do not mention the use, and its policies on the date of the
+    capture are unknown."""
     silent = {"https://a.test": {"/robots.txt": "User-agent: *\nAllow: /\n"}}
     policies = Policies(silent if date == DATE else {}, silent)
     asked = Judge(
@@ -475,7 +481,8 @@ def test_what_a_tag_says_of_the_text_holds_for_it_by_its_new_name(
     assert lines(tmp_path / "out.jsonl")[0].get("text") == remaining
 
 
-DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {  # what other programs leave of a tag
+# remains of a tag in files of other programs
+DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "without-schema": lambda tag: {name: value for name, value in tag.items() if name != "schema"},
     "without-uses": lambda tag: {name: value for name, value in tag.items() if name != "uses"},
     "uses-alone": lambda tag: {"uses": tag["uses"]},
@@ -493,7 +500,7 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {  # what other programs l
 def test_what_is_left_of_a_tag_is_no_other_data(
     tmp_path: Path, make_record: MakeRecord, damage: str, form: str
 ) -> None:
-    """Nobody knows what it refused: an export kept nothing of such a record before it was tagged again."""
+    """Its refusals are unknown. An export kept no such record before it was tagged again."""
     made = make_record(train={})
     made = {"url": URLS[0], "date": DATE, "permissions": DAMAGED[damage](made["permissions"])}
     path = (jsonl if form == "jsonl" else parquet)(tmp_path / f"in.{form}", [made])
@@ -553,14 +560,17 @@ def test_header_fields_in_a_column_count(tmp_path: Path) -> None:
 def test_header_fields_that_stand_twice_count_whatever_is_before_and_behind_them(
     tmp_path: Path, field: str
 ) -> None:
-    """What is remembered of a tag says nothing of the names in other fields, and no field has to be called a header."""
+    """The cached result for a tag does not hold for the names in other fields.
+
+    The field may have any name."""
     tag_dataset(
         [jsonl(tmp_path / "in.jsonl", [{"url": URLS[0], "date": DATE}])],
         tmp_path / "out.jsonl",
         judge(),
     )
     [tagged] = lines(tmp_path / "out.jsonl")
-    tail = f'"url": "{URLS[0]}", "date": "{DATE}", "permissions": {json.dumps(tagged["permissions"])}}}\n'
+    permissions = json.dumps(tagged["permissions"])
+    tail = f'"url": "{URLS[0]}", "date": "{DATE}", "permissions": {permissions}}}\n'
     name, _, member = field.partition(".")
     headers = [
         f'{{"X-Robots-Tag": {value}}}' for value in ('"all"', '"noai", "X-Robots-Tag": "all"')
@@ -593,7 +603,9 @@ REFUSING = {"X-Robots-Tag": "noai"}
     ],
 )
 def test_what_fits_no_column_is_heard(tmp_path: Path, name: str, first: Any, second: Any) -> None:
-    """The first records of a file say its columns; what later ones have besides is in one column for all of that."""
+    """The first records of a file define its columns.
+
+    Further fields of later records are in one column, EXTRA."""
     made = [
         {"url": URLS[0], "date": DATE} | ({} if value is None else {name: value})
         for value in (first, second)
@@ -623,7 +635,8 @@ def test_what_fits_no_column_is_heard(tmp_path: Path, name: str, first: Any, sec
 def test_what_nobody_knows_is_refused_for_uses_that_only_sites_name_too(
     tmp_path: Path, more: dict[str, Any], then: bool, now: bool, as_of: str, rule: str
 ) -> None:
-    """An export may be for another use than that for which was asked, and the default permits that one."""
+    """An export may be for another use than that for which was asked, and the default permits that
+    one."""
     agent = Agent("examplebot", uses=("train",), defaults={"search": Verdict.ALLOW})
     site = {
         "https://a.test": {
@@ -717,14 +730,12 @@ def test_octets_of_columns_are_texts(tmp_path: Path) -> None:
         max_size=12,
     )
 )
-@example(
-    [{"url": URLS[5], "date": DATE, "text": "", "n": 0}]
-)  # of empty fields an element covers nothing
+# of empty fields an element covers nothing
+@example([{"url": URLS[5], "date": DATE, "text": "", "n": 0}])
 @settings(max_examples=min(40, settings().max_examples))
 def test_columns_are_tagged_as_records_are(records: list[dict[str, Any]]) -> None:
-    names = dict.fromkeys(
-        name for one in records for name in one
-    )  # columns have one order, and so has what a tag says of them
+    # columns have one order, and so have their entries in a tag
+    names = dict.fromkeys(name for one in records for name in one)
     records = [{name: one[name] for name in names if name in one} for one in records]
     with tempfile.TemporaryDirectory() as folder:
         for form, make in (("jsonl", jsonl), ("parquet", parquet)):
@@ -761,9 +772,8 @@ def test_no_output_takes_the_place_of_its_input(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(
-        Path(__file__).parents[3]
-    )  # the workers find the policies of this test there
+    # the workers find the policies of this test there
+    monkeypatch.syspath_prepend(Path(__file__).parents[3])
     bodies = [
         b"<main>%d %s</main>" % (number, bytes(70 + number % 20 for _ in range(20_000)))
         for number in range(500)

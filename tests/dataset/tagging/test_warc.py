@@ -1,4 +1,6 @@
-"""Captures in WARC files of whatever writer, whole and damaged: each is a record, left out, or named as what cannot be read."""
+"""Captures in WARC files of any program, whole and damaged.
+
+Each gives a record, is left out, or is reported as unreadable."""
 
 from __future__ import annotations
 
@@ -103,7 +105,7 @@ def test_what_is_no_page_is_left_out_and_counted(path: Path) -> None:
 )
 @pytest.mark.parametrize("kind", ["response", "conversion"])
 def test_pages_without_a_host_are_pages(path: Path, url: str, kind: str) -> None:
-    """And no records of another scheme, which nobody would use."""
+    """They are not records with another scheme, which nothing could use."""
     write(path, record(kind, http(BODY) if kind == "response" else b"text", url))
     [one] = pages(path)
     assert one.url == url
@@ -153,7 +155,7 @@ def test_members_and_frames_wherever_they_are_cut(
             for more in (b"", b"\0" * 9, zstd.compress(b"more")[:-1])
         ),
     )
-    cut = "the compressed body breaks off"
+    cut = "the compressed body is incomplete"
     assert [(one.body[: len(BODY)], one.unread) for one in pages(path) if one.body] == [
         (BODY, ""),
         (BODY, ""),
@@ -169,7 +171,7 @@ def test_chunks(path: Path) -> None:
     )
     whole, taken_off, cut = pages(path)
     assert (whole.body, whole.unread, taken_off.body, taken_off.unread) == (BODY, "", BODY, "")
-    assert cut.unread == "the body in chunks breaks off"
+    assert cut.unread == "the chunked body is incomplete"
 
 
 IDENTITY, CHUNKED = (b"Transfer-Encoding", b"identity"), (b"Transfer-Encoding", b"Chunked")
@@ -185,10 +187,11 @@ CHUNKS = b"5\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n" % (BODY[:5], len(BODY) - 5, BODY[5:
         ([CHUNKED], CHUNKS.replace(b"\r\n", b"\n")),
         ([CHUNKED], b"0" * 9 + CHUNKS),
         ([(b"Transfer-Encoding", b"binary")], BODY),
+        # the archive has taken both off, and left the field
         (
             [(b"Transfer-Encoding", b"gzip, chunked")],
             BODY,
-        ),  # the archive has taken both off, and left the field
+        ),
         ([IDENTITY], BODY),
     ],
 )
@@ -215,7 +218,7 @@ def test_transfer_codings_that_cannot_be_taken_off(
     path: Path, fields: list[tuple[bytes, bytes]], body: bytes
 ) -> None:
     write(path, page(body, HTML, *fields))
-    assert only(path).unread == "Transfer-Encoding gzip cannot be taken off"
+    assert only(path).unread == "Transfer-Encoding gzip cannot be removed"
 
 
 @pytest.mark.requirement("TAG-1")
@@ -279,7 +282,7 @@ def test_header_fields(path: Path) -> None:
     "media_type", ["", "text/html", "application/octet-stream", "application/http;msgtype=request"]
 )
 def test_an_answer_of_http_is_one_by_its_beginning(path: Path, media_type: str) -> None:
-    """Whatever the record says that it is: what its header fields refuse is heard."""
+    """The type of the record does not matter: refusals in its header fields count."""
     refusing, gone = (
         http(BODY, HTML, (b"Content-Usage", b"train-ai=n")),
         http(BODY, status="404 Not Found"),
@@ -306,7 +309,7 @@ def test_a_response_without_its_header_fields_is_unread(path: Path) -> None:
         record("resource", BODY, Content_Type="text/html"),
     )
     assert [(one.body, one.unread) for one in pages(path)] == [
-        (BODY, "no answer of HTTP"),
+        (BODY, "not an HTTP answer"),
         (BODY, ""),
     ]
 
@@ -324,7 +327,7 @@ def test_types_of_records_in_any_case(path: Path, kind: str) -> None:
     assert first == second
     assert first.page
     assert isinstance(untyped, Unreadable)
-    assert untyped.error == "it does not say what it is"
+    assert untyped.error == "it has no WARC-Type"
 
 
 # Revisits
@@ -415,7 +418,7 @@ def test_texts_without_their_pages(path: Path) -> None:
     )
 
 
-# Who captured it
+# The crawler
 
 
 @pytest.mark.parametrize("behind", [False, True])
@@ -438,18 +441,18 @@ def test_the_crawler_of_a_warcinfo(path: Path) -> None:
     assert [one.crawler for one in pages(path)] == ["one/1", "two/1", "two/1"]
 
 
-# What is damaged
+# Damage
 
 
 @pytest.mark.parametrize(
     ("block", "error"),
     [
-        (b"", "no answer of HTTP/1"),
-        (b"<html>", "no answer of HTTP/1"),
+        (b"", "not an HTTP/1 answer"),
+        (b"<html>", "not an HTTP/1 answer"),
         (b"HTTP/1.1 200 OK\r\nContent-Usage: train-ai=n", "its header does not end"),
         (http(b"", status="2OO OK"), "it has no status"),
-        (http(b"\x1f\x8b\x08rubbish", HTML, (b"Content-Encoding", b"gzip")), "cannot be taken off"),
-        (http(b"\xff" * 50, HTML, (b"Content-Encoding", b"br")), "cannot be taken off"),
+        (http(b"\x1f\x8b\x08rubbish", HTML, (b"Content-Encoding", b"gzip")), "cannot be removed"),
+        (http(b"\xff" * 50, HTML, (b"Content-Encoding", b"br")), "cannot be removed"),
         (http(b"rubbish", HTML, (b"Content-Encoding", b"sdch")), "is not known"),
     ],
     ids=["empty", "no-http", "no-end", "status", "gzip", "br", "sdch"],
@@ -464,7 +467,7 @@ def test_what_cannot_be_read_is_named(path: Path, block: bytes, error: str) -> N
 @pytest.mark.requirement("TAG-1", "TAG-3")
 @pytest.mark.parametrize("length", [len(BODY), 0])
 def test_a_record_that_covers_another_is_named(path: Path, length: int) -> None:
-    """What the other one says is no part of the page."""
+    """The text of the other record is not a part of the page."""
     other = page(b"SECRET", HTML, (b"Content-Usage", b"train-ai=n"), url="https://refusing.test/")
     block = (
         http(BODY[:length], HTML, (b"Content-Length", b"%d" % length))
@@ -478,7 +481,7 @@ def test_a_record_that_covers_another_is_named(path: Path, length: int) -> None:
         revisit,
         page(BODY, HTML, (b"Content-Length", b"5")),
     )
-    assert errors(path) == ["its length covers another record"] * 2
+    assert errors(path) == ["its length is wrong: another record begins within it"] * 2
     assert only(path).body == BODY
 
 
@@ -508,7 +511,7 @@ def test_a_file_that_is_packed_as_a_whole(tmp_path: Path) -> None:
 @settings(max_examples=60)
 @given(data=st.data())
 def test_no_damage_raises_and_none_changes_a_page(data: Any) -> None:
-    """What is read of a damaged file was read of the whole one."""
+    """Each page in a damaged file is a page of the whole file."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,5 @@
-"""Today's policies against records that were made under earlier ones: what files say is asked again, what pages said stays."""
+"""Today's policies against records that were made under earlier ones: files are read again, the
+statements of pages stay."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from parsel import Selector
 from comity.crawler.commands import dataset_verify
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.verify import report as report_module
-from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.recheck import recheck
 from comity.dataset.verify.report import Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Cause, Rechecked
 from comity.dataset.verify.today import Today
@@ -87,7 +88,7 @@ def today(
     uses: tuple[str, ...] = (),
 ) -> Rechecked:
     before = copy.deepcopy(made)
-    found = rechecked(made, {ORIGIN: site(files, NOW)}.get, Today(agent, now, uses))
+    found = recheck(made, {ORIGIN: site(files, NOW)}.get, Today(agent, now, uses))
     assert made == before
     return found
 
@@ -167,7 +168,8 @@ def test_a_loss_names_the_file_and_the_line() -> None:
 
 
 INLINE = (
-    '<script type="application/rsl+xml"><rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>'
+    '<script type="application/rsl+xml"><rsl '
+    'xmlns="https://rslstandard.org/rsl"><content url="/"><license>'
     '<{} type="usage">{}</{}></license></content></rsl></script>'
 )
 
@@ -189,7 +191,7 @@ INLINE = (
     ],
 )
 def test_what_the_page_refused_stays_refused(page: dict[str, Any]) -> None:
-    """However freely the files speak now, and whatever they said then."""
+    """This holds for any files of today, and for any files of that time."""
     for then in ({}, {ROBOTS: NO_TRAINING}, {TDMREP: RESERVED}):
         made = record(then, **page)
         assert made["permissions"]["uses"]["train"]["verdict"] == "deny"
@@ -266,7 +268,10 @@ def test_a_tag_of_before_that_permits_a_prohibited_modification_loses_it() -> No
 
 
 REFUSING = {
-    ROBOTS: "User-agent: *\nContent-Usage: train-ai=n\nContent-Signal: ai-train=no\nUsage: tdm=n\nAllow: /\n"
+    ROBOTS: (
+        "User-agent: *\nContent-Usage: train-ai=n\nContent-Signal: ai-train=no\n"
+        "Usage: tdm=n\nAllow: /\n"
+    )
 }
 
 
@@ -314,9 +319,10 @@ def test_a_page_that_came_before_a_file_comes_before_it_today() -> None:
 @pytest.mark.requirement("MEET-3")
 @pytest.mark.parametrize("field", ["tdm=n", f"tdm=n, x=({' '.join(map(str, range(100)))})"])
 def test_a_refusal_of_the_page_that_a_file_outweighed_is_not_forgotten(field: str) -> None:
-    """The page refused all mining of its data; the file permitted it for AI, which is the nearer word (USE-7). It does no more.
+    """The page refused all mining of its data.
 
-    The second field is longer than what the tag quotes of it."""
+    The file permitted it for AI, which is the nearer word (USE-7). The file does so no more. The
+    second field is longer than its quotation in the tag."""
     page: dict[str, Any] = {"headers": {"Usage-Pref": field}}
     files = {ROBOTS: "User-agent: *\nUsage: ai=y\nAllow: /\n"}
     made = record(files, **page)
@@ -384,7 +390,8 @@ def test_resources_that_the_tag_has_need_not_be_fetched() -> None:
     robots = (
         "ACAP-crawler: *\n"
         "ACAP-allow-index: / must-use-resource=the-acap:extract:meta:description\n"
-        "ACAP-allow-present: / must-include-resource=the-acap:credit:id:by must-use-resource=/summary.txt\n"
+        "ACAP-allow-present: / must-include-resource=the-acap:credit:id:by "
+        "must-use-resource=/summary.txt\n"
     )
     made = record(
         {ROBOTS: robots},
@@ -401,10 +408,11 @@ def test_resources_that_the_tag_has_need_not_be_fetched() -> None:
         "allow"
     }
     assert changes(today(made, {ROBOTS: robots}, agent=agent)) == {}
+    # nothing is arranged any more
     assert changes(today(made, {ROBOTS: robots})) == {
         "index": LOST,
         "present": LOST,
-    }  # nothing is arranged any more
+    }
 
 
 @pytest.mark.requirement("MEET-3")
@@ -436,7 +444,10 @@ def test_a_tag_of_another_agent_is_judged_by_its_name_and_by_nothing_that_we_arr
     found = today(
         made,
         {
-            ROBOTS: "User-agent: examplebot\nAllow: /\n\nUser-agent: otherbot\nContent-Usage: train-ai=n\nDisallow: /\n"
+            ROBOTS: (
+                "User-agent: examplebot\nAllow: /\n\nUser-agent: otherbot\n"
+                "Content-Usage: train-ai=n\nDisallow: /\n"
+            )
         },
         agent=ours,
     )
@@ -452,7 +463,7 @@ def test_uses_that_are_asked_for_have_to_be_permitted() -> None:
     assert today(made, {ROBOTS: NO_TRAINING}, uses=("index",)).refusals == ()
     assert rules(today(made, {ROBOTS: CLOSED}, uses=("index",))) == ["robots.disallow"]
     assert rules(today(made, {}, uses=("search",))) == ["not-listed"]
-    # What the tag refuses stays refused until the page is fetched again.
+    # A refusal in the tag stays until the page is fetched again.
     assert today(made, {}, uses=("train",)).refusals != ()
 
 
@@ -557,7 +568,7 @@ MODES = pytest.mark.parametrize("elements", ["tag", "redact", "strip"])
 @pytest.mark.requirement("MEET-5", "AIT-7")
 @MODES
 def test_a_new_rule_for_an_element_is_a_loss(elements: str) -> None:
-    """Nobody knows what it covers of a page that is not there."""
+    """Without the page, the parts that it covers are unknown."""
     for then in (
         {},
         {AI: "User-Agent: *\n"},
@@ -640,7 +651,8 @@ def test_rules_that_cover_whole_documents() -> None:
     for whole in ("*: Train", "p::: Train", "html: Train"):
         assert changes(today(item({}), ai(whole))) == {"train": LOST}, whole
         assert changes(today(item(ai(whole)), {})) == {"train": GAINED}, whole
-        # What covered all of the page then does so today, wherever else the file has changed.
+        # An element that covered all of the page then does so today, in spite of other changes to
+        # the file.
         changed = {AI: f"# new\n{ai(whole)[AI]}"}
         assert changes(today(item(ai(whole)), changed)) == {}, whole
 
@@ -656,7 +668,7 @@ def test_where_the_record_has_the_page_it_tells_what_rules_cover(elements: str) 
         ("body", True),
     ):
         now = ai(".lead: Train", f"{element}: Train")
-        # Of a page that was stripped nobody knows that it had a `.lead` either, but the document has none.
+        # A page that was stripped may have had a `.lead` too, but the document has none.
         assert (changes(today(made, now)) == {"train": LOST}) == is_lost, element
     assert changes(today(item({}, html=True), ai("title + .advert: Train"))) == {}
     assert changes(today(item({}, html=True), ai("title ~ p, .advert: Train"))) == {}
@@ -680,7 +692,7 @@ def test_licences_lift_what_elements_are_refused(elements: str) -> None:
     found = today(made, NO_QUOTES, agent=plain)
     assert (changes(found), rules(found)) == ({"train": LOST}, ["ait.disallow"])
     assert changes(today(made, {}, agent=plain)) == {}
-    # What was cut out for another use is not in it for this one.
+    # An element that was cut out for another use is missing for this one too.
     searching = replace(licensed, uses=("train", "index"))
     cut = item(ai(".quote: Train Index"), elements, agent=searching)
     lost = {"train": LOST} if elements == "tag" else {}
@@ -690,7 +702,7 @@ def test_licences_lift_what_elements_are_refused(elements: str) -> None:
         )
         == lost
     )
-    # What is not in the item cannot be missed.
+    # An element that is not in the item cannot be lost.
     absent = item(NO_QUOTES, elements, agent=licensed, page=NEWS.replace("quote", "other"))
     assert changes(today(absent, NO_QUOTES, agent=plain)) == {}
 
@@ -735,7 +747,8 @@ ELEMENT_RULES = st.lists(
 def test_no_character_is_left_in_use_that_a_crawl_today_would_cut(
     then: list[str], now: list[str], elements: str, html: bool, other: bool
 ) -> None:
-    """What may be trained on of a compliant record is at most what may be of the page, fetched today."""
+    """The trainable part of a compliant record is no larger than that of the page if it were
+    fetched today."""
     made = item(ai(*then), elements, html=html)
     files = {AI: f"# new\n{ai(*now)[AI]}"} if other else ai(*now)
     one = next(use for use in today(made, files).uses if use.use == "train")
@@ -764,7 +777,7 @@ def test_of_an_item_of_pages_of_several_sites_the_others_must_not_have_changed()
             ORIGIN: site({}),
             "https://other.example": Site.from_files("https://other.example", {ROBOTS: body}),
         }
-        found = rechecked(made, sites.get, Today(AGENT, NOW))
+        found = recheck(made, sites.get, Today(AGENT, NOW))
         assert (not found.is_unknown, rules(found)) == (known, [] if known else ["another-page"])
 
 
@@ -803,7 +816,7 @@ FIELDS = st.fixed_dictionaries(
         "tdm-reservation": st.sampled_from("01"),
     },
 )
-CUT = f"x=({' '.join(map(str, range(100)))})"  # longer than what the tag quotes
+CUT = f"x=({' '.join(map(str, range(100)))})"  # longer than the quotation in the tag
 
 
 @pytest.mark.requirement("MEET-3")
@@ -821,7 +834,7 @@ def test_nothing_is_permitted_that_a_crawl_today_would_refuse(
     default: bool,
     is_cut: bool,
 ) -> None:
-    """And with the same files, nothing has changed but what has ended."""
+    """With the same files, nothing has changed, except that permissions have ended."""
     agent = Agent(
         "examplebot",
         uses=("train", "index", "ai"),
@@ -845,14 +858,16 @@ def test_nothing_is_permitted_that_a_crawl_today_would_refuse(
     fetched = [(name.encode(), value.encode()) for name, value in fields.items()]
     crawled = site(files(*now)).page(agent, URL, headers=fetched, now=NOW).uses
     for use in today(made, files(*now), agent=agent).uses:
-        if (
-            use.verdict is Verdict.ALLOW and use.change != GAINED
-        ):  # what the page limits is not in the tag of what was refused
+        # the tag of a refused use lacks the limits of the page
+        if use.verdict is Verdict.ALLOW and use.change != GAINED:
             assert crawled[use.use].verdict is Verdict.ALLOW, use
 
 
 BY_PATH: dict[str, str] = {
-    ROBOTS: "User-agent: *\nDisallow: /news/2\nContent-Usage: /news/3 train-ai=n\nContent-Usage: /drafts train-ai=y\nAllow: /\n",
+    ROBOTS: (
+        "User-agent: *\nDisallow: /news/2\nContent-Usage: /news/3 train-ai=n\n"
+        "Content-Usage: /drafts train-ai=y\nAllow: /\n"
+    ),
     TDMREP: '[{"location": "/news/4*", "tdm-reservation": 1}]',
     AI: "User-Agent: *\nDisallow: *.pdf\nDisallow: /news/5\n",
     AUTOMATION: "User-agent: *\nScope: /news/6\nAllowed-Methods: POST\n",
@@ -862,7 +877,7 @@ BY_PATH: dict[str, str] = {
 @pytest.mark.slow
 @pytest.mark.requirement("MEET-3")
 def test_what_was_found_out_of_one_record_is_taken_for_no_other(*, in_full: bool) -> None:
-    """Each record is judged as if it was the only one, in whatever company it is."""
+    """Each record is judged as if it were the only one, among any other records."""
     urls = [
         f"{ORIGIN}/{folder}/{number}{end}"
         for folder in ("news", "drafts")
@@ -889,14 +904,14 @@ def test_what_was_found_out_of_one_record_is_taken_for_no_other(*, in_full: bool
                     *(record(then, url=url, **page) for url in urls),
                     *(made | {"url": url} for url in urls),
                 ):
-                    alone = rechecked(one, {ORIGIN: of_files}.get, Today(AGENT, NOW))
-                    assert rechecked(one, {ORIGIN: of_files}.get, shared) == alone, (
+                    alone = recheck(one, {ORIGIN: of_files}.get, Today(AGENT, NOW))
+                    assert recheck(one, {ORIGIN: of_files}.get, shared) == alone, (
                         one["url"],
                         then,
                         page,
                     )
     for now, is_unknown in (({}, False), ({TDMREP: BROKEN}, True), ({}, False)):
-        assert rechecked(record({}), {ORIGIN: site(now)}.get, shared).is_unknown == is_unknown
+        assert recheck(record({}), {ORIGIN: site(now)}.get, shared).is_unknown == is_unknown
 
 
 @pytest.mark.requirement("WHY-1")
@@ -914,7 +929,10 @@ def test_a_report_counts_by_host_and_can_be_merged_and_pickled() -> None:
         ("https://elsewhere.example/", True),
     ]
     assert outcome.notes[0]["why"] == [
-        "train: content-usage.disallow at https://example.com/robots.txt:2: Content-Usage: train-ai=n"
+        (
+            "train: content-usage.disallow at https://example.com/robots.txt:2: "
+            "Content-Usage: train-ai=n"
+        )
     ]
     whole = Report()
     for _ in range(2):
@@ -952,7 +970,7 @@ def test_a_record_with_its_page_is_read_as_html_and_as_xhtml() -> None:
 
 
 class OddReading(AgentReading):
-    """What no format of ours is: another file than ai.txt refuses elements."""
+    """A reading unlike those of comity's formats: a file other than ai.txt refuses elements."""
 
     def __init__(self, site: SiteFiles) -> None:
         self._file = site.file(f"{ORIGIN}/odd.txt")
@@ -1042,7 +1060,7 @@ def test_elements_that_another_format_refuses_on_some_pages_are_those_of_no_othe
     files, asked = site(odd_file("p /news/2"), NOW), Today(AGENT, NOW)
     for number, lost in (("1", []), ("2", ["odd.no"])):
         made = record({}, url=f"{ORIGIN}/news/{number}")
-        assert rules(rechecked(made, {ORIGIN: files}.get, asked)) == lost
+        assert rules(recheck(made, {ORIGIN: files}.get, asked)) == lost
 
 
 @pytest.mark.requirement("REACH-5")

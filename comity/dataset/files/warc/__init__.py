@@ -1,4 +1,4 @@
-"""WARC files: a format of records as `comity.dataset.files.formats` asks for one."""
+"""WARC files: a format of records with the interface of `comity.dataset.files.formats`."""
 
 from comity.dataset.files.warc.reader import Reader, Writer
 from comity.dataset.files.warc.rewriting import Rewriter

@@ -9,25 +9,26 @@ from comity.dataset.files.warc.records import WarcRecord
 
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _LINE_END = re.compile(rb"\r?\n")
-_FOLD = re.compile(rb"\r?\n[ \t]+")  # RFC 9112 section-5.2: a field that goes on in the next line
+_FOLD = re.compile(rb"\r?\n[ \t]+")  # RFC 9112 section-5.2: a field continues on the next line
 # RFC 9112 section-7.1:  chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
 # LENIENT: line feeds alone end lines, as in heads.
 _CHUNK = re.compile(rb"([0-9A-Fa-f]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
 
-_NEXT = re.compile(
-    rb"\r\n\r\nWARC/[0-9]+\.[0-9]+\r\n"
-)  # the end of a record, and the beginning of another one
+# The end of a record, and the beginning of the next one.
+_NEXT = re.compile(rb"\r\n\r\nWARC/[0-9]+\.[0-9]+\r\n")
 
 
 def is_http(record: WarcRecord) -> bool:
-    """Return whether the block of the record is an answer of HTTP, by what the record says or by what the block begins with."""
+    """Return True if the record's block is an HTTP answer, by its media type or its beginning."""
     media_type = record.fields.get("content-type", "").partition(";")[0].strip().lower()
     is_response = record.fields.get("warc-type") == "response"
     return is_response and (media_type == "application/http" or record.block.startswith(b"HTTP/"))
 
 
 def message(octets: bytes) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
-    """First line, fields with their names in lower case, and body of an HTTP message, whose lines may end with LF alone."""
+    """Return first line, fields and body of an HTTP message. Lines may end with LF alone.
+
+    The names of fields are in lower case."""
     end = _HEAD_END.search(octets)
     head, body = (octets[: end.start()], octets[end.end() :]) if end else (octets, b"")
     first, *lines = _LINE_END.split(_FOLD.sub(b" ", head))
@@ -40,12 +41,12 @@ def message(octets: bytes) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
 
 
 def has_head(octets: bytes) -> bool:
-    """Return whether these octets of a message have all of its head."""
+    """Return True if these octets of a message contain its whole head."""
     return _HEAD_END.search(octets) is not None
 
 
 def words(head: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
-    """The members of all fields of a name, whose values are lists, in lower case."""
+    """Return the members of all fields with a name, in lower case. Their values are lists."""
     members = (
         word.strip().lower() for key, value in head if key == name for word in value.split(b",")
     )
@@ -53,22 +54,25 @@ def words(head: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
 
 
 def content_length(head: Iterable[tuple[bytes, bytes]]) -> int:
-    """Octets that a body has to have, by the largest of several Content-Length; -1 where none is a number."""
+    """Return the largest Content-Length in octets. -1 if there is none that is a number."""
     return max(
         (int(word[:15]) for word in words(head, b"content-length") if word.isdigit()), default=-1
     )
 
 
 def covers_another(head: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
-    """Return whether a further record stands behind the end of a body: the length of its own record is wrong."""
+    """Return True if another record begins behind the end of a body.
+
+    The length of the body's own record is wrong then."""
     length = content_length(head)
     return length >= 0 and _NEXT.search(body, length) is not None
 
 
-def unchunked(body: bytes) -> tuple[bytes, bool]:
-    """The body that was sent in chunks, and whether it is whole.
+def unchunk(body: bytes) -> tuple[bytes, bool]:
+    """Decode a chunked body. Return it, and True if it is whole.
 
-    Some archives take the chunks away and leave the field: then there is none."""
+    Some archives remove the chunks and keep the header field. A body without chunks is returned as
+    it is."""
     if not _CHUNK.match(body):
         return body, True
     content, position = bytearray(), 0

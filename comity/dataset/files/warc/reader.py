@@ -1,7 +1,7 @@
-"""WARC files: of those that comity writes, its items (docs/datasets.md); of others, their responses without a tag.
+"""WARC files: the items in files of comity (docs/datasets.md), and the responses in other files.
 
-The record of an item is its `metadata` record, with what its response says besides, and with the text of the response as `html`.
-What no such record stands before is a response of which nobody said what may be done with it."""
+The record of an item is its `metadata` record, with further facts from its response, and the text
+of the response as `html`. A response without an item before it gives a record without a tag."""
 
 from __future__ import annotations
 
@@ -36,22 +36,21 @@ from comity.policies.document.document import Content
 
 PART = 4 * 2**20  # octets of the file
 BATCH = 256  # records
-MAX_HEAD = 64 * 2**10  # octets of a head of HTTP that are read
-MAX_REMEMBERED = 100_000  # responses, of which later items may stand further behind
+MAX_HEAD = 64 * 2**10  # octets of an HTTP head that are read
+MAX_REMEMBERED = 100_000  # responses that later items may refer to
 
-_PAGE = (*PAGE_URLS, "fetched_at")  # fields that tell which page it is, and when
-NONE = "none"  # what no record has for an id
+_PAGE = (*PAGE_URLS, "fetched_at")  # fields that identify the page and the moment
+NONE = "none"  # not the id of any record
 HTML = "html"
 
 
 class Stretch(NamedTuple):
-    """Place of a part."""
+    """The position of a part."""
 
     start: int
     end: int
-    before: dict[
-        str, int
-    ]  # id of a response that stands before it, and is referred to in it -> where that begins
+    before: dict[str, int]
+    """Id -> offset, of earlier responses that items in this part refer to."""
 
 
 class Reader(formats.Reader):
@@ -59,7 +58,7 @@ class Reader(formats.Reader):
 
     def parts(self) -> Iterator[Part]:
         start, end, awaited = 0, 0, ""
-        seen: dict[str, int] = {}  # ids of responses, the oldest first -> where they begin
+        seen: dict[str, int] = {}  # id of a response -> its offset, the oldest first
         before: dict[str, int] = {}
         with self.path.open("rb", BUFFER) as file:
             for record in records(file, 0, self.size):
@@ -71,7 +70,8 @@ class Reader(formats.Reader):
                 if isinstance(record, Damage):
                     if record.error == PACKED:
                         raise DatasetError(
-                            f"{self.path} is packed as a whole, its records cannot be found: gunzip it first"
+                            f"{self.path} is packed as a whole, its records cannot be found:"
+                            " gunzip it first"
                         )
                     continue
                 if answer := refers_to(record):
@@ -104,8 +104,8 @@ class Reader(formats.Reader):
         self, stretch: Stretch, *, wants_html: bool
     ) -> Iterator[PositionedRecord | Unreadable]:
         seen = dict(stretch.before)
-        awaited = ""  # id of the response that is to come next
-        item = PositionedRecord({}, None)  # what it is awaited for
+        awaited = ""  # id of the response that should come next
+        item = PositionedRecord({}, None)  # the item that awaits it
 
         def keep(fields: Fields) -> int:
             if is_item(fields) or (
@@ -125,7 +125,7 @@ class Reader(formats.Reader):
                 elif name:
                     seen[name] = record.offset
                     if awaited:
-                        yield _completed(item, record, wants_html=wants_html)
+                        yield _complete(item, record, wants_html=wants_html)
                     else:
                         yield PositionedRecord(
                             _facts(record), ItemPosition(record.offset, key(name))
@@ -138,19 +138,19 @@ class Reader(formats.Reader):
                     elif fields is not None:
                         identity = _identity(record) if answer else {}
                         item = PositionedRecord(
-                            _told(identity, fields), ItemPosition(record.offset, key(answer))
+                            _combine(identity, fields), ItemPosition(record.offset, key(answer))
                         )
                         if answer in seen:
-                            yield _completed(
+                            yield _complete(
                                 item, _record_at(lookup, seen[answer]), wants_html=wants_html
                             )
-                        else:  # its response comes next, where it has one
+                        else:  # its response comes next, if it has one
                             awaited = answer or NONE
             if awaited:
                 yield item
 
     def _unreadable(self, damage: Damage) -> Iterator[Unreadable]:
-        """Yield a damage in parts: it can be longer than what may be held."""
+        """Yield a damage in parts, because it may be too long for memory."""
         with self.path.open("rb") as file:
             for offset in range(damage.offset, damage.end, PART):
                 file.seek(offset)
@@ -162,7 +162,7 @@ class Reader(formats.Reader):
 
 
 class Writer:
-    """Nobody knows what was asked and answered when records are written."""
+    """WARC cannot be written: records do not contain the requests and answers."""
 
     def __init__(self, path: Path) -> NoReturn:
         raise DatasetError(f"{path}: records cannot be written as WARC: choose .jsonl or .parquet")
@@ -173,12 +173,12 @@ def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
     return record if isinstance(record, WarcRecord) else None
 
 
-def _completed(
+def _complete(
     item: PositionedRecord, answer: WarcRecord | None, *, wants_html: bool
 ) -> PositionedRecord:
     if answer is None:
         return item
-    record = PositionedRecord(_told(_facts(answer), item), item.position)
+    record = PositionedRecord(_combine(_facts(answer), item), item.position)
     if (
         wants_html
         and record.get(HTML) is None
@@ -189,9 +189,11 @@ def _completed(
     return record
 
 
-def _told(facts: Record, item: Record) -> Record:
-    """The item with the facts of its record, or of its response, which it does not tell itself. A field with nothing in it does
-    not tell which page it is: by that it is taken down, and found to have been fetched again."""
+def _combine(facts: Record, item: Record) -> Record:
+    """Return the item with further facts from its record or its response.
+
+    The item's own fields take precedence. But a blank field must not replace a fact that identifies
+    the page: take-downs and later fetches of the page need it."""
     return {
         **facts,
         **{name: value for name, value in item.items() if name not in _PAGE or not is_blank(value)},
@@ -199,9 +201,10 @@ def _told(facts: Record, item: Record) -> Record:
 
 
 def _rules_parts(item: Record) -> bool:
-    """Return whether something is prohibited on parts of the page: nobody knows where in its source these stand.
+    """Return True if a tag prohibits something on parts of the page.
 
-    By any of its tags: which of them counts, who asks for it says later."""
+    The places of these parts in the source are unknown. All tags of the item count, because the
+    caller chooses one of them later."""
     tags = [
         from_json(value) if isinstance(value, str) else value
         for value in item.values()
@@ -222,13 +225,13 @@ def _has_parts(tag: Any) -> bool:
 
 
 def _identity(record: WarcRecord) -> Record:
-    """The fields that say which page it is."""
+    """Return the fields that identify the page."""
     url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
     return {"url": url, "final_url": url, "fetched_at": record.fields.get("warc-date", "")}
 
 
 def _facts(record: WarcRecord) -> Record:
-    """The fields that the record of a response has besides its body."""
+    """Return the fields of the record of a response besides its body."""
     facts = _identity(record)
     if not is_http(record):
         return {**facts, "content_type": record.fields.get("content-type", "")}
@@ -243,7 +246,7 @@ def _facts(record: WarcRecord) -> Record:
 
 
 def _text(record: WarcRecord) -> str:
-    """The body of a response, where it is text; "" where it is none, or not all of it is at hand."""
+    """Return the body of a response. "" if it is not text, or not all of it is available."""
     if len(record.block) < record.length:
         return ""
     fields = [(b"content-type", record.fields.get("content-type", "").encode())]

@@ -1,8 +1,9 @@
-"""WARC files as they stand (ISO 28500): record after record, plain or with a gzip member for each record.
+"""The records of WARC files (ISO 28500), which are plain or have a gzip member for each record.
 
-records(file, start, end)       what stands between two places, what cannot be read included
-What is damaged is passed over up to the next record: nothing raises but OSError, and no more of a record is held than is asked
-for."""
+    records(file, start, end)       the records and the damages between two offsets
+
+A damage reaches to the next record. Only OSError is raised. No more of a block is held than the
+caller asks for."""
 
 from __future__ import annotations
 
@@ -13,40 +14,44 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 
-GZIP = (
-    b"\x1f\x8b\x08"  # a member begins so: its magic number and its method (RFC 1952 section-2.3.1)
-)
+GZIP = b"\x1f\x8b\x08"  # the beginning of a member: magic number, method (RFC 1952 section-2.3.1)
 MAX_HEAD = 2**20  # octets of the fields of a record
 CHUNK = 2**14  # octets that are read at a time
-BUFFER = 2**20  # octets, for the files that are given: between records they are set back a little
-VERSION = b"WARC/1.1\r\n"  # of the records that comity writes
+# Octets. The buffer to open files with: between records, reading goes back a little.
+BUFFER = 2**20
+VERSION = b"WARC/1.1\r\n"  # the version of the records that comity writes
 CUT_OFF = "the file ends within it"
-PACKED = "one gzip member holds several records"  # why there is no telling where the others begin
+PACKED = "one gzip member holds several records"  # their beginnings cannot be found
 
 # section-4
 #   warc-record = header CRLF block CRLF CRLF
 #   version = "WARC/" 1*DIGIT "." 1*DIGIT CRLF
 _VERSION = re.compile(rb"WARC/[0-9]+\.[0-9]+\r\n")
 _BEGINNING = re.compile(rb"(?<=\n)WARC/[0-9]+\.[0-9]+\r\n")
-# Where one may begin behind what is damaged: the last octet of that too.
+# Possible beginnings of a record behind a damage. The damage may include the octet before it.
 _PLAIN_START = re.compile(rb"(?:(?<=\n)|(?<=\r\n\r.))WARC/", re.DOTALL)
 _MEMBER_START = re.compile(re.escape(GZIP))
 
-Fields = dict[
-    str, str
-]  # names in lower case, and the `warc-type` too; of fields of one name, the first
+# Name in lower case -> value, of the first field with that name. The value of `warc-type` is in
+# lower case too.
+Fields = dict[str, str]
 
 
 class WarcRecord(NamedTuple):
-    offset: int  # where it begins in the file
+    """A record of a WARC file."""
+
+    offset: int
+    """The offset in the file at which it begins."""
     end: int
     fields: Fields
-    block: bytes  # as much of it as was asked for, from its front
-    length: int  # octets of the whole block
+    block: bytes
+    """The beginning of the block, as long as the caller asked for."""
+    length: int
+    """The length of the whole block in octets."""
 
 
 class Damage(NamedTuple):
-    """A stretch of the file that is no record."""
+    """A stretch of the file that is not a record."""
 
     offset: int
     end: int
@@ -54,11 +59,11 @@ class Damage(NamedTuple):
 
 
 class _DamageError(Exception):
-    """The error because of which something is no record."""
+    """The octets at an offset are not a record."""
 
 
 def is_compressed(file: IO[bytes]) -> bool:
-    """Return whether the file begins as gzip does; where its beginning is damaged, whether its name says so."""
+    """Return True if the file begins like gzip. If its beginning is damaged, its name decides."""
     file.seek(0)
     start = file.read(5)
     return start.startswith(GZIP) or (start != b"WARC/" and str(file.name).lower().endswith(".gz"))
@@ -69,7 +74,8 @@ def records(
 ) -> Iterator[WarcRecord | Damage]:
     """Yield the records of a part of a file.
 
-    `start`, `end`: where records begin, or the ends of the file. `keep`: octets of the block that are wanted."""
+    `start`, `end`: offsets at which records begin, or the ends of the file. `keep`: returns the
+    number of octets of the block to read."""
     compressed = is_compressed(file)
     offset = start
     while offset < end:
@@ -85,9 +91,9 @@ def records(
 
 
 def end_of_records(file: IO[bytes]) -> int:
-    """Return where the last whole record ends, if the file was cut off behind it; else the size of the file.
+    """Return the end of the last whole record if the file is cut off behind it. Else its size.
 
-    Of a compressed file the last member alone is unpacked, and what is behind it."""
+    Only the end of a compressed file is unpacked, from its last member on."""
     size = file.seek(0, os.SEEK_END)
     start = _last_member(file, size) if is_compressed(file) else 0
     last = next(iter(deque(records(file, start, size), 1)), None)
@@ -95,7 +101,7 @@ def end_of_records(file: IO[bytes]) -> int:
 
 
 def _last_member(file: IO[bytes], size: int) -> int:
-    """Return where the last member begins; 0 if none begins anywhere."""
+    """Return the offset of the last member. 0 if there is none."""
     position = size
     while position:
         start = max(0, position - CHUNK)
@@ -111,7 +117,9 @@ def _last_member(file: IO[bytes], size: int) -> int:
 
 
 def fields_at(file: IO[bytes], offset: int) -> Fields:
-    """The fields of the record at an offset, whatever the rest of it is; none where there is none."""
+    """Return the fields of the record at an offset, even if the rest of it is damaged.
+
+    Empty if there is no record."""
     file.seek(offset)
     is_member = file.read(3) == GZIP
     file.seek(offset)
@@ -130,7 +138,7 @@ def _of_plain(file: IO[bytes], offset: int, keep: Callable[[Fields], int]) -> Wa
     block = file.read(min(length, keep(fields)))
     try:
         file.seek(begin + length)
-    except OSError:  # no file of this file system is so long
+    except OSError:  # longer than any file of this file system
         raise _DamageError(CUT_OFF) from None
     _check_end(file.read(4))
     return WarcRecord(offset, begin + length + 4, fields, block, length)
@@ -152,16 +160,16 @@ def _of_member(file: IO[bytes], offset: int, keep: Callable[[Fields], int]) -> W
 
 
 class _Member:
-    """A member of a gzip file, some octets at a time."""
+    """A member of a gzip file, which is read some octets at a time."""
 
     def __init__(self, file: IO[bytes], offset: int) -> None:
         self._file = file
         self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        self._input = b""  # compressed
+        self._input = b""  # compressed octets
         file.seek(offset)
 
     def read(self) -> bytes:
-        """b"" at its end."""
+        """Return the next octets, b"" at the end. _DamageError: they cannot be unpacked."""
         while not self._inflater.eof:
             if not self._input:
                 self._input = self._file.read(CHUNK)
@@ -178,23 +186,24 @@ class _Member:
 
     @property
     def end(self) -> int:
-        """The offset at which the next one begins, once all is read."""
+        """The offset of the next member, after this one was read to its end."""
         return self._file.tell() - len(self._inflater.unused_data)
 
 
 def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
-    """The fields, the length of the block, and what was read of it already."""
+    """Return the fields, the length of the block, and the octets of it that were read already."""
     octets, end = bytearray(), -1
     while end < 0:
         before = len(octets)
         octets += read_chunk()
-        is_beginning = bool(octets) and VERSION.startswith(octets)  # the rest of the line may come
+        # The rest of the first line may still follow.
+        is_beginning = bool(octets) and VERSION.startswith(octets)
         if not (is_beginning or _VERSION.match(octets[:20])):
             raise _DamageError("no WARC record begins here")
         end = octets.find(b"\r\n\r\n", max(0, before - 3))
-        # Or each of many beginnings would be read up to the same end.
+        # Without this check, each of many beginnings would be read up to the same end.
         if _BEGINNING.search(octets, max(1, before - 20), len(octets) if end < 0 else end):
-            raise _DamageError("another one begins within its fields")
+            raise _DamageError("another record begins within its fields")
         if len(octets) == before:
             raise _DamageError(CUT_OFF)
         if len(octets) > MAX_HEAD and end < 0:
@@ -206,22 +215,22 @@ def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
         if colon:
             fields.setdefault(name.strip().lower(), value.strip())
     if not (kind := fields.get("warc-type", "").lower()):
-        raise _DamageError("it does not say what it is")
+        raise _DamageError("it has no WARC-Type")
     fields["warc-type"] = kind
     length = fields.get("content-length", "")
     if not re.fullmatch("[0-9]{1,15}", length):
-        raise _DamageError("it does not say how long it is")
+        raise _DamageError("it has no valid Content-Length")
     return fields, int(length), bytes(octets[end + 4 :])
 
 
 def _check_end(octets: bytes) -> None:
-    """Check what follows a block."""
+    """Check the octets that follow a block."""
     if octets != b"\r\n\r\n":
-        raise _DamageError("it does not end where it says" if len(octets) >= 4 else CUT_OFF)
+        raise _DamageError("it does not end at its Content-Length" if len(octets) >= 4 else CUT_OFF)
 
 
 def _next(file: IO[bytes], offset: int, end: int, *, compressed: bool) -> int:
-    """The offset at which the next record begins, `end` where none does."""
+    """Return the offset of the next record. `end` if there is none."""
     overlap = 32
     while offset < end:
         file.seek(offset)

@@ -1,7 +1,9 @@
-"""A WARC file without the items that have to go: what stays is copied octet by octet, gzip members as they are.
+"""Rewrite a WARC file without the items that must go.
 
-An answer goes with the last of its items, and takes its request with it. Where the item before it goes and a later one stays,
-that one moves to its place. Records that are of no item and of no answer stay: `warcinfo`, policy files."""
+All other records are copied octet by octet, as the gzip members that they are. An answer goes with
+the last of its items, and takes its request with it. If the item right before it goes and a later
+one stays, the later one moves to its place. Records that belong to no answer stay: `warcinfo`,
+policy files."""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ STAYS, GOES, ASIDE = "stays", "goes", "aside"
 
 
 class _Positions:
-    """The positions of records with one fate, in the order of the file: 16 octets for each."""
+    """The positions of records with one fate, in the order of the file. Each takes 16 octets."""
 
     def __init__(self) -> None:
         self.offsets = array("Q")
@@ -44,7 +46,7 @@ class _Positions:
 
 
 class _Fates:
-    """The fates of the records of a file. STAYS, GOES or ASIDE; "" of an item that cannot be read."""
+    """The fates of the records of a file: STAYS, GOES or ASIDE. "" for an unreadable item."""
 
     def __init__(self, stays: _Positions, goes: _Positions, aside: _Positions) -> None:
         self._offsets = {STAYS: stays.offsets, GOES: goes.offsets, ASIDE: aside.offsets}
@@ -52,9 +54,8 @@ class _Fates:
             array("Q", sorted(goes.answers)),
             array("Q", sorted(aside.answers)),
         )
-        self.first: dict[
-            int, int
-        ] = {}  # answer that has items that stay and others -> where the first that stays begins
+        # Answer with items that stay and others that do not -> offset of the first that stays.
+        self.first: dict[int, int] = {}
         for offset, answer in zip(stays.offsets, stays.answers, strict=True):
             if answer and (_has(self._removed, answer) or _has(self._aside, answer)):
                 self.first.setdefault(answer, offset)
@@ -75,18 +76,19 @@ class _Fates:
 
 
 def _has(numbers: array[int], number: int) -> bool:
-    """Return whether a number is among these, which are sorted."""
+    """Return True if a number is among these sorted numbers."""
     position = bisect_left(numbers, number)
     return position < len(numbers) and numbers[position] == number
 
 
 class Rewriter:
-    """Takes the place of the file at the end of `with`. It has to be told of all records that the Reader gives.
+    """A new version of the file, which replaces it at the end of `with`.
 
-    What is set aside stands in FILE.unreadable.warc (.gz), behind what stood there, before it is gone from the file."""
+    It must get each record of the Reader, in `write` or `leave_out`. Records to keep aside are
+    appended to FILE.unreadable.warc (.gz) before they are removed from the file."""
 
     def __init__(self, path: Path, aside: Path | None = None) -> None:
-        """`aside`: where that stands instead."""
+        """`aside`: another file for the records to keep aside."""
         self.path = path
         ending = ".warc.gz" if path.name.lower().endswith(".gz") else ".warc"
         self.aside = aside or path.with_name(f"{path.name}.unreadable{ending}")
@@ -96,10 +98,10 @@ class Rewriter:
 
     def __enter__(self) -> Self:
         self._output = self._files.enter_context(Replacement(self.path))
-        self._state = self._seen()
+        self._state = self._file_state()
         return self
 
-    def _seen(self) -> tuple[int, int]:
+    def _file_state(self) -> tuple[int, int]:
         stat = self.path.stat()
         return stat.st_size, stat.st_mtime_ns
 
@@ -116,17 +118,19 @@ class Rewriter:
         (self._aside if keep_aside else self._goes).add(position)
 
     def copy(self) -> None:
-        """Copy the records that stay, and those kept aside. DatasetError where the file has changed since this was entered."""
+        """Copy the records that stay, and those kept aside.
+
+        DatasetError: the file has changed since this was entered."""
         fates, moved = _Fates(self._stays, self._goes, self._aside), set()
         with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as lookup:
             aside = (
-                self._opened_aside(compressed=is_compressed(file)) if self._aside.offsets else None
+                self._open_aside(compressed=is_compressed(file)) if self._aside.offsets else None
             )
             for record in records(
                 file, 0, self._state[0], lambda fields: MAX_BLOCK if is_item(fields) else 0
             ):
                 if isinstance(record, Damage) or record.offset in moved:
-                    continue  # whoever reads the file keeps the damage
+                    continue  # the caller keeps damages in a file of its own
                 fate = fates.fate(record)
                 if fate == STAYS:
                     first = fates.first.get(key(name_of(record)), 0)
@@ -137,20 +141,21 @@ class Rewriter:
                     _copy(lookup, record.offset, record.end, self._output)
                 elif fate == ASIDE and aside:
                     _copy(lookup, record.offset, record.end, aside)
-        if self._seen() != self._state:
+        if self._file_state() != self._state:
             raise DatasetError(
                 f"{self.path} was written to meanwhile: expire it when that has ended"
             )
         self._is_whole = True
 
-    def _opened_aside(self, *, compressed: bool) -> IO[bytes]:
+    def _open_aside(self, *, compressed: bool) -> IO[bytes]:
         self.aside.parent.mkdir(parents=True, exist_ok=True)
         aside = self._files.enter_context(Replacement(self.aside, is_named=False))
         if self.aside.exists():
             with self.aside.open("rb") as before:
                 if before.read(1) and is_compressed(before) is not compressed:
                     raise DatasetError(
-                        f"of {self.path} and {self.aside} one is compressed: move the second one away"
+                        f"of {self.path} and {self.aside} one is compressed:"
+                        " move the second one away"
                     )
                 before.seek(0)
                 copyfileobj(before, aside, CHUNK)
@@ -163,7 +168,7 @@ class Rewriter:
         trace: TracebackType | None,
     ) -> None:
         assert error or self._is_whole
-        self._files.__exit__(kind, error, trace)  # what is set aside comes first
+        self._files.__exit__(kind, error, trace)  # replaces the file for records kept aside first
 
 
 def _copy(source: IO[bytes], start: int, end: int, output: IO[bytes]) -> None:
