@@ -1,10 +1,4 @@
-<<<<<<< HEAD
 """Explains a site's policies on one URL: as values for programs, and as tables for people."""
-=======
-"""Explain the statements of a site's policies about one URL.
-
-`explain` returns values for programs, and `show` prints tables for people."""
->>>>>>> words2-browser
 
 from __future__ import annotations
 
@@ -38,17 +32,10 @@ def explain(
     response: Fetched | None = None,
     max_delay: float = DEFAULTS["COMITY_MAX_DELAY"],
 ) -> dict[str, Any]:
-<<<<<<< HEAD
     """Return everything that is known about a request for the URL, as JSON values.
 
     `response`: the response to it, or None. `max_delay`: the seconds between two requests if a
     limit cannot be read."""
-=======
-    """Return all knowledge about a request for the URL, as a JSON value.
-
-    `response`: the response to the request; None: there is none.
-    `max_delay`: the seconds between two requests if a limit is unreadable."""
->>>>>>> words2-browser
     decision = site.judge(agent, url, facts)
     page = (
         site.page(
@@ -134,15 +121,9 @@ def _rate(rate: Any) -> dict[str, Any]:
 
 
 def _limit(limit: StatedLimit) -> dict[str, Any]:
-<<<<<<< HEAD
     """Return one limit of automation-preferences.txt.
 
     `advice`: the correct way to write it, if its value cannot be read; else ""."""
-=======
-    """Return one limit of automation-preferences.txt as a JSON value.
-
-    `advice` says what to write instead of an unreadable value; "": the value is readable."""
->>>>>>> words2-browser
     source = limit.source
     return {
         "name": limit.name,
@@ -155,11 +136,7 @@ def _limit(limit: StatedLimit) -> dict[str, Any]:
 
 
 def unread_limit(limit: dict[str, Any]) -> str:
-<<<<<<< HEAD
     """Return a sentence about a limit whose value cannot be read; "" for other limits."""
-=======
-    """Return the remark about a limit with an unreadable value; "": the value is readable."""
->>>>>>> words2-browser
     return (
         f"`{limit['text']}` cannot be read, so the strictest value applies: {limit['advice']}"
         if limit["advice"]
@@ -190,11 +167,7 @@ COLORS = {"allow": "green", "deny": "red", "defer": "yellow"}
 
 
 def show(explanation: dict[str, Any], console: Console) -> None:
-<<<<<<< HEAD
     """Print the explanation for people."""
-=======
-    """Print an explanation of `explain` for people."""
->>>>>>> words2-browser
     verdict = explanation["verdict"]
     until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
     headline = Text.assemble(
@@ -210,23 +183,14 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
         console.print(line(sentence))
     console.print()
-<<<<<<< HEAD
     for make_table in (_overruled_rules, _uses, _elements, _requests, _rates, _files, _findings):
-=======
-    for make_table in (_losing_rules, _uses, _elements, _requests, _rates, _files, _findings):
->>>>>>> words2-browser
         rows = make_table(explanation, origin_of(explanation["url"]))
         if rows.row_count:
             console.print(rows)
 
 
-<<<<<<< HEAD
 def _overruled_rules(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("Other matching rules, which do not decide", "rule", "where", "line")
-=======
-def _losing_rules(explanation: dict[str, Any], origin: str) -> Table:
-    rows = table("Rules that match too, and lose", "rule", "where", "line")
->>>>>>> words2-browser
     for reason in explanation["overruled"]:
         add_row(rows, reason["rule"], location_of(reason), reason["text"])
     return rows
@@ -240,11 +204,7 @@ def _uses(explanation: dict[str, Any], origin: str) -> Table:
             Text(answer["verdict"], COLORS[answer["verdict"]]),
             limits_of(answer),
         )
-<<<<<<< HEAD
         # An unstated verdict has one deciding reason, the first.
-=======
-        # The first reason decides about uses without a statement.
->>>>>>> words2-browser
         for reason in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:
             text = (
                 reason["text"] or reason["rule"]
@@ -334,21 +294,13 @@ def location_of(reason: dict[str, Any]) -> str:
 def limits_of(answer: dict[str, Any]) -> str:
     """Return the restrictions of a permitted use, e.g. "max_words 12"."""
     return ", ".join(
-<<<<<<< HEAD
         name if value is True else f"{name} {_join(value)}"
-=======
-        name if value is True else f"{name} {_join_values(value)}"
->>>>>>> words2-browser
         for name, value in answer.items()
         if name not in ("verdict", "stated", "reasons")
     )
 
 
-<<<<<<< HEAD
 def _join(value: Any) -> str:
-=======
-def _join_values(value: Any) -> str:
->>>>>>> words2-browser
     if not isinstance(value, list):
         return str(value)
     texts = (

@@ -16,32 +16,18 @@ from comity.policies.syntax.urls import host_name, origin_of, target_of
 
 
 def read_folder(origin: str, folder: Path, agent: Agent) -> Site:
-<<<<<<< HEAD
     """Return the policies in a folder, under the paths that they have on a site.
 
     The site does not have the files that are missing in the folder. A file of another host is in a
     folder with the name of the host. If robots.txt refers to a file that is missing, that file
     counts as not fetchable. PolicyError: a file cannot be read."""
-=======
-    """Return the policies in a folder, where files have the same paths as on the site.
-
-    A file that is missing in the folder does not exist on the site. But a missing file to which
-    robots.txt refers counts as a failed fetch. A file of another host is in a subfolder with the
-    name of that host.
-    PolicyError: a file in the folder cannot be read."""
->>>>>>> words2-browser
     files = {path: file for path in WELL_KNOWN if (file := read_file(folder, path))}
     site = Site.from_files(origin, files)
     references = site.references(agent)
     if len(references) > MAX_REFERENCES:
         complain(
-<<<<<<< HEAD
             f"{origin} refers to {len(references)} policy files, of which only {MAX_REFERENCES}"
             " are read: everything is refused"
-=======
-            f"{origin} refers to {len(references)} policy files, but only {MAX_REFERENCES} are"
-            " read: everything is refused"
->>>>>>> words2-browser
         )
     for url in (*references[:MAX_REFERENCES], *site.licenses(agent)):
         if file := read_file(folder, path_in_folder(origin, url)):
@@ -50,29 +36,17 @@ def read_folder(origin: str, folder: Path, agent: Agent) -> Site:
 
 
 def missing_host(site: Site) -> str:
-<<<<<<< HEAD
     """Return the sentence that the host of a site does not exist, or "".
 
     "" if the host exists, or if a copy of its policies is used."""
-=======
-    """Return the sentence that the host of a site does not exist.
-
-    "": the host exists, or a copy of its policies still applies."""
->>>>>>> words2-browser
     error = site.files[f"{site.origin}/robots.txt"].error
     return error if error == no_host(host_name(site.origin)) else ""
 
 
 def misplaced_files(folder: Path) -> dict[str, str]:
-<<<<<<< HEAD
     """Return policy files in wrong places, as path in the folder -> path that crawlers request.
 
     They are not read. A file is left out if there is a file at its right place."""
-=======
-    """Return the policy files at a wrong path: path in the folder -> path that crawlers ask for.
-
-    These files are not read. A file is left out if another file is at its right path."""
->>>>>>> words2-browser
     misplaced = {}
     for path in WELL_KNOWN:
         name = posixpath.basename(path)
@@ -87,37 +61,23 @@ def misplaced_files(folder: Path) -> dict[str, str]:
 
 
 def path_in_folder(origin: str, url: str) -> str:
-<<<<<<< HEAD
     """Return the path of a URL's file in the folder of a site, with a slash before it."""
-=======
-    """Return the path, with a leading slash, of the URL's file in the folder of a site."""
->>>>>>> words2-browser
     return (
         target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
     )
 
 
 def read_file(folder: Path, path: str) -> Fetched | None:
-<<<<<<< HEAD
     """Return a file of the folder as if it was fetched; None if it does not exist.
 
     PolicyError: it cannot be read."""
-=======
-    """Return a file of the folder like a fetched file; None if it does not exist.
-
-    A path that leads out of the folder counts as missing. PolicyError: the file cannot be read."""
->>>>>>> words2-browser
     file = folder / path.lstrip("/")
     try:
         if not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
             return None
         changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         return Fetched(status=200, body=file.read_bytes(), fetched_at=changed)
-<<<<<<< HEAD
     except ValueError:  # not a valid path
-=======
-    except ValueError:  # the text is not a path
->>>>>>> words2-browser
         return None
     except OSError as error:
         raise PolicyError(f"{file} cannot be read: {error.strerror}") from None

@@ -1,19 +1,3 @@
-<<<<<<< HEAD
-"""The second opinion: the decisions of other readers of robots.txt, and why they differ.
-
-    READERS                                      one row for each reader; none whose time a site can
-                                                 make exponential
-    second_opinions(site, agent, url, decision)  the decision of each installed reader about a URL
-    differing(site, tokens)                      the readers that decide differently about the URLs
-                                                 in the lines of a site
-    unread_uses(agent, page, decision)           the refusals of uses that no reader knows
-    sentences(opinions, uses)                    both for people, if there is a difference
-
-Each reader runs its own code, on the file as it was fetched and under the product token. The cause
-of a difference is found by experiment. The file is rewritten in steps that do not change its
-meaning for comity (REWRITINGS). The first step after which the reader agrees shows the part that it
-reads differently. The site's line that a reader follows is found by leaving lines out."""
-=======
 """The second opinion: other readers' decisions about a URL by robots.txt, and why they differ.
 
     READERS                                      one row for each reader. A reader is left out if a
@@ -28,7 +12,6 @@ A reader decides by its own code, with the file as it was fetched and the produc
 find the cause of a difference: the file is rewritten in steps that change nothing for comity
 (REWRITINGS). The first step after which the reader agrees names the cause. The line that the reader
 follows is found by experiments too, by leaving lines out."""
->>>>>>> words2-browser
 
 from __future__ import annotations
 
@@ -53,32 +36,19 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.records import Kind, read_record
 from comity.policies.syntax.urls import spellings, target_of
 
-<<<<<<< HEAD
-# Octets of a file times octets of the target: an estimate of the cost of matching, at each try.
-# Beyond it only the verdicts are given.
-=======
 # Octets of a file times octets of the target, about the cost of one experiment. Beyond this number,
 # only the verdicts are given, without causes.
->>>>>>> words2-browser
 MAX_EXPLAINED = 16 * 1024 * 1024
 
 Allows = Callable[[str, str], bool]  # (product token, absolute URL)
 
 
 class Outcome(NamedTuple):
-<<<<<<< HEAD
-    """The decision of a reader that does not read the body.
-
-    Attributes:
-        allowed: True if the reader fetches the URL; None if it raises, or the decision is unknown.
-        cause: The cause of the decision.
-=======
     """The decision of a reader without reading the body.
 
     Attributes:
         allowed: None: the reader raises an exception, or its decision is unknown.
         cause: The reason of the decision: a verb and its objects.
->>>>>>> words2-browser
     """
 
     allowed: bool | None
@@ -86,15 +56,6 @@ class Outcome(NamedTuple):
 
 
 class Reader(NamedTuple):
-<<<<<<< HEAD
-    """A reader of robots.txt.
-
-    Attributes:
-        module: The name of the module that is imported when the reader is asked.
-        subject: The name of the reader in sentences.
-        parse: A function of the module and a body. It may raise any error of the reader.
-        outcome: A function that returns the decision without the body; None: the body decides.
-=======
     """Another reader of robots.txt.
 
     Attributes:
@@ -102,7 +63,6 @@ class Reader(NamedTuple):
         subject: The reader's name in sentences.
         parse: Takes the module and a body. Raises the exceptions of the reader.
         outcome: The decision without reading the body; None: the reader reads the body.
->>>>>>> words2-browser
     """
 
     module: str
@@ -115,16 +75,6 @@ class Opinion(NamedTuple):
     """The decision of one reader about a URL.
 
     Attributes:
-<<<<<<< HEAD
-        reader: The name of the reader's module.
-        verdict: ALLOW or DENY; None if the reader raises, or its decision is unknown: see `cause`.
-        agrees: True if the reader agrees with comity; None as for `verdict`.
-        cause: The cause of the difference, a verb and its objects; "" if there is no difference, or
-            if its cause was not found.
-        line: The line of robots.txt, from 1, that the reader follows or reads differently; 0 if no
-            line was found.
-        text: The text of that line, printable.
-=======
         reader: The name of its module.
         verdict: ALLOW or DENY; None: the reader raises an exception, or its decision is unknown.
             `cause` says which.
@@ -134,7 +84,6 @@ class Opinion(NamedTuple):
         line: Number of the line in robots.txt, counted from 1, that the reader follows or reads
             differently; 0: no line was found.
         text: This line as written, printable.
->>>>>>> words2-browser
     """
 
     reader: str
@@ -156,11 +105,7 @@ class Opinion(NamedTuple):
         }
 
 
-<<<<<<< HEAD
-# How each reader reads a body.
-=======
 # How each reader parses a body.
->>>>>>> words2-browser
 
 
 def _protego(module: Any, body: bytes) -> Allows:
@@ -172,15 +117,9 @@ def _protego(module: Any, body: bytes) -> Allows:
 
 
 def _robotparser(module: Any, body: bytes) -> Allows:
-<<<<<<< HEAD
-    """Call the parser's own `read` with a data URL, which needs no network.
-
-    Its decoding differs between versions of Python."""
-=======
     """Parse the body with the reader's own `read`, through a data URL, which needs no network.
 
     The decoding in `read` differs between versions of Python."""
->>>>>>> words2-browser
     parser = module.RobotFileParser(f"data:text/plain;base64,{base64.b64encode(body).decode()}")
     parser.read()
     return lambda token, url: bool(parser.can_fetch(token, url))
@@ -190,30 +129,17 @@ def _google(module: Any, body: bytes) -> Allows:
     return lambda token, url: bool(module.RobotsMatcher().OneAgentAllowedByRobots(body, token, url))
 
 
-<<<<<<< HEAD
-# The decisions of each reader about answers without reading the body.
-
-_UNKNOWN_TARGET = Outcome(
-    None, "follows redirects by rules of its own: their targets are not known"
-=======
 # How each reader treats status codes and errors.
 
 _UNKNOWN_TARGET = Outcome(
     None, "follows redirects by rules of its own, so the file that it reads is not known"
->>>>>>> words2-browser
 )
 
 
 def _scrapy_outcome(fetched: Fetched) -> Outcome | None:
-<<<<<<< HEAD
-    """Decide as scrapy.downloadermiddlewares.robotstxt does.
-
-    It parses the body of any answer. Without a body, everything is fetched."""
-=======
     """Decide like scrapy.downloadermiddlewares.robotstxt.
 
     It parses the body of any answer, and fetches everything if there is no body."""
->>>>>>> words2-browser
     if fetched.unreachable_since:
         return Outcome(True, "keeps no copy of robots.txt for the time while the server fails")
     if fetched.body:
@@ -234,18 +160,10 @@ def _scrapy_outcome(fetched: Fetched) -> Outcome | None:
 
 
 def _google_outcome(fetched: Fetched) -> Outcome | None:
-<<<<<<< HEAD
-    """Decide as Google's crawlers do.
-
-    By developers.google.com/search/docs/crawling-indexing/robots/robots_txt: 429, 5xx and network
-    errors count as a complete disallow, other answers 4xx and redirects after the fifth as no
-    file."""
-=======
     """Decide like Google's crawlers.
 
     developers.google.com/search/docs/crawling-indexing/robots/robots_txt: 429, 5xx and network
     errors refuse everything. Other 4xx answers and redirects after the fifth count as no file."""
->>>>>>> words2-browser
     if (
         fetched.status == 429
         or fetched.status >= 500
@@ -258,15 +176,9 @@ def _google_outcome(fetched: Fetched) -> Outcome | None:
 
 
 def _robotparser_outcome(fetched: Fetched) -> Outcome | None:
-<<<<<<< HEAD
-    """Decide as urllib.robotparser.RobotFileParser.read does."""
-    if fetched.unreachable_since:
-        return Outcome(None, "the server's present answer is not known")
-=======
     """Decide like urllib.robotparser.RobotFileParser.read."""
     if fetched.unreachable_since:
         return Outcome(None, "depends on the server's answer now, which is not known")
->>>>>>> words2-browser
     if fetched.status // 100 == 2:
         return None
     if fetched.status in (401, 403):
@@ -294,11 +206,7 @@ READERS = (
 def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> list[Opinion]:
     """Return the opinions of the installed readers about a plain request for the URL.
 
-<<<<<<< HEAD
-    `decision`: comity's decision. Never raises."""
-=======
     `decision`: the decision of comity. Never raises."""
->>>>>>> words2-browser
     return [
         _opinion(reader, module, site, Question(b"", agent.token, safe_url_string(url)), decision)
         for reader in READERS
@@ -306,16 +214,6 @@ def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> l
     ]
 
 
-<<<<<<< HEAD
-MAX_PROBES = 50  # URLs of a file that are tried
-
-
-def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, str]]:
-    """Yield reader, agent and URL if robots.txt alone has another decision for an installed reader.
-
-    The first MAX_PROBES URLs that match its rules are tried, with the file as comity takes it.
-    Never raises."""
-=======
 MAX_PROBES = 50  # URLs that are tried for each file
 
 
@@ -324,7 +222,6 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
 
     `tokens`: the product tokens of the agents. Only robots.txt counts. One URL is tried for each
     pattern in its rules, up to MAX_PROBES. Never raises."""
->>>>>>> words2-browser
     fetched = site.files[f"{site.origin}/robots.txt"]
     if availability(fetched) is not Availability.PRESENT:
         return
@@ -333,11 +230,7 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
     decisions = (
         (agent, url, alone.access(agent, url)) for agent in map(Agent, tokens) for url in urls
     )
-<<<<<<< HEAD
-    # No reader knows Visit-time and ACAP.
-=======
     # Decisions by Visit-time and ACAP are left out, because no reader knows these.
->>>>>>> words2-browser
     decided = [
         row
         for row in decisions
@@ -354,11 +247,7 @@ def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, s
 
 
 def _probes(body: bytes) -> Iterator[str]:
-<<<<<<< HEAD
-    """Yield a matching target for each pattern of a rule that begins with a slash."""
-=======
     """Yield a matching target for each rule with a pattern that begins with a slash."""
->>>>>>> words2-browser
     lines = _lines(body)
     patterns = (
         normal_pattern(record.value) for record in _records(lines) if record.kind is not Kind.AGENT
@@ -368,16 +257,10 @@ def _probes(body: bytes) -> Iterator[str]:
 
 
 def _parse(reader: Reader, module: Any, body: bytes) -> Allows | None:
-<<<<<<< HEAD
-    try:
-        return reader.parse(module, body)
-    except Exception:  # foreign code, about a file that anybody may have written
-=======
     """Parse the body; None: the reader raises an exception."""
     try:
         return reader.parse(module, body)
     except Exception:  # foreign code, and a file from anywhere
->>>>>>> words2-browser
         return None
 
 
@@ -385,26 +268,15 @@ def _ask(allows: Allows, token: str, url: str) -> bool | None:
     """Return the decision of a parsed file; None: the reader raises an exception."""
     try:
         return allows(token, url)
-<<<<<<< HEAD
-    except Exception:  # foreign code, about a file that anybody may have written
-=======
     except Exception:  # foreign code, and a file from anywhere
->>>>>>> words2-browser
         return None
 
 
 def _module(reader: Reader) -> Any:
-<<<<<<< HEAD
-    """Import the reader; None if it is not installed, or cannot be imported."""
-    try:
-        return import_module(reader.module)
-    except Exception:  # foreign code, on which nothing else depends
-=======
     """Import the reader; None: it is not installed, or cannot be imported."""
     try:
         return import_module(reader.module)
     except Exception:  # foreign code, which comity can do without
->>>>>>> words2-browser
         return None
 
 
@@ -430,11 +302,7 @@ def _opinion(
     if outcome is None:
         try:
             outcome = Outcome(reader.parse(module, question.body)(question.token, question.url), "")
-<<<<<<< HEAD
-        except Exception as error:  # foreign code, about a file that anybody may have written
-=======
         except Exception as error:  # foreign code, and a file from anywhere
->>>>>>> words2-browser
             outcome = Outcome(None, f"raises {type(error).__name__} when it reads robots.txt")
     if outcome.allowed is None:
         return opinion(None, None, outcome.cause, 0, "")
@@ -452,11 +320,7 @@ def _opinion(
 
 
 def _answer(reader: Reader, module: Any, question: Question) -> bool | None:
-<<<<<<< HEAD
-    """Return the reader's answer; None if it raises."""
-=======
     """Return the reader's answer; None: it raises an exception."""
->>>>>>> words2-browser
     allows = _parse(reader, module, question.body)
     return _ask(allows, question.token, question.url) if allows else None
 
@@ -473,11 +337,7 @@ def _cause_of_difference(
     if reason.source.url != f"{site.origin}/robots.txt":
         return f"reads robots.txt only, and not {printable(path)}"
     if form != "robots":
-<<<<<<< HEAD
-        return f"reads User-agent, Allow and Disallow only, and not {form.upper()}"
-=======
         return f"reads User-agent, Allow and Disallow only, and ignores {form.upper()}"
->>>>>>> words2-browser
     if reason.rule == "robots.visit-time":
         return "ignores Visit-time"
     if reason.rule == "robots.self":
@@ -485,28 +345,17 @@ def _cause_of_difference(
     if reason.rule in ("robots.unavailable", "robots.unreachable"):
         return _reads_as_robots_txt(site.files[reason.source.url])
     if is_marked_up(question.body):
-<<<<<<< HEAD
-        return "reads robots.txt with its tags, and the permissions between them"
-=======
         return "reads a robots.txt with HTML tags as it is, permissions included"
->>>>>>> words2-browser
     if _is_allowed(question) is allowed:
         if any(
             _is_allowed(question._replace(url=site.origin + target)) is not allowed
             for target in spellings(question.url)
         ):
-<<<<<<< HEAD
-            return "compares the path as it is sent, without the other spellings that servers know"
-        return "reads User-agent, Allow and Disallow only, and not ACAP"
-    alone = ((cause, rewrite(question)) for cause, rewrite in REWRITINGS)
-    for cause, rewritten in (*alone, *_one_after_the_other(question)):
-=======
             return "compares the path as it is sent, and no other spelling of it"
         return "reads User-agent, Allow and Disallow only, and ignores ACAP"
     # Each rewriting alone, then all of them one after the other.
     single = ((cause, rewrite(question)) for cause, rewrite in REWRITINGS)
     for cause, rewritten in (*single, *_apply_in_order(question)):
->>>>>>> words2-browser
         if rewritten != question and asks(rewritten) is not allowed and asks(rewritten) is not None:
             return cause
     return ""
@@ -514,7 +363,7 @@ def _cause_of_difference(
 
 def _reads_as_robots_txt(fetched: Fetched) -> str:
     if fetched.status == 206:
-        return "reads a part of a robots.txt as the whole file"
+        return "reads a part of a robots.txt as the whole of it"
     answer = (
         "an HTML page" if fetched.status // 100 == 2 else f"the answer with status {fetched.status}"
     )
@@ -528,28 +377,17 @@ def _apply_in_order(question: Question) -> Iterator[tuple[str, Question]]:
         yield cause, question
 
 
-<<<<<<< HEAD
-# Lines that may permit or refuse, in all spellings and at all line starts that readers know.
-=======
 # Lines that may permit or refuse, in all spellings that readers know. Readers disagree about where
 # a line begins, so the words may be anywhere in it.
->>>>>>> words2-browser
 _PERMITS = re.compile(rb"(?<![A-Za-z])(?i:allow)")
 _REFUSES = re.compile(rb"(?i:di[a-z]+w)")
 
 
 def _rule_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, str]:
-<<<<<<< HEAD
-    """Return the line without which the reader would answer differently.
-
-    The lines of its kind before it are left out as well. A comment takes the place of a line, since
-    a blank line ends groups for some readers."""
-=======
     """Return number and text of the line that decides for the reader.
 
     Without this line and the lines of its kind before it, the reader would answer differently. A
     comment replaces each of them, because blank lines end groups for some readers."""
->>>>>>> words2-browser
     kind = _PERMITS if allowed else _REFUSES
     lines = re.split(EOL, question.body)
     edits = {
@@ -559,13 +397,9 @@ def _rule_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, s
 
 
 def _agent_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, str]:
-<<<<<<< HEAD
-    """Return the User-agent line that names another agent for the reader than for comity."""
-=======
     """Return number and text of the User-agent line that the reader reads differently.
 
     The line addresses another agent for the reader than for comity."""
->>>>>>> words2-browser
     lines = re.split(EOL, question.body)
     token = question.token.encode()
     edits = {}
@@ -582,12 +416,7 @@ def _find_flip(
 ) -> tuple[int, str]:
     """Return number and text of the line whose edit changes the reader's answer.
 
-<<<<<<< HEAD
-    The edits before it are made too. 0 and "": no edit changes the answer.
-
-=======
     All edits before it are made too. 0 and "": no edit changes the answer.
->>>>>>> words2-browser
     `edits`: index of a line -> its new text, in order."""
     parts = re.split(b"(%s)" % EOL, question.body)  # lines and line ends alternate
 
@@ -607,11 +436,7 @@ def _find_flip(
     return index + 1, printable(parts[2 * index].removeprefix(b"\xef\xbb\xbf"))
 
 
-<<<<<<< HEAD
-# The rewritings. Each of them keeps the meaning of the file for comity.
-=======
 # The rewritings. None of them changes comity's decision.
->>>>>>> words2-browser
 
 
 class _Record(NamedTuple):
@@ -627,20 +452,12 @@ def _lines(body: bytes) -> list[bytes]:
     return re.split(EOL, text_of(body)[0])
 
 
-<<<<<<< HEAD
-def _join(lines: Iterable[bytes]) -> bytes:
-=======
 def _join_lines(lines: Iterable[bytes]) -> bytes:
->>>>>>> words2-browser
     return b"".join(line + b"\n" for line in lines)
 
 
 def _records(lines: list[bytes]) -> Iterator[_Record]:
-<<<<<<< HEAD
-    """Yield the records of groups that begin with a User-agent line, not with an ACAP record."""
-=======
     """Yield the records of groups with a User-agent line. ACAP records are left out."""
->>>>>>> words2-browser
     in_group = False
     for index, line in enumerate(lines):
         record = read_record(line)
@@ -661,21 +478,13 @@ def _rules(question: Question) -> robots.AgentRules:
 
 
 def _is_allowed(question: Question) -> bool:
-<<<<<<< HEAD
-    """Return the answer by RFC 9309 only."""
-=======
     """Return comity's answer by RFC 9309 alone."""
->>>>>>> words2-browser
     rule = _rules(question).decide(question.target)
     return rule is None or rule.verdict is Verdict.ALLOW
 
 
 def _own_lines(question: Question) -> list[bytes]:
-<<<<<<< HEAD
-    """Return the rules that bind the agent, in the order of the file."""
-=======
     """Return the lines of the rules that apply to the agent, in the order of the file."""
->>>>>>> words2-browser
     lines = _lines(question.body)
     parsed = robots.parse(question.body)
     indices = {
@@ -691,22 +500,14 @@ def _own_lines(question: Question) -> list[bytes]:
 
 
 def _matching_lines(question: Question) -> list[bytes]:
-<<<<<<< HEAD
-    """Return the rules that match, the deciding one first."""
-=======
     """Return the lines of the rules that match the target, the deciding one first."""
->>>>>>> words2-browser
     lines = _lines(question.body)
     return [lines[rule.line - 1] for rule in _rules(question).matching(question.target)]
 
 
 def _of_everybody(question: Question, rules: Iterable[bytes]) -> Question:
-<<<<<<< HEAD
-    return question._replace(body=_join([b"User-agent: *", *rules]))
-=======
     """Ask about a file with one group, for all agents, with these rules."""
     return question._replace(body=_join_lines([b"User-agent: *", *rules]))
->>>>>>> words2-browser
 
 
 def _in_utf8(question: Question) -> Question:
@@ -723,73 +524,41 @@ def _within_the_limit(question: Question) -> Question:
     )
 
 
-<<<<<<< HEAD
-# Line ends for str.splitlines, but not for RFC 9309 section-2.2.
-=======
 # Ends of lines for str.splitlines, but not for RFC 9309 section-2.2.
->>>>>>> words2-browser
 _NO_END = re.compile(rb"[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
 def _escape(octets: re.Match[bytes]) -> bytes:
-<<<<<<< HEAD
-=======
     """Percent-encode the matched octets."""
->>>>>>> words2-browser
     return b"".join(b"%%%02X" % octet for octet in octets[0])
 
 
 def _in_lines(question: Question) -> Question:
     """End each line by LF, and percent-encode the characters that end lines for some readers."""
     return question._replace(
-<<<<<<< HEAD
-        body=_join(_NO_END.sub(_escape, line) for line in _lines(question.body))
-=======
         body=_join_lines(_NO_END.sub(_escape, line) for line in _lines(question.body))
->>>>>>> words2-browser
     )
 
 
 def _in_ascii(question: Question) -> Question:
     """Percent-encode all octets that are not ASCII."""
     return question._replace(
-<<<<<<< HEAD
-        body=_join(re.sub(rb"[\x80-\xff]+", _escape, line) for line in _lines(question.body))
-=======
         body=_join_lines(re.sub(rb"[\x80-\xff]+", _escape, line) for line in _lines(question.body))
->>>>>>> words2-browser
     )
 
 
 def _spell_out(question: Question) -> Question:
-<<<<<<< HEAD
-=======
     """Write each record with the correct name, a colon and its value."""
->>>>>>> words2-browser
     lines = _lines(question.body)
     for index, line in enumerate(lines):
         if (record := read_record(line)) is not None:
             lines[index] = record.kind.value + b": " + record.value
-<<<<<<< HEAD
-    return question._replace(body=_join(lines))
-=======
     return question._replace(body=_join_lines(lines))
->>>>>>> words2-browser
 
 
 def _groups_alone(question: Question) -> Question:
     """Leave out all lines except the records of groups."""
     lines = _lines(question.body)
-<<<<<<< HEAD
-    return question._replace(body=_join(lines[record.line_index] for record in _records(lines)))
-
-
-_OURS, _OTHERS = "ours", "theirs"  # no one of them contains the other
-
-
-def _addressee(record: _Record, token: str) -> str:
-    """Return the addressee of a User-agent line: _OURS, "*" or _OTHERS."""
-=======
     return question._replace(
         body=_join_lines(lines[record.line_index] for record in _records(lines))
     )
@@ -800,25 +569,17 @@ _OURS, _OTHERS = "ours", "theirs"  # neither word is a part of the other
 
 def _addressee(record: _Record, token: str) -> str:
     """Return the agents that a User-agent line addresses: _OURS, "*" or _OTHERS."""
->>>>>>> words2-browser
     names = robots.parse(b"User-agent: " + record.value)
     return _OURS if names.names(token) else "*" if names.names("*") else _OTHERS
 
 
 def _rename_agents(question: Question) -> Question:
-<<<<<<< HEAD
-=======
     """Replace the names in User-agent lines, and the token, by two plain words."""
->>>>>>> words2-browser
     lines = _lines(question.body)
     for record in _records(lines):
         if record.kind is Kind.AGENT:
             lines[record.line_index] = f"User-agent: {_addressee(record, question.token)}".encode()
-<<<<<<< HEAD
-    return question._replace(body=_join(lines), token=_OURS)
-=======
     return question._replace(body=_join_lines(lines), token=_OURS)
->>>>>>> words2-browser
 
 
 def _in_one_group(question: Question) -> Question:
@@ -835,11 +596,7 @@ def _by_rank(question: Question) -> Question:
 
 
 def _in_normal_form(question: Question) -> Question:
-<<<<<<< HEAD
-    """Write patterns and the URL as `path_patterns` compares them."""
-=======
     """Write patterns and the URL in the normal form in which comity compares them."""
->>>>>>> words2-browser
     lines = _lines(question.body)
     for record in _records(lines):
         if record.kind is not Kind.AGENT and record.value:
@@ -847,11 +604,7 @@ def _in_normal_form(question: Question) -> Question:
                 record.kind.value + b": " + normal_pattern(record.value).encode()
             )
     return question._replace(
-<<<<<<< HEAD
-        body=_join(lines), url=_with_target(question, normal_target(question.target))
-=======
         body=_join_lines(lines), url=_with_target(question, normal_target(question.target))
->>>>>>> words2-browser
     )
 
 
@@ -866,16 +619,10 @@ def _matching_alone(question: Question) -> Question:
 
 
 def _literally(question: Question) -> Question:
-<<<<<<< HEAD
-    """If the deciding rule has a `*` or `$`, put the target for its pattern.
-
-    Of the other rules, keep those without `*` and `$` that rank behind it."""
-=======
     """Replace the deciding rule's pattern by the target if the pattern has a `*` or `$`.
 
     Of the other rules, keep those without `*` and `$` that are shorter than the target, and so
     still rank behind it."""
->>>>>>> words2-browser
     rule = _rules(question).decide(question.target)
     deciding, *others = _matching_lines(question) or [b""]
     if rule is None or not _SPECIAL.search(_pattern(deciding)):
@@ -921,17 +668,10 @@ REWRITINGS: tuple[tuple[str, Callable[[Question], Question]], ...] = (
     ("reads misspelled names, or lines without a colon, differently", _spell_out),
     ("ends a group, or its list of agents, at lines that are not rules", _groups_alone),
     (_NAMES, _rename_agents),
-<<<<<<< HEAD
-    ("does not join all groups that name the agent", _in_one_group),
-    ("goes by the first rule that matches, and not by the longest", _by_rank),
-    ("compares escapes such as %2F as they are written", _in_normal_form),
-    ("matches the path with another rule", _matching_alone),
-=======
     ("does not combine all groups that name the agent", _in_one_group),
     ("follows the first rule that matches, and not the longest", _by_rank),
     ("compares escapes such as %2F as they are written", _in_normal_form),
     ("finds that another rule matches the path", _matching_alone),
->>>>>>> words2-browser
     ("reads `*` or `$` in a pattern differently", _literally),
     ("ranks the matching rules differently", _deciding_alone),
 )
@@ -946,16 +686,10 @@ _DOES = {
 
 
 def unread_uses(agent: Agent, page: Page, decision: Decision) -> list[str]:
-<<<<<<< HEAD
-    """Return the declared uses that the site refuses of a page which may be fetched.
-
-    No reader of robots.txt knows such refusals."""
-=======
     """Return the declared uses that the site's statements refuse.
 
     Other readers of robots.txt do not know these refusals. The list is empty if the page may not be
     fetched."""
->>>>>>> words2-browser
     if decision.verdict is not Verdict.ALLOW:
         return []
     return [
@@ -968,12 +702,8 @@ def unread_uses(agent: Agent, page: Page, decision: Decision) -> list[str]:
 def sentences(opinions: Iterable[dict[str, Any]], uses: list[str]) -> list[str]:
     """Return one sentence for each answer that differs from comity's, and one for the uses.
 
-<<<<<<< HEAD
-    `opinions`: as `Opinion.as_json`. `uses`: as `unread_uses` returns them."""
-=======
     The list is empty if all agree. `opinions`: values of `Opinion.as_json`. `uses`: the result of
     `unread_uses`."""
->>>>>>> words2-browser
     answers: dict[tuple[str, str, str], list[str]] = {}
     for opinion in opinions:
         if not opinion["agrees"]:
@@ -986,11 +716,7 @@ def sentences(opinions: Iterable[dict[str, Any]], uses: list[str]) -> list[str]:
         for (does, cause, line), names in answers.items()
     ]
     refused = (
-<<<<<<< HEAD
-        [f"Readers of robots.txt only do not know this refusal: {', '.join(uses)}"] if uses else []
-=======
         [f"Readers of robots.txt alone do not know this refusal: {', '.join(uses)}"] if uses else []
->>>>>>> words2-browser
     )
     return differing + refused
 

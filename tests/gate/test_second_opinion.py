@@ -38,22 +38,6 @@ ENDS = "ends lines elsewhere than at CR and LF"
 MARK = "reads a byte order mark, or UTF-16, differently"
 RAISES = "raises UnicodeDecodeError when it reads robots.txt"
 NOT_ASCII = "reads octets that are not ASCII differently"
-<<<<<<< HEAD
-FIRST = "goes by the first rule that matches, and not by the longest"
-SPECIAL = "reads `*` or `$` in a pattern differently"
-ANOTHER = "matches the path with another rule"
-ESCAPES = "compares escapes such as %2F as they are written"
-GROUP = "ends a group, or its list of agents, at lines that are not rules"
-MERGED = "does not join all groups that name the agent"
-NAMES = "reads the names in User-agent lines differently"
-SPELLED = "reads misspelled names, or lines without a colon, differently"
-ITSELF = "lets a robots.txt forbid itself"
-LIMIT = "reads on after the first 512 KiB"
-NO_ACAP = "reads User-agent, Allow and Disallow only, and not ACAP"
-SENT = "compares the path as it is sent, without the other spellings that servers know"
-HTML = "reads an HTML page as a robots.txt"
-MARKUP = "reads robots.txt with its tags, and the permissions between them"
-=======
 FIRST = "follows the first rule that matches, and not the longest"
 SPECIAL = "reads `*` or `$` in a pattern differently"
 ANOTHER = "finds that another rule matches the path"
@@ -68,7 +52,6 @@ NO_ACAP = "reads User-agent, Allow and Disallow only, and ignores ACAP"
 SENT = "compares the path as it is sent, and no other spelling of it"
 HTML = "reads an HTML page as a robots.txt"
 MARKUP = "reads a robots.txt with HTML tags as it is, permissions included"
->>>>>>> words2-browser
 
 
 def differing(
@@ -395,13 +378,8 @@ def test_bodies(case: Case) -> None:
 COPY = Fetched(
     status=200, body=STAR + b"Disallow: /a\n", unreachable_since=datetime(2026, 1, 1, tzinfo=UTC)
 )
-<<<<<<< HEAD
-MOVED = "follows redirects by rules of its own: their targets are not known"
-CUT = "reads a part of a robots.txt as the whole file"
-=======
 MOVED = "follows redirects by rules of its own, so the file that it reads is not known"
 CUT = "reads a part of a robots.txt as the whole of it"
->>>>>>> words2-browser
 
 
 @pytest.mark.requirement("WHY-1", "RFC-5", "RFC-6", "RFC-7")
@@ -462,15 +440,10 @@ CUT = "reads a part of a robots.txt as the whole of it"
         (
             COPY,
             "deny",
-<<<<<<< HEAD
-            allow("keeps no copy of a robots.txt that stands in while the server fails", PROTEGO)
-            | dict.fromkeys((PYTHON,), (None, "the server's present answer is not known", 0)),
-=======
             allow("keeps no copy of robots.txt for the time while the server fails", PROTEGO)
             | dict.fromkeys(
                 (PYTHON,), (None, "depends on the server's answer now, which is not known", 0)
             ),
->>>>>>> words2-browser
         ),
     ],
     ids=[
@@ -565,22 +538,14 @@ def said(case: str, uses: list[str]) -> list[str]:
         (
             "one rule",
             ["train", "ai"],
-<<<<<<< HEAD
-            ["Readers of robots.txt only do not know this refusal: train, ai"],
-=======
             ["Readers of robots.txt alone do not know this refusal: train, ai"],
->>>>>>> words2-browser
         ),
         (
             "an unknown line between agents",
             [],
             [
-<<<<<<< HEAD
-                "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are not rules"
-=======
                 "Scrapy by itself would fetch this: it ends a group, or its list of agents, "
                 "at lines that are not rules"
->>>>>>> words2-browser
             ],
         ),
         (
@@ -588,23 +553,14 @@ def said(case: str, uses: list[str]) -> list[str]:
             [],
             [
                 "Scrapy by itself, urllib.robotparser and Google's parser would fetch this: "
-<<<<<<< HEAD
-                "each compares the path as it is sent, without the other spellings that servers know"
-=======
                 "each compares the path as it is sent, and no other spelling of it"
->>>>>>> words2-browser
             ],
         ),
         (
             "a literal $",
             [],
             [
-<<<<<<< HEAD
-                "Scrapy by itself would fetch this: it matches the path with another rule (robots.txt:2: Allow: /a$)",
-                "urllib.robotparser would fetch this: it goes by the first rule that matches, and not by the longest "
-=======
                 "Scrapy by itself would fetch this: it finds that another rule matches the path "
->>>>>>> words2-browser
                 "(robots.txt:2: Allow: /a$)",
                 "urllib.robotparser would fetch this: it follows the first rule that matches, "
                 "and not the longest (robots.txt:2: Allow: /a$)",

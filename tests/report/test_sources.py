@@ -151,17 +151,10 @@ def test_a_saved_one_is_the_same(
     ("name", "octets", "message"),
     [
         ("none.json", None, "none.json: there is no such file"),
-<<<<<<< HEAD
         ("a.json", b"{}", "a.json: it is JSON, but not a report of comity"),
         ("a.json", b"\xff", "a.json: it is not a text in UTF-8"),
         ("a.html", b"<p>a page", "a.html: it is a page without a report of comity"),
-        ("a.txt", b"", "its name says no format of records"),
-=======
-        ("a.json", b"{}", "a.json: it is JSON, and no report of comity"),
-        ("a.json", b"\xff", "a.json: it is no text in UTF-8"),
-        ("a.html", b"<p>a page", "a.html: it is a page, and holds no report of comity"),
         ("a.txt", b"", "unknown format of records"),
->>>>>>> words-dataset
     ],
 )
 def test_what_is_none_says_why_and_which(

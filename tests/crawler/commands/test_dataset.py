@@ -659,13 +659,8 @@ def test_tags_in_a_file_of_their_own_are_not_written_over(
 @pytest.mark.parametrize(
     ("tag", "said"),
     [
-<<<<<<< HEAD
         ("off", "--tag `off` is not a place: without tags nothing is permitted"),
-        ("a b", "--tag `a b` is no place for the tag of an item: write the name of a field"),
-=======
-        ("off", "--tag `off` is no place: nothing is permitted without a tag"),
         ("a b", "--tag `a b` is not a place for the tag of an item: write the name of a field"),
->>>>>>> words-dataset
         ("sidecar:", "names no file: write sidecar:permissions.jsonl"),
         ("sidecar:no.jsonl", "no.jsonl cannot be read: No such file"),
         (
