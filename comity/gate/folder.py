@@ -26,7 +26,7 @@ def read_folder(origin: str, folder: Path, agent: Agent) -> Site:
     references = site.references(agent)
     if len(references) > MAX_REFERENCES:
         complain(
-            f"{origin} refers to {len(references)} policy files, of which only {MAX_REFERENCES}"
+            f"{origin} refers to {len(references)} policy files, but only {MAX_REFERENCES}"
             " are read: everything is refused"
         )
     for url in (*references[:MAX_REFERENCES], *site.licenses(agent)):

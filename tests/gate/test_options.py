@@ -112,11 +112,11 @@ def test_vocabulary(tmp_path: Path) -> None:
     ("text", "says"),
     [
         (None, "cannot be read: No such file"),
-        (b"[vocabulary", "has a mistake: is no TOML"),
+        (b"[vocabulary", "has a mistake: is not TOML"),
         (b"words = 1", "has a mistake: `words` has no meaning: write replaces"),
         (
             b'[[relation]]\nuses = ["train"]\nterms = ["house:all"]\nkind = "within"\nwhy = ""',
-            "`house:all` is no word",
+            "`house:all` is not a word",
         ),
         (
             b'[vocabulary.house.terms]\nno-robots = {}\ntitle = "\xff"',

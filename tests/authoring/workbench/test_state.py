@@ -108,7 +108,7 @@ def test_what_cannot_be_asked_is_said(choices: dict[str, str], error: str) -> No
 
 
 def test_an_unknown_language_is_said() -> None:
-    assert "no language tag" in view_of(state({}, urls="/", lang="?")).prompt_error
+    assert "not a language tag" in view_of(state({}, urls="/", lang="?")).prompt_error
 
 
 @pytest.mark.requirement("IDE-4")

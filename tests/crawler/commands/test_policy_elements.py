@@ -254,10 +254,10 @@ def test_a_terminal_is_shown_nothing_hidden(folder: Path) -> None:
             ["--lang", "en", "--offline", ".", PAGE],
             "--lang is the language of --prompt: write both",
         ),
-        (["--prompt", "to cite", "--offline", ".", PAGE], "action `to cite` is no word"),
+        (["--prompt", "to cite", "--offline", ".", PAGE], "action `to cite` is not a word"),
         (
             ["--prompt", "Cite", "--lang", "e n", "--offline", ".", PAGE],
-            "language `e n` is no language tag",
+            "language `e n` is not a language tag",
         ),
     ],
 )
