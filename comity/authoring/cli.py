@@ -1,4 +1,4 @@
-"""`comity`: the commands for those who write policies. `scrapy` has those for crawls."""
+"""`comity`: the commands for authors of policies. The commands for crawls belong to `scrapy`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from comity.dataset.records import DatasetError
 from comity.gate.run.console import complain, flush_output, read_or_not
 from comity.policies import PolicyError
 
-COMMANDS = {  # modules of comity.authoring.commands; the one that is named is imported, as some take a second
+# The modules of comity.authoring.commands. Only the module of the chosen command is imported,
+# because some imports take a second.
+COMMANDS = {
     "lint": "find what is wrong with robots.txt, ai.txt and other policy files",
     "explain": "say what the files of a site mean together",
     "languageserver": "answer an editor by the Language Server Protocol",
     "workbench": "write policies in the browser, and see what they mean",
 }
-USAGE, INTERRUPTED = 2, 130  # exit statuses; USAGE: wrong usage, or what was named cannot be had
+# Exit statuses. USAGE: the usage is wrong, or a file or site cannot be read.
+USAGE, INTERRUPTED = 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, and return its exit status."""
     try:
         return _run(sys.argv[1:] if arguments is None else arguments)
-    except KeyboardInterrupt:  # also while a command is imported, which takes a second
+    except KeyboardInterrupt:  # perhaps during the import of a command, which takes a second
         return INTERRUPTED
 
 

@@ -1,4 +1,4 @@
-"""Reads the policy files and pages that a publisher names: a folder on this machine, or a site as a crawler has it."""
+"""Read the policy files and pages of a folder on this machine, or of a site as crawlers see it."""
 
 from __future__ import annotations
 
@@ -36,55 +36,75 @@ from comity.policies.answers.decision import Source as ReasonSource
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, typed_url, url_remedy
 
-DEFAULT_ORIGIN = "https://example.com"  # of a folder; RFC 2606 keeps it for examples
-MAX_PAGES = 1000  # of a folder; those after them are left out, with a note
-MAX_NAMES = 50_000  # of files in a folder and its folders, among which pages are searched
+DEFAULT_ORIGIN = "https://example.com"  # of a folder; RFC 2606 reserves it for examples
+MAX_PAGES = 1000  # of a folder; further pages are left out, with a note
+MAX_NAMES = 50_000  # of files in a folder and its subfolders; the search for pages ends there
 PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
-ANSWERS = [
-    status for status in range(200, 600) if status not in REDIRECTS
-]  # statuses with which the way to a page ends
+# The statuses of final answers: all but redirects.
+ANSWERS = [status for status in range(200, 600) if status not in REDIRECTS]
 
 
 class SourceFile(NamedTuple):
-    """A policy file or a page that was had."""
+    """A policy file or a page, as it was read or fetched.
 
-    name: str  # as it is shown to the user: the path on this machine, relative as given, or the URL
-    url: str  # absolute, at which the site has it
+    Attributes:
+        name: The name that the user sees: the path on this machine, relative to the current folder
+            if the user wrote it so, or the URL.
+        url: The absolute URL at which the site publishes the file.
+        fetched: The answer of the server, or the file on the disk.
+    """
+
+    name: str
+    url: str
     fetched: Fetched
 
 
 class Source(NamedTuple):
-    """The files and pages that were had of what a publisher named."""
+    """The files and pages of a folder or site.
+
+    Attributes:
+        origin: The origin of the site.
+        site: The site, from all policy files and the files that they refer to.
+        files: The policy files that exist, robots.txt first. Answers with a status other than 404
+            count as existing.
+        pages: The HTML pages below a folder, or the page at a URL.
+        notes: Sentences about files and pages that could not be read or fetched, with the cause.
+        reach: The reach of the site's server. It has no meaning for a folder.
+        misplaced: The names of policy files that are not read, and their right places in the
+            folder.
+    """
 
     origin: str
-    site: Site  # of all policy files that were had, with what they refer to
-    files: tuple[
-        SourceFile, ...
-    ]  # policy files that are there, or came back with anything but 404; robots.txt first
-    pages: tuple[SourceFile, ...]  # of a folder the HTML pages below it, of a URL that page
-    notes: tuple[str, ...] = ()  # what could not be had, and why
-    reach: Reach = Reach.PUBLIC  # of the site's server; of a folder it does not matter
-    misplaced: tuple[
-        tuple[str, str], ...
-    ] = ()  # names of policy files that are not read, and their places in the folder
+    site: Site
+    files: tuple[SourceFile, ...]
+    pages: tuple[SourceFile, ...]
+    notes: tuple[str, ...] = ()
+    reach: Reach = Reach.PUBLIC
+    misplaced: tuple[tuple[str, str], ...] = ()
 
     @property
     def place_notes(self) -> tuple[str, ...]:
-        """The notes on policy files that are not at their place."""
+        """The notes about policy files that are not at their place."""
         return tuple(
             f"{name} is not read: crawlers ask for it at {place}" for name, place in self.misplaced
         )
 
     def name_of(self, url: str) -> str:
-        """Return the name by which the user knows the file or page of this URL."""
+        """Return the name of the file or page at this URL, as the user sees it, or else the URL."""
         return next((file.name for file in (*self.files, *self.pages) if file.url == url), url)
 
 
 def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None = None) -> Source:
-    """Return what is there of a folder, or of a site by an http(s) URL. PolicyError where it is neither, or cannot be read.
+    """Read a folder, or fetch the files of a site.
 
-    `origin`: of a folder, where its files are to be published. `referrer_reach`: a site is asked where one of this reach may
-    lead, and nowhere else; None: anywhere. It is asked in a loop of its own: who has a loop that runs calls this in a thread."""
+    `target`: the path of a folder, or an http(s) URL.
+    `origin`: the origin at which the files of a folder will be published. None means
+    DEFAULT_ORIGIN.
+    `referrer_reach`: only servers that a site of this reach may lead to are asked. None means any
+    server. PolicyError: the target is neither folder nor URL, or cannot be read or fetched.
+
+    A site is fetched in an event loop of its own. Call this function in a thread if a loop is
+    running."""
     if is_url(target):
         if origin is not None:
             raise PolicyError("an origin is given for a folder: a URL has its own")
@@ -111,7 +131,7 @@ def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None
 
 
 def is_url(target: str) -> bool:
-    """Return whether a site is meant, and no folder."""
+    """Return True if a target is a URL, and no folder."""
     scheme, separator, _ = target.partition("://")
     return bool(separator) and scheme.lower() in ("http", "https")
 
@@ -124,9 +144,11 @@ def remedy_for(target: str) -> str:
 
 
 def agent_for(target: str) -> Agent:
-    """Return comity's agent. A site is asked with the settings of the project, a folder is read with the default ones.
+    """Return the agent that reads a target.
 
-    PolicyError where the settings of the project cannot be used."""
+    A site is read with the settings of the project, a folder with the default agent.
+
+    PolicyError: the settings of the project cannot be used."""
     return Options.from_settings(_settings()).agent if is_url(target) else Agent(DEFAULT_AGENT)
 
 
@@ -138,20 +160,21 @@ def _settings() -> Settings:
         reason = printable(f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
         name = os.environ.get(ENVVAR, "scrapy.cfg")
         raise PolicyError(
-            f"the settings of this project ({name}) cannot be used: {reason}. Mend them, or call the command elsewhere."
+            f"the settings of this project ({name}) cannot be used: {reason}. "
+            "Mend them, or call the command elsewhere."
         ) from None
     finally:
-        if (
-            module is None
-        ):  # which Scrapy has written there: it would be the project of every program that this one starts
+        # Scrapy has set the variable. Every program that this process starts would use the project.
+        if module is None:
             os.environ.pop(ENVVAR, None)
     settings.setdict(
         {
-            "COMITY_ELEMENTS": "tag",  # the page as it came
-            "COMITY_GC": False,  # an editor may be in this process
-            "COMITY_SKIP_UNUSABLE": False,  # the page is looked at, and not used
+            "COMITY_ELEMENTS": "tag",  # the page is needed as the server sent it
+            "COMITY_GC": False,  # the process may belong to an editor
+            "COMITY_SKIP_UNUSABLE": False,  # the page is explained, not used
             "DOWNLOAD_HANDLERS": {},
-            "TWISTED_REACTOR_ENABLED": False,  # which cannot be started twice, nor anywhere but in the main thread
+            # A reactor starts once only, and only in the main thread.
+            "TWISTED_REACTOR_ENABLED": False,
         },
         priority="cmdline",
     )
@@ -183,14 +206,20 @@ def _read(folder: Path, origin: str, agent: Agent) -> Source:
         (str(folder / path), place) for path, place in misplaced_files(folder).items()
     )
     return Source(
-        origin, site, _sorted(origin, files), tuple(pages), tuple(notes), misplaced=misplaced
+        origin,
+        site,
+        _sort_robots_first(origin, files),
+        tuple(pages),
+        tuple(notes),
+        misplaced=misplaced,
     )
 
 
 def _page_paths(folder: Path, notes: list[str]) -> Iterator[str]:
-    """Yield the paths of pages in their order, with slashes. Add a note if not all folders were searched.
+    """Yield the paths of pages in alphabetical order, with slashes.
 
-    Names that begin with a dot are hidden: they are not published."""
+    Names that begin with a dot are skipped: servers do not publish them. Add a note if not all
+    folders were searched."""
     count = 0
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -200,12 +229,13 @@ def _page_paths(folder: Path, notes: list[str]) -> Iterator[str]:
         count += len(names)
         if count > MAX_NAMES:
             notes.append(
-                f"{folder} has more files than {MAX_NAMES}: the pages in some of its folders were not read"
+                f"{folder} has more files than {MAX_NAMES}: "
+                "the pages in some of its folders were not read"
             )
             return
 
 
-def _sorted(origin: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
+def _sort_robots_first(origin: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
     return tuple(sorted(files, key=lambda file: file.url != f"{origin}/robots.txt"))
 
 
@@ -213,7 +243,7 @@ def _sorted(origin: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
 
 
 class PageSpider(PolicySpider):
-    """Fetches the policies of one site anew, and one page where they let it."""
+    """Fetch the current policies of one site, and one page if they permit it."""
 
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         **PolicySpider.custom_settings,
@@ -227,7 +257,7 @@ class PageSpider(PolicySpider):
 
     async def start(self) -> AsyncIterator[Any]:
         crawl = Crawl.of(self.crawler)
-        crawl.policies.renew_before = time.time()  # who publishes has just changed them
+        crawl.policies.renew_before = time.time()  # the publisher has just changed the files
         async for request in super().start():
             yield request
         if self.site is None:
@@ -238,13 +268,18 @@ class PageSpider(PolicySpider):
             if self.referrer_reach is not None:
                 meta[REFERRAL] = self.referrer_reach.value
             yield Request(
-                self.url, meta=meta, callback=self.parse, errback=self.failed, dont_filter=True
+                self.url,
+                meta=meta,
+                callback=self.parse,
+                errback=self.note_failure,
+                dont_filter=True,
             )
         else:
             when = f" until {decision.not_before:%Y-%m-%d %H:%M} UTC" if decision.not_before else ""
             citation = _citation(decision.reasons[0].source)
             self.notes.append(
-                f"{self.url} was not asked for: it is refused to {crawl.agent.token}{when} by {citation}"
+                f"{self.url} was not asked for: it is refused to {crawl.agent.token}{when} "
+                f"by {citation}"
             )
 
     def parse(self, response: Response, **kwargs: Any) -> None:
@@ -260,7 +295,7 @@ class PageSpider(PolicySpider):
         )
         self.page = SourceFile(self.url, self.url, page)
 
-    def failed(self, failure: Any) -> None:
+    def note_failure(self, failure: Any) -> None:
         reason = (
             printable(str(failure.value).encode("utf-8", "replace")) or type(failure.value).__name__
         )
@@ -280,10 +315,9 @@ def _fetch(url: str, referrer_reach: Reach | None) -> Source:
     if not urlsplit(url).path:
         url += "/"
     settings = _settings()
-    PolicyStore(
-        Options.from_settings(settings).store
-    ).close()  # PolicyError where it cannot be used
-    logging.basicConfig(level=logging.ERROR)  # nothing, where the program has a log of its own
+    # Raise PolicyError before the crawl if its store cannot be used.
+    PolicyStore(Options.from_settings(settings).store).close()
+    logging.basicConfig(level=logging.ERROR)  # no effect if the program has a log of its own
     spider = asyncio.run(_crawl(url, referrer_reach, settings))
     if spider is None or spider.policies is None:
         raise PolicyError(f"the policies of {origin} cannot be had: the crawl did not start")
@@ -300,7 +334,12 @@ def _fetch(url: str, referrer_reach: Reach | None) -> Source:
     )
     pages = (spider.page,) if spider.page else ()
     return Source(
-        origin, site, _sorted(origin, files), pages, tuple(spider.notes), policies.server_reach
+        origin,
+        site,
+        _sort_robots_first(origin, files),
+        pages,
+        tuple(spider.notes),
+        policies.server_reach,
     )
 
 

@@ -35,7 +35,12 @@ def _of_intent(intent: Intent) -> Iterator[str]:
             yield from (f"### {intent.title}: {name}", "")
         for form in forms:
             yield from _of_form(intent, form)
-    yield from (f"### {intent.title}: what cannot say it", "", "| format | why |", "|---|---|")
+    yield from (
+        f"### {intent.title}: formats that cannot say it",
+        "",
+        "| format | why |",
+        "|---|---|",
+    )
     yield from (f"| {unsaid.format} | {unsaid.reason} |" for unsaid in intent.unsaid)
     yield ""
 

@@ -1,4 +1,4 @@
-"""The answers of a server for policy files: status, media type, encoding, redirects, size."""
+"""Check how a server serves policy files: status, media type, encoding, redirects, size."""
 
 from __future__ import annotations
 
@@ -14,26 +14,29 @@ from comity.policies.formats import FILES, FORMATS
 from comity.policies.syntax.lines import MAX_BYTES
 
 MEDIA_TYPES = {file.path: file.media_type for file in FILES}
-# Files whose format has a finding of its own about the media type.
-_TELLING = (format_ for format_ in FORMATS if f"{format_.name}.media-type" in format_.rules)
-TYPED = frozenset(file.path for format_ in _TELLING for file in format_.files)
+# Files whose format has a rule of its own about the media type.
+_WITH_TYPE_RULE = (format_ for format_ in FORMATS if f"{format_.name}.media-type" in format_.rules)
+TYPED = frozenset(file.path for format_ in _WITH_TYPE_RULE for file in format_.files)
 RESTRICTING = frozenset(file.path for file in FILES if file.restricts_access)
-MUST_BE_READ = 500 * 1024  # octets, of robots.txt: RFC 9309 section-2.5
+MUST_BE_READ = 500 * 1024  # octets of robots.txt that crawlers have to read: RFC 9309 section-2.5
 
 
 def check_serving(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+    """Yield the findings about the answers for all policy files."""
     for file in source.files:
         yield from check_served(file.url, file.fetched)
 
 
 def check_served(url: str, fetched: Fetched) -> Iterator[Finding]:
-    """Yield the findings in the answer for one policy file. One without header fields was read from a disk."""
-    for rule, message in _served(url, fetched):
+    """Yield the findings about the answer for one policy file.
+
+    An answer without header fields was read from a disk: its media type is not checked."""
+    for rule, message in _problems(url, fetched):
         yield Finding(rule=rule, message=message, url=url)
 
 
-def _served(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
-    """Yield rule and message of each problem."""
+def _problems(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
+    """Yield the rule and the message of each problem."""
     path = urlsplit(url).path
     if availability(fetched) is Availability.UNREACHABLE:
         consequence = (
@@ -56,7 +59,8 @@ def _served(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
         if fetched.status not in (404, 410):
             yield (
                 "comity.file-status",
-                f"status {fetched.status} counts as no file: everything that it would refuse is permitted",
+                f"status {fetched.status} counts as no file: "
+                "everything that it would refuse is permitted",
             )
         return
     if fetched.url and fetched.url != url:
@@ -67,10 +71,11 @@ def _served(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
             "comity.file-size",
             f"it has {size} octets, and crawlers have to read the first {MUST_BE_READ} alone",
         )
-    yield from _typed(path, fetched)
+    yield from _type_problems(path, fetched)
 
 
-def _typed(path: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
+def _type_problems(path: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
+    """Yield the rule and the message of each problem with the encoding and the media type."""
     if fetched.body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         yield "comity.file-encoding", "it is in UTF-16: save it as UTF-8"
     elif not _is_utf8(fetched.body):
@@ -78,7 +83,7 @@ def _typed(path: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
     field = Message()
     field["Content-Type"] = fetched.header(b"Content-Type").decode("latin-1") or "none"
     expected = MEDIA_TYPES.get(path, "").partition(";")[0]
-    if not fetched.headers or not expected:  # from a folder, which says nothing of it
+    if not fetched.headers or not expected:  # from a folder: its media type is not known
         return
     if not fetched.header(b"Content-Type"):
         yield (

@@ -1,4 +1,4 @@
-"""`comity explain DIR|URL`: what the files of a site mean together, as a person would say it."""
+"""`comity explain DIR|URL`: explain the files of a site together, in plain sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from comity.gate.run.console import add_row, complain, line, open_console, read_
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
 
-FAILED = 2  # exit status for wrong usage, and where nothing could be had
+FAILED = 2  # exit status: wrong usage, or no file and no page could be read
 FORMATS = ("table", "markdown", "json")
 COLORS = {"allow": "green", "deny": "red", "defer": "yellow", "limit": "yellow"}
 
@@ -31,7 +31,7 @@ def add_options(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="crawler to explain; may be repeated (default: all named)",
+        help="crawler to explain; may be repeated (default: all in the files)",
     )
     parser.add_argument(
         "--origin",
@@ -42,7 +42,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--url",
         action="append",
         default=[],
-        help="sample URL or path; may be repeated (default: the root, and the paths that the files speak of)",
+        help="sample URL or path; may be repeated (default: the root, and the paths in the files)",
     )
     parser.add_argument(
         "--format",
@@ -82,6 +82,7 @@ def run(options: Namespace) -> int:
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
+    """Return the explanation as a value for JSON."""
     return {
         "origin": explanation.origin,
         "files": [{"file": name, "outcome": outcome} for name, outcome in explanation.files],
@@ -115,30 +116,30 @@ def _answer(answer: Answer) -> dict[str, Any]:
 
 
 def as_markdown(explanation: Explanation) -> str:
-    """Return the explanation in Markdown. What is quoted from the files stands in code, or is escaped."""
-    lines = [f"# What the files of {_escaped(explanation.origin)} mean", ""]
+    """Return the explanation in Markdown. Quotations from the files are code, or are escaped."""
+    lines = [f"# What the files of {_escape(explanation.origin)} mean", ""]
     for group in explanation.groups:
-        lines += [f"## {_escaped(_heading(group, explanation))}", ""]
-        lines += [f"- {_escaped(answer.sentence)}" for answer in group.answers]
+        lines += [f"## {_escape(_heading(group, explanation))}", ""]
+        lines += [f"- {_escape(answer.sentence)}" for answer in group.answers]
         lines.append("")
     if explanation.as_everybody:
-        lines += [f"As everybody else: {_escaped(', '.join(explanation.as_everybody))}.", ""]
+        lines += [f"As everybody else: {_escape(', '.join(explanation.as_everybody))}.", ""]
     lines += [
         "## Files",
         "",
-        *(f"- {_escaped(name)}: {_escaped(outcome)}" for name, outcome in explanation.files),
+        *(f"- {_escape(name)}: {_escape(outcome)}" for name, outcome in explanation.files),
         "",
     ]
     if explanation.notes:
-        lines += ["## Notes", "", *(f"- {_escaped(note)}" for note in explanation.notes), ""]
+        lines += ["## Notes", "", *(f"- {_escape(note)}" for note in explanation.notes), ""]
     return "\n".join(lines)
 
 
-def _escaped(text: str) -> str:
-    """Return the text for Markdown: what stands between backticks is code, and nothing else is markup."""
+def _escape(text: str) -> str:
+    """Return the text for Markdown: code stays between backticks, other markup is escaped."""
     text = unhidden(text, keep="")
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # one of the files has a backtick itself
+    if len(parts) % 2 == 0:  # a quotation contains a backtick itself
         return _without_markup(text)
     return "`".join(
         part if number % 2 else _without_markup(part) for number, part in enumerate(parts)

@@ -463,7 +463,7 @@ def test_origins_are_those_of_web_pages_and_of_editors_that_are_pages(text: str)
 
 def test_origins_are_for_web_sockets_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["languageserver", "--allow-origin", "https://example.com"]) == 2
-    assert "--allow-origin is of --websocket: write both" in capsys.readouterr().err
+    assert "--allow-origin needs --websocket: write both" in capsys.readouterr().err
 
 
 def test_without_pygls_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
