@@ -37,7 +37,7 @@ def test_a_folder_below_the_one_of_the_start_is_opened_and_saved_to(sites: Path)
     desk = Workbench(desk_of(None), sites).open("second")
     assert desk.folder
     url = "https://example.com/robots.txt"
-    desk.save(desk.state().edited(url, b"User-agent: *\n"), url)
+    desk.save(desk.state().with_file(url, b"User-agent: *\n"), url)
     assert (sites / "second/robots.txt").read_bytes() == b"User-agent: *\n"
     assert (sites / "first/robots.txt").read_text("utf-8") == ROBOTS
 

@@ -34,12 +34,12 @@ def state(files: dict[str, bytes], pages: dict[str, bytes] | None = None, **choi
     of_pages = {
         ORIGIN + path: Fetched(status=200, body=body) for path, body in (pages or {}).items()
     }
-    return State(ORIGIN, fetched, of_pages, Choices()).chosen(**choices)
+    return State(ORIGIN, fetched, of_pages, Choices()).with_choices(**choices)
 
 
 def test_an_edit_changes_what_is_decided() -> None:
     before = state({"/robots.txt": b"User-agent: *\nDisallow: /a\n"}, urls="/a/1\n/b")
-    after = before.edited(ROBOTS, b"User-agent: *\nDisallow: /b\n")
+    after = before.with_file(ROBOTS, b"User-agent: *\nDisallow: /b\n")
     verdicts = [[answer["verdict"] for answer in view_of(each).answers] for each in (before, after)]
     assert verdicts == [["deny", "allow"], ["allow", "deny"]]
 
@@ -102,7 +102,7 @@ def test_the_page_itself_decides_too() -> None:
     ],
 )
 def test_what_cannot_be_asked_is_said(choices: dict[str, str], error: str) -> None:
-    view = view_of(state({}).chosen(**choices))
+    view = view_of(state({}).with_choices(**choices))
     assert error in view.question_error
     assert view.answers == ()
 
@@ -122,7 +122,7 @@ def test_problems_have_their_places() -> None:
 def test_a_fix_is_made_in_the_file_and_offered_where_it_can_be() -> None:
     site = state({"/robots.txt": b"User-agent: *\nDisallow: a\n"})
     problem = site.problems()[ROBOTS][0]
-    mended = site.mended(
+    mended = site.with_fix(
         ROBOTS,
         Fix("Write `/a`", (Draft(ROBOTS, site.files[ROBOTS].body).replaced(2, 11, 0, b"/"),)),
     )
@@ -144,7 +144,7 @@ def test_files_that_are_not_there_can_be_added() -> None:
     site = state({"/robots.txt": b""})
     assert AI in site.missing
     assert ROBOTS not in site.missing
-    assert AI not in site.edited(AI, b"").missing
+    assert AI not in site.with_file(AI, b"").missing
 
 
 # ---- texts
@@ -215,7 +215,7 @@ def test_the_prompt_is_of_the_action_and_the_sample_page() -> None:
         {"/ai.txt": AI_TXT}, {"/a.html": b"<q>x</q>"}, page=ORIGIN + "/a.html", action="Train"
     )
     assert '"q"' in view_of(site).prompt
-    assert '"q"' not in view_of(site.chosen(action="Cite")).prompt
+    assert '"q"' not in view_of(site.with_choices(action="Cite")).prompt
 
 
 # ---- what is typed
@@ -226,7 +226,7 @@ def test_nothing_that_is_chosen_raises(choices: dict[str, str]) -> None:
     site = state(
         {"/robots.txt": b"User-agent: *\nDisallow: /a\n", "/ai.txt": AI_TXT},
         {"/a.html": b"<q>x</q>"},
-    ).chosen(**choices)
+    ).with_choices(**choices)
     _everything(site)
 
 
@@ -250,7 +250,7 @@ def test_nothing_that_is_written_raises(path: str, body: bytes) -> None:
         page=ORIGIN + "/a.html",
         urls="/\n/a.html",
     )
-    _everything(site.edited(ORIGIN + path, body))
+    _everything(site.with_file(ORIGIN + path, body))
 
 
 def _everything(site: State) -> None:
@@ -286,7 +286,7 @@ def test_what_a_site_says_is_text_in_every_part_of_the_page() -> None:
         "urls": f"/a{HOSTILE}",
         "lang": HOSTILE,
     }
-    site = state(files, {f"/{HOSTILE}": page}, page=f"{ORIGIN}/{HOSTILE}").chosen(**choices)
+    site = state(files, {f"/{HOSTILE}": page}, page=f"{ORIGIN}/{HOSTILE}").with_choices(**choices)
     view = view_of(site)
     parts = [
         markup.files(site, view, ROBOTS, [ROBOTS]),
