@@ -47,16 +47,16 @@ class Judge:
         self.asked.append(request)
         return None if "private" in request.url else self
 
-    def announced(self, origin: str) -> Judge | None:
+    def expected_passage(self, origin: str) -> Judge | None:
         return self if self._announces else None
 
-    def answered(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def note_answer(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self.statuses.append(status)
 
-    def unsent(self) -> None:
+    def note_no_server(self) -> None:
         self.number_of_unsent += 1
 
-    def ended(self) -> None:
+    def note_end(self) -> None:
         self.has_ended.set()
 
 

@@ -36,8 +36,8 @@ def test_a_failed_request_tells_whose_a_refusal_is() -> None:
     refusals, page, other = Refusals(), Page(), Page()
     refusal = Refusal("http://a.example/a", "script", refusal_of("http://a.example/a", "a test"))
     refusals.note(refusal)
-    refusals.failed("http://a.example/b", page)
-    refusals.failed("http://a.example/a", page)
+    refusals.note_failure("http://a.example/b", page)
+    refusals.note_failure("http://a.example/a", page)
     assert list(refusals.for_page(page)) == [refusal]
     assert list(refusals.for_page(other)) == []
 
