@@ -117,8 +117,9 @@ class Intent(NamedTuple):
     def values(self, **values: str) -> dict[str, str]:
         """Return the values of all parameters, with defaults for those that are not given.
 
-        `seconds` also gives the value `limit` (`request_limit`). KeyError: the intent has no such
-        parameter. ValueError: `seconds` is no number, or out of range."""
+        `seconds` also gives the value `limit` (`request_limit`).
+        KeyError: the intent has no such parameter.
+        ValueError: `seconds` is no number, or out of range."""
         parameters = {parameter.name: parameter.default for parameter in self.parameters}
         for name, value in values.items():
             if name not in parameters:

@@ -101,7 +101,8 @@ def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None
     `origin`: the origin at which the files of a folder will be published. None means
     DEFAULT_ORIGIN.
     `referrer_reach`: only servers that a site of this reach may lead to are asked. None means any
-    server. PolicyError: the target is neither folder nor URL, or cannot be read or fetched.
+    server.
+    PolicyError: the target is neither folder nor URL, or cannot be read or fetched.
 
     A site is fetched in an event loop of its own. Call this function in a thread if a loop is
     running."""

@@ -112,7 +112,8 @@ class BrowserRequest(NamedTuple):
         """Read the request line and the header fields.
 
         `tunnel`: the destination of the tunnel that the request comes through. None means that the
-        URL is in the request line. ValueError: Chromium sends no such request."""
+        URL is in the request line.
+        ValueError: Chromium sends no such request."""
         line, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
         method, target, _ = line.decode("ascii").split(" ")
         if tunnel is None:

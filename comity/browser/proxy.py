@@ -174,9 +174,10 @@ class BrowserProxy:
 
         `reach`: the reach of the site that leads to the server. None means that the operator leads
         to it.
-        `is_tunnel`: use a tunnel through the operator's proxy for http, too. TransferError: there
-        is no connection. CertificateError: the certificate cannot be verified. The browser learns
-        this with its next connection."""
+        `is_tunnel`: use a tunnel through the operator's proxy for http, too.
+        TransferError: there is no connection.
+        CertificateError: the certificate cannot be verified. The browser learns this with its next
+        connection."""
         try:
             server, self._addresses[destination.host] = await self._network().open(
                 destination,
@@ -286,7 +287,8 @@ class Conversation:
 
         If the certificate of the server is invalid, it is an identity that the browser does not
         trust. The proxy connects to the server before it reads the request, but only if a permitted
-        request is expected. TransferError: there is no connection to the server."""
+        request is expected.
+        TransferError: there is no connection to the server."""
         origin = origin_of(tunnel)
         if (passage := self._proxy.judge.expected_passage(origin)) is not None:
             try:

@@ -304,7 +304,7 @@ def test_ctrl_c_keeps_what_was_had(serve: Serve, tmp_path: Path) -> None:
     is_known.set()
     _, error = running[0].communicate(timeout=300)
     assert running[0].returncode == 1, error  # a script does not go on with what is not whole
-    assert "Ended early: what was had is kept" in error, error
+    assert "Ended early: fetched files are kept" in error, error
     assert not (tmp_path / "policies.warc.gz").exists()
     assert (tmp_path / ".policies.warc.gz.part").stat().st_size
 

@@ -157,9 +157,9 @@ class Workers:
     async def ask(self, task: str, snapshot: Snapshot, *arguments: Any) -> Any:
         """Run a task, and return its result.
 
-        If a worker has ended, new workers start and the task runs once more. RuntimeError: the new
-        workers end too. TimeoutError: the task takes longer than PATIENCE. The workers are
-        ended."""
+        If a worker has ended, new workers start and the task runs once more.
+        RuntimeError: the new workers end too.
+        TimeoutError: the task takes longer than PATIENCE. The workers are ended."""
         if len(snapshot.text) <= SMALL and task not in SLOW:
             return run(task, snapshot, arguments)
         loop = asyncio.get_running_loop()

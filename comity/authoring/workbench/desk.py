@@ -67,7 +67,8 @@ class Desk:
         """Write a file into the folder.
 
         `is_sure`: write it even if the file on the disk has changed.
-        PolicyError: the file cannot be written. ChangedError: the file on the disk has changed."""
+        PolicyError: the file cannot be written.
+        ChangedError: the file on the disk has changed."""
         if self.folder is None:
             raise PolicyError("there is no folder to save to: open one")
         expected = self.saved[url].body if url in self.saved else None

@@ -62,7 +62,8 @@ class Folder:
 
         `expected`: the content that was read. None means that there was no file.
         `is_sure`: write the file even if its content differs from `expected`.
-        ChangedError: the content differs. PolicyError: the file cannot be written."""
+        ChangedError: the content differs.
+        PolicyError: the file cannot be written."""
         path = self.path(url)
         if not is_sure and self.read(url) != expected:
             raise ChangedError(f"{_display_name(path)} has changed on the disk since it was read")

@@ -55,7 +55,8 @@ def restore_state(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
     """Return the state with the choices and files of a fragment, and the URLs of these files.
 
     A link may come from anybody, so it can only change existing files, and add policy files at
-    their places. PolicyError: the fragment is invalid, or contains another file."""
+    their places.
+    PolicyError: the fragment is invalid, or contains another file."""
     content = _content(fragment.removeprefix("#"))
     choices = _texts(content.get("choices"))
     files = {}

@@ -1,4 +1,4 @@
-"""The state of the workbench: the files of a site, and the choices of the user. There is no I/O here.
+"""The state of the workbench: the files of a site, and the choices of the user. It has no I/O.
 
 State(origin, files, pages, choices)   the state; `with_file` and `with_choices` return a new one
 view_of(state)                         its view: problems, answers, elements and so on"""
