@@ -200,20 +200,18 @@ def explain(
     names = tuple(dict.fromkeys(agents)) or tuple(sorted(source.site.crawler_names - {"*", ""}))
     if len(names) > MAX_AGENTS:
         notes.append(
-            f"the files name {len(names)} crawlers, of which {MAX_AGENTS} are explained: "
-            "ask about others by name"
+            f"the files name {len(names)} crawlers: only {MAX_AGENTS} are explained. "
+            "Ask about others by name"
         )
         names = names[:MAX_AGENTS]
     samples = [_absolute(source.origin, url) for url in urls] or [
         source.origin + path for path in spoken_of(source)
     ]
     if len(samples) > MAX_SAMPLES:
-        notes.append(
-            f"the files speak of {len(samples)} paths, of which {MAX_SAMPLES} were asked about"
-        )
+        notes.append(f"the files contain {len(samples)} paths: only {MAX_SAMPLES} are explained")
     pages = source.pages[:MAX_PAGES]
     if len(source.pages) > MAX_PAGES:
-        notes.append(f"there are {len(source.pages)} pages, of which {MAX_PAGES} were asked about")
+        notes.append(f"there are {len(source.pages)} pages: only {MAX_PAGES} are explained")
     explainer = _Explainer(source, tuple(samples[:MAX_SAMPLES]), pages)
     everybody = explainer.answers(_agent(agent, unnamed_token(source.site)))
     groups: dict[tuple[Answer, ...], list[str]] = {}
@@ -276,7 +274,7 @@ def _absolute(origin: str, url: str) -> str:
     absolute = origin + url if url.startswith("/") else url
     if origin_or_empty(absolute) != origin:
         raise PolicyError(
-            f"`{printable(url)}` is no URL of {origin}: write it with that, or as a path"
+            f"`{printable(url)}` does not belong to {origin}: write a URL of this site, or a path"
         )
     return absolute
 
@@ -311,16 +309,17 @@ def _agent(agent: Agent, name: str) -> Agent:
 def _outcome_of_file(fetched: Fetched) -> str:
     if fetched.unreachable_since:
         since = f"{fetched.unreachable_since:%Y-%m-%d %H:%M} UTC"
-        return f"cannot be had since {since}; its last good copy holds"
+        return f"cannot be fetched since {since}; its last good copy applies"
     match availability(fetched):
         case Availability.PRESENT:
-            return "read" + (", up to the size that is read" if fetched.oversized else "")
+            return "read" + (" up to the size limit" if fetched.oversized else "")
         case Availability.ABSENT:
             return f"states nothing: HTTP status {fetched.status}" + (
                 ", an HTML page" if fetched.status // 100 == 2 else ""
             )
         case Availability.UNREACHABLE:
-            return f"cannot be had: {printable(fetched.error) or f'HTTP status {fetched.status}'}"
+            cause = printable(fetched.error) or f"HTTP status {fetched.status}"
+            return f"cannot be fetched: {cause}"
 
 
 # ---- sample URLs
@@ -502,14 +501,13 @@ class _Explainer:
                 )
                 sentence += "" if is_silent else reference
                 if refused:
-                    sentence += f" but what {_count(refused)} {_verb(refused, 'refuse')}"
-                    sentence += f": {_enumerate(refused)}"
+                    sentence += f" with {_count(refused)}: {_enumerate(refused)}"
                 elif is_silent and not limited:
-                    sentence += ": no line that was asked about refuses it"
+                    sentence += ": no line refuses a sample URL"
             case "deny" if unreachable:
                 sentence = (
                     "{subject} may fetch nothing, as "
-                    + f"{unreachable[0].file} cannot be had: {unreachable[0].text}"
+                    + f"{unreachable[0].file} cannot be fetched: {unreachable[0].text}"
                 )
             case verdict:
                 until = dict(general.limits).get("not_before")
@@ -518,8 +516,8 @@ class _Explainer:
                     f" until {until}" if verdict == "defer" and until else ""
                 )
                 if permitted:
-                    sentence += f" but what {_count(permitted)} {_verb(permitted, 'permit')}"
-                    sentence += f": {_enumerate(permitted)}; the rest is refused{reference}"
+                    sentence += f" with {_count(permitted)}: {_enumerate(permitted)};"
+                    sentence += f" the rest is refused{reference}"
                 else:
                     sentence += reference
         sentence += f", under conditions by {_enumerate(limited)}" if limited else ""
@@ -568,8 +566,8 @@ class _Explainer:
             sentence = f"{{subject}} may not {class_.verb}{reference}"
         else:
             sentence = f"Nothing says in general whether {{subject}} may {class_.verb}"
-            sentence += f"; who may, {limits[2:]}{reference}" if limits else ""
-        words = {"allow": "permitted by", "deny": "refused by", SILENT: "nothing is said of"}
+            sentence += f"; a permission is limited: {limits[2:]}{reference}" if limits else ""
+        words = {"allow": "permitted by", "deny": "refused by", SILENT: "undecided for"}
         for verdict, word in words.items():
             of_verdict = [exception for exception in exceptions if exception.verdict == verdict]
             if of_verdict:
@@ -601,7 +599,7 @@ class _Explainer:
         if rates:
             citations = tuple(self._rate_lines(agent, rates))
             sentence = (
-                f"{{subject}} may come only so often: {', '.join(rates)}{_reference(citations)}."
+                f"{{subject}} has to keep this pace: {', '.join(rates)}{_reference(citations)}."
             )
             yield Answer("rates", "limit", sentence, citations)
 
@@ -671,7 +669,7 @@ class _Explainer:
                     )
         for verdict, words, parts in (
             ("deny", "{subject} may not use parts of pages: ", refused),
-            ("allow", "{subject} is to follow instructions about parts of pages: ", guided),
+            ("allow", "{subject} has to follow instructions about parts of pages: ", guided),
         ):
             if parts:
                 sentence = words + _few(list(parts.values()))
@@ -798,11 +796,7 @@ def _reference(citations: Sequence[Citation]) -> str:
 
 
 def _count(exceptions: Sequence[Exceptional]) -> str:
-    return "one line" if len(exceptions) == 1 else f"{len(exceptions)} lines"
-
-
-def _verb(exceptions: Sequence[Exceptional], verb: str) -> str:
-    return f"{verb}s" if len(exceptions) == 1 else verb
+    return "one exception" if len(exceptions) == 1 else f"{len(exceptions)} exceptions"
 
 
 def _enumerate(exceptions: Sequence[Exceptional]) -> str:

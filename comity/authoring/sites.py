@@ -108,7 +108,7 @@ def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None
     running."""
     if is_url(target):
         if origin is not None:
-            raise PolicyError("an origin is given for a folder: a URL has its own")
+            raise PolicyError("a URL has its own origin: leave out --origin")
         return _fetch(target, referrer_reach)
     folder = Path(target)
     try:
@@ -123,7 +123,7 @@ def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None
         )
     if not is_folder:
         raise PolicyError(
-            f"`{printable(os.fsencode(target))}` is no folder, and no URL: {remedy_for(target)}"
+            f"`{printable(os.fsencode(target))}` is not a folder or a URL: {remedy_for(target)}"
         )
     try:
         return _read(folder, origin_of(origin or DEFAULT_ORIGIN), agent_for(target))
@@ -279,7 +279,7 @@ class PageSpider(PolicySpider):
             when = f" until {decision.not_before:%Y-%m-%d %H:%M} UTC" if decision.not_before else ""
             citation = _citation(decision.reasons[0].source)
             self.notes.append(
-                f"{self.url} was not asked for: it is refused to {crawl.agent.token}{when} "
+                f"{self.url} was not fetched: it is refused to {crawl.agent.token}{when} "
                 f"by {citation}"
             )
 
@@ -300,7 +300,7 @@ class PageSpider(PolicySpider):
         reason = (
             printable(str(failure.value).encode("utf-8", "replace")) or type(failure.value).__name__
         )
-        self.notes.append(f"{self.url} could not be had: {reason}")
+        self.notes.append(f"{self.url} could not be fetched: {reason}")
 
 
 def _citation(source: ReasonSource) -> str:
@@ -321,7 +321,7 @@ def _fetch(url: str, referrer_reach: Reach | None) -> Source:
     logging.basicConfig(level=logging.ERROR)  # no effect if the program has a log of its own
     spider = asyncio.run(_crawl(url, referrer_reach, settings))
     if spider is None or spider.policies is None:
-        raise PolicyError(f"the policies of {origin} cannot be had: the crawl did not start")
+        raise PolicyError(f"the policies of {origin} cannot be fetched: the crawl did not start")
     policies = spider.policies
     if policies.barred_for is not None:
         raise PolicyError(f"{origin} may not be asked: {policies.error}")

@@ -220,7 +220,7 @@ class PoliciesSpider(Spider):
                 else self._unreachable
             )
             self.logger.warning(
-                "%d origins could not be had:\n%s", self._unreachable_count, "\n".join(lines)
+                "%d origins could not be fetched:\n%s", self._unreachable_count, "\n".join(lines)
             )
 
 

@@ -79,7 +79,7 @@ def test_every_crawler_that_is_named_is_told_of_its_own() -> None:
         COMITY,
     )
     assert sentences(explanation)["access"] == (
-        "Everybody else may fetch everything but what 2 lines refuse:"
+        "Everybody else may fetch everything with 2 exceptions:"
         " `Disallow: /private` (robots.txt:2), `Disallow: /*.pdf$` (robots.txt:3)."
     )
     assert (
@@ -87,7 +87,7 @@ def test_every_crawler_that_is_named_is_told_of_its_own() -> None:
         == "CCBot and GPTBot may fetch nothing (robots.txt:8)."
     )
     assert sentences(explanation, "otherbot")["access"] == (
-        "otherbot may fetch nothing but what one line permits: `Allow: /blog/` (robots.txt:12);"
+        "otherbot may fetch nothing with one exception: `Allow: /blog/` (robots.txt:12);"
         " the rest is refused (robots.txt:11)."
     )
 
@@ -136,9 +136,7 @@ def test_nobody_is_told_of_a_refusal_of_everybody() -> None:
     told = sentences(
         explain(robots("User-agent: *", "Content-Signal: search=yes, ai-train=no"), COMITY)
     )
-    assert (
-        told["access"] == "Everybody may fetch everything: no line that was asked about refuses it."
-    )
+    assert told["access"] == "Everybody may fetch everything: no line refuses a sample URL."
     assert told["search"] == "Everybody may show pages as results of a search (robots.txt:2)."
 
 
@@ -211,10 +209,10 @@ def test_rates_are_told_with_the_lines_that_ask_for_them() -> None:
     )
     assert (
         sentences(explanation)["rates"]
-        == "Everybody else may come only so often: 5 s between requests (robots.txt:2)."
+        == "Everybody else has to keep this pace: 5 s between requests (robots.txt:2)."
     )
     assert sentences(explanation, "slowbot")["rates"] == (
-        "slowbot may come only so often: 1 request in 60 s from 08:00 to 12:30 UTC (robots.txt:7)."
+        "slowbot has to keep this pace: 1 request in 60 s from 08:00 to 12:30 UTC (robots.txt:7)."
     )
     preferences = source_of(
         {
@@ -222,7 +220,7 @@ def test_rates_are_told_with_the_lines_that_ask_for_them() -> None:
         }
     )
     assert sentences(explain(preferences, COMITY))["rates"] == (
-        "Everybody may come only so often: 6 requests in 60 s, 2 at a time"
+        "Everybody has to keep this pace: 6 requests in 60 s, 2 at a time"
         " (automation-preferences.txt:3, automation-preferences.txt:4)."
     )
 
@@ -235,7 +233,7 @@ def test_a_limit_that_cannot_be_read_is_told_with_the_pace_that_applies_and_the_
         }
     )
     assert sentences(explain(preferences, COMITY))["rates"] == (
-        "Everybody may come only so often: 1 request in 300 s, as `request-limit: 1/5s` cannot be read"
+        "Everybody has to keep this pace: 1 request in 300 s, as `request-limit: 1/5s` cannot be read"
         " (write N/second, N/minute, N/hour or N/day, here `12/minute`),"
         " 1 at a time, as `concurrent-limit: two` cannot be read (write a whole number, such as `1`)"
         " (automation-preferences.txt:3, automation-preferences.txt:4)."
@@ -385,7 +383,7 @@ def test_what_a_file_has_between_braces_is_told_as_it_stands() -> None:
     refused = sentences(explain(robots("User-agent: *", "Disallow: /{subject}"), COMITY))["access"]
     assert (
         refused
-        == "Everybody may fetch everything but what one line refuses: `Disallow: /{subject}` (robots.txt:2)."
+        == "Everybody may fetch everything with one exception: `Disallow: /{subject}` (robots.txt:2)."
     )
 
 
@@ -440,10 +438,12 @@ def test_actions_that_a_site_asks_for_are_told() -> None:
 @pytest.mark.requirement("RFC-7")
 def test_policies_that_cannot_be_had_are_said_so() -> None:
     explanation = explain(source_of({"/robots.txt": Fetched(status=503)}), COMITY)
-    assert explanation.files == (("robots.txt", "cannot be had: HTTP status 503"),)
+    assert explanation.files == (("robots.txt", "cannot be fetched: HTTP status 503"),)
     access = answers(explanation)["access"]
     assert access.verdict == "deny"
-    assert access.sentence.startswith("Nobody may fetch anything, as robots.txt cannot be had: ")
+    assert access.sentence.startswith(
+        "Nobody may fetch anything, as robots.txt cannot be fetched: "
+    )
 
 
 @pytest.mark.requirement("MEET-8")
@@ -467,7 +467,7 @@ def test_uses_under_a_file_that_cannot_be_fetched_are_told() -> None:
         (Fetched(status=200, body=b"User-agent: *\n"), "read"),
         (
             Fetched(status=200, body=b"User-agent: *\n", oversized=True),
-            "read, up to the size that is read",
+            "read up to the size limit",
         ),
         (Fetched(status=410), "states nothing: HTTP status 410"),
         (
@@ -476,7 +476,7 @@ def test_uses_under_a_file_that_cannot_be_fetched_are_told() -> None:
         ),
         (
             Fetched(status=0, error="no answer within 15 seconds"),
-            "cannot be had: no answer within 15 seconds",
+            "cannot be fetched: no answer within 15 seconds",
         ),
     ],
 )
@@ -518,7 +518,7 @@ def test_more_crawlers_than_are_explained_are_counted() -> None:
         robots(*(f"User-agent: bot{number}" for number in range(300)), "Disallow: /"), COMITY
     )
     assert explanation.notes == (
-        "the files name 300 crawlers, of which 100 are explained: ask about others by name",
+        "the files name 300 crawlers: only 100 are explained. Ask about others by name",
     )
     assert sum(len(group.agents) for group in explanation.groups) == 100
 
@@ -538,7 +538,7 @@ def test_what_is_said_of_one_path_is_not_said_of_everything(path: str) -> None:
 def test_what_is_said_of_everything_is_said_so(path: str) -> None:
     explanation = explain(robots("User-agent: *", f"Disallow: {path}", "Allow: /a"), COMITY)
     assert sentences(explanation)["access"].startswith(
-        "Nobody may fetch anything but what one line permits: `Allow: /a`"
+        "Nobody may fetch anything with one exception: `Allow: /a`"
     )
 
 
@@ -548,7 +548,7 @@ def test_where_lines_begin_with_every_letter_a_path_is_left_all_the_same() -> No
         robots("User-agent: *", *(f"Disallow: /{letter}" for letter in letters)), COMITY
     )
     assert sentences(explanation)["access"].startswith(
-        "Everybody may fetch everything but what 26 lines refuse: `Disallow: /a`"
+        "Everybody may fetch everything with 26 exceptions: `Disallow: /a`"
     )
 
 
@@ -570,10 +570,10 @@ def test_sample_urls_can_be_given() -> None:
     explanation = explain(source, COMITY, urls=["/b/c", f"{ORIGIN}/d"])
     assert explanation.samples == (f"{ORIGIN}/b/c", f"{ORIGIN}/d")
     assert sentences(explanation)["access"] == (
-        "Everybody may fetch everything but what one line refuses: `Disallow: /b` (robots.txt:3)."
+        "Everybody may fetch everything with one exception: `Disallow: /b` (robots.txt:3)."
     )
     with pytest.raises(
-        PolicyError, match=r"`https://example.org/` is no URL of https://example.com"
+        PolicyError, match=r"`https://example.org/` does not belong to https://example.com"
     ):
         explain(source, COMITY, urls=["https://example.org/"])
 

@@ -291,18 +291,18 @@ def test_standard_input_is_what_it_is_said_to_be(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-"], "-: nothing tells what it is: say it with --as, one of ai.txt, "),
-        (["{folder}/notes.md"], "notes.md: nothing tells what it is: say it with --as"),
-        (["{folder}/nowhere"], "is no file, no folder and no URL: write https:// before a host"),
+        (["-"], "-: its kind is not known: add --as with one of ai.txt, "),
+        (["{folder}/notes.md"], "notes.md: its kind is not known: add --as with one of "),
+        (["{folder}/nowhere"], "is not a file, a folder or a URL: write https:// before a host"),
         (["{folder}/empty"], "has none of "),
-        ([""], "`` is no file, no folder and no URL"),
-        (["x" * 5000], "is no file, no folder and no URL"),
-        (["--fix", "nowhere"], "`nowhere` is no file, no folder and no URL"),
+        ([""], "`` is not a file, a folder or a URL"),
+        (["x" * 5000], "is not a file, a folder or a URL"),
+        (["--fix", "nowhere"], "`nowhere` is not a file, a folder or a URL"),
         (
             ["--select", "nonsense"],
-            "`nonsense` is no rule, and no rule begins with it: docs/rules.md lists them",
+            "`nonsense` is not a rule or the beginning of one: docs/rules.md lists all rules",
         ),
-        (["--fix", "http://127.0.0.1:1/"], "is mended where its files are kept: name the folder"),
+        (["--fix", "http://127.0.0.1:1/"], "cannot be fixed by its URL: name the folder"),
         (
             ["--sample", "{folder}/nowhere.html"],
             "nowhere.html cannot be read: No such file or directory",
@@ -522,7 +522,7 @@ def test_files_that_are_no_policies_are_passed_over_if_that_is_said(
         "",
     )
     status, _, complaints = lint(tmp_path / "sitemap.xml", tmp_path / "robots.txt")
-    assert (status, "sitemap.xml: nothing tells what it is" in complaints) == (2, True)
+    assert (status, "sitemap.xml: its kind is not known" in complaints) == (2, True)
 
 
 def test_the_hooks_are_given_every_kind_of_file(tmp_path: Path, lint: Lint) -> None:
@@ -562,15 +562,15 @@ def test_the_hooks_are_given_every_kind_of_file(tmp_path: Path, lint: Lint) -> N
     [
         (
             "User-agent: *\nDisallow: /a\n".encode("utf-16"),
-            "warning: it is in UTF-16: save it as UTF-8",
+            "warning: This file is in UTF-16. Save it as UTF-8.",
         ),
         (
             b"User-agent: *\nDisallow: /\xe9\n",
-            "warning: some octets are no UTF-8: save it as UTF-8",
+            "warning: Some octets of this file are not UTF-8. Save it as UTF-8.",
         ),
         (
             b"User-agent: *\nDisallow: /a\n" + b"#" * 512_000,
-            "and crawlers have to read the first 512000 alone",
+            "Crawlers only have to read the first 512000.",
         ),
     ],
 )
@@ -614,7 +614,7 @@ TDM_REFUSES = '[{"location": "/", "tdm-reservation": 1}]'
             (
                 "robots.txt",
                 2,
-                "`ai-train` is permitted here, and refused by {folder}/ai.txt:4 (`Disallow: Train`)",
+                "`ai-train` is permitted here, but {folder}/ai.txt:4 (`Disallow: Train`) refuses it",
             ),
         ),
         (
@@ -622,7 +622,7 @@ TDM_REFUSES = '[{"location": "/", "tdm-reservation": 1}]'
             (
                 "robots.txt",
                 2,
-                f"`ai-train` is permitted here, and refused by {{folder}}/.well-known/tdmrep.json:1 (`{TDM_REFUSES[1:-1]}`)",
+                f"`ai-train` is permitted here, but {{folder}}/.well-known/tdmrep.json:1 (`{TDM_REFUSES[1:-1]}`) refuses it",
             ),
         ),
     ],
@@ -631,7 +631,7 @@ def test_a_permission_that_another_file_refuses_is_named_with_the_line_that_refu
     files: dict[str, str], expected: tuple[str, int, str], tmp_path: Path
 ) -> None:
     name, line, message = expected
-    expected = (name, line, f"{message.replace('{folder}', str(tmp_path))}: it is refused")
+    expected = (name, line, f"{message.replace('{folder}', str(tmp_path))}. The refusal wins.")
     assert rules(tmp_path, files, "comity.contradiction") == [expected]
 
 
@@ -683,7 +683,7 @@ def test_what_one_crawler_is_permitted_and_refused_is_said_of_it_alone(tmp_path:
         "comity.contradiction",
     )
     assert [
-        (line, "is permitted here to gptbot, and" in message) for _, line, message in found
+        (line, "is permitted here to gptbot, but" in message) for _, line, message in found
     ] == [(2, True)]
 
 
@@ -696,15 +696,15 @@ def test_a_page_that_permits_what_the_files_refuse_is_named(tmp_path: Path) -> N
     assert [(name, line) for name, line, _ in found] == [
         ("page.html", 0)
     ]  # reasons of elements have no line
-    assert f"`tdm` is permitted here, and refused by {tmp_path}/robots.txt:2" in found[0][2]
+    assert f"`tdm` is permitted here, but {tmp_path}/robots.txt:2" in found[0][2]
 
 
 @pytest.mark.parametrize(
     ("rule", "line", "words"),
     [
-        ("comity.agent-misspelled", 1, "`GPTBot` (OpenAI) may be meant"),
-        ("comity.agent-unknown", 3, "no crawler is known by the name `completely-made-up`"),
-        ("comity.agent-retired", 4, "`anthropic-ai` is not in use any more"),
+        ("comity.agent-misspelled", 1, "If you mean the one of OpenAI, write `GPTBot`."),
+        ("comity.agent-unknown", 3, "No known crawler has the name `completely-made-up`"),
+        ("comity.agent-retired", 4, "`anthropic-ai` is no longer in use"),
     ],
 )
 def test_names_of_crawlers_are_compared_with_those_that_are_known(
@@ -760,7 +760,7 @@ def test_elements_that_no_sample_has_are_named(tmp_path: Path, lint: Lint) -> No
         each for each in json.loads(out)["problems"] if each["rule"] == "comity.unmatched-element"
     ]
     assert [(each["line"], each["message"]) for each in found] == [
-        (6, "`.gone` selects nothing in the sample page")
+        (6, "`.gone` selects nothing in the sample page. Check the selector.")
     ]
 
 
@@ -778,7 +778,13 @@ TEXT = b"text/plain; charset=utf-8"
     ("status", "media_type", "body", "rule", "words"),
     [
         (503, TEXT, MISSPELLED, "comity.file-status", "status 503"),
-        (403, TEXT, MISSPELLED, "comity.file-status", "status 403 counts as no file"),
+        (
+            403,
+            TEXT,
+            MISSPELLED,
+            "comity.file-status",
+            "With status 403, crawlers treat this file as if it did not exist",
+        ),
         (200, b"", MISSPELLED, "comity.file-type", "without a media type"),
         (
             200,
@@ -788,7 +794,7 @@ TEXT = b"text/plain; charset=utf-8"
             "served as application/octet-stream",
         ),
         (200, b"text/html", MISSPELLED, "robots.media-type", "served as text/html"),
-        (200, TEXT, b"<p>Not found", "comity.file-type", "an HTML page is served in its place"),
+        (200, TEXT, b"<p>Not found", "comity.file-type", "This file is an HTML page"),
         (200, TEXT, b"<pre>" + MISSPELLED, "robots.markup", "Save the file as plain text"),
         (
             200,
@@ -802,21 +808,21 @@ TEXT = b"text/plain; charset=utf-8"
             TEXT,
             b"User-agent: *\nDisallow: /\xe9\n",
             "comity.file-encoding",
-            "some octets are no UTF-8",
+            "Some octets of this file are not UTF-8",
         ),
         (
             200,
             TEXT,
             "User-agent: *\nDisallow: /a\n".encode("utf-16"),
             "comity.file-encoding",
-            "it is in UTF-16",
+            "This file is in UTF-16",
         ),
         (
             200,
             TEXT,
             b"#" * 510 * 1024,
             "comity.file-size",
-            "crawlers have to read the first 512000 alone",
+            "Crawlers only have to read the first 512000.",
         ),
     ],
 )
@@ -863,7 +869,7 @@ def test_a_file_that_is_elsewhere_is_said_to_be(serve: Serve, lint: Lint) -> Non
     assert [(each["file"], each["message"]) for each in json.loads(out)["problems"]] == [
         (
             server.url("/robots.txt"),
-            f"it is redirected to {server.url('/files/robots.txt')}: serve it here",
+            f"This file is redirected to {server.url('/files/robots.txt')}. Serve it here.",
         )
     ]
     assert "/files/robots.txt" in server.paths

@@ -103,8 +103,8 @@ def test_more_pages_than_are_read_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "origin", "message"),
     [
-        ("nowhere", None, "`nowhere` is no folder, and no URL: write https:// before a host"),
-        ("ftp://example.com/", None, "is no folder, and no URL"),
+        ("nowhere", None, "`nowhere` is not a folder or a URL: write https:// before a host"),
+        ("ftp://example.com/", None, "is not a folder or a URL"),
         (
             "site/robots.txt",
             None,
@@ -112,8 +112,8 @@ def test_more_pages_than_are_read_are_told(tmp_path: Path) -> None:
         ),
         ("https://example.com/", "https://example.org", "a URL has its own"),
         ("site", "example.org", "is not an http or https URL"),
-        ("mailto:x@y.z", None, "`mailto:x@y.z` is no folder, and no URL: write `https://y.z`"),
-        ("http//typo", None, "`http//typo` is no folder, and no URL: write `http://typo`"),
+        ("mailto:x@y.z", None, "`mailto:x@y.z` is not a folder or a URL: write `https://y.z`"),
+        ("http//typo", None, "`http//typo` is not a folder or a URL: write `http://typo`"),
         ("https://mailto:x@y.z", None, "is not an http or https URL: write `https://y.z`"),
         ("https://", None, "`https://` names no host"),
     ],
@@ -297,7 +297,7 @@ def test_a_page_that_is_refused_is_not_asked_for(serve: Serve) -> None:
     assert source.pages == ()
     [note] = source.notes
     line = f"{server.url('/robots.txt')}:2: Disallow: /private"
-    assert note == f"{server.url('/private')} was not asked for: it is refused to testbot by {line}"
+    assert note == f"{server.url('/private')} was not fetched: it is refused to testbot by {line}"
 
 
 def test_a_page_behind_a_redirect_that_is_refused_is_not_asked_for(serve: Serve) -> None:
@@ -311,7 +311,7 @@ def test_a_page_behind_a_redirect_that_is_refused_is_not_asked_for(serve: Serve)
     assert "/private" not in server.paths
     assert source.pages == ()
     [note] = source.notes
-    assert note.startswith(f"{server.url('/old')} could not be had: ")
+    assert note.startswith(f"{server.url('/old')} could not be fetched: ")
     assert "/private" in note
 
 

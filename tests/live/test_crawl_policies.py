@@ -170,7 +170,7 @@ def test_what_cannot_be_had_is_asked_again_and_listed_at_the_end(
     }
     assert entries == {fails.origin: "HTTP status 503", waits.origin: "HTTP status 503"}
     assert crawled.stats["comity/origins/unreachable"] == 2
-    assert "2 origins could not be had:" in crawled.log
+    assert "2 origins could not be fetched:" in crawled.log
     assert f"{fails.origin}: HTTP status 503" in crawled.log
 
 
@@ -348,7 +348,7 @@ def test_origins_that_a_killed_crawl_could_not_have_are_listed(
         PoliciesSpider, origins=listed(tmp_path / "list.txt", dead.origin, site.origin), **options
     )
     assert (tmp_path / "dead.jsonl").read_text() == f"{entry}\n"
-    assert f"1 origins could not be had:\n{dead.origin}: " in crawled.log
+    assert f"1 origins could not be fetched:\n{dead.origin}: " in crawled.log
     assert dead.paths == ["/robots.txt"]
 
 

@@ -58,13 +58,15 @@ def _problem(name: str) -> tuple[str, str] | None:
     """Return the rule and the message about a name. None means that a crawler in use has it."""
     crawler = known(name)
     if crawler is not None and crawler.retired:
-        return "comity.agent-retired", f"`{name}` is not in use any more, by {crawler.operator}"
+        advice = f" Write `{crawler.replaced_by}`." if crawler.replaced_by else ""
+        message = f"`{name}` is no longer in use by {crawler.operator}.{advice}"
+        return "comity.agent-retired", message
     if crawler is not None:
         return None
     if similar := nearest(name):
         return (
             "comity.agent-misspelled",
-            f"no crawler is known by the name `{name}`: "
-            f"`{similar.token}` ({similar.operator}) may be meant",
+            f"No known crawler has the name `{name}`. "
+            f"If you mean the one of {similar.operator}, write `{similar.token}`.",
         )
-    return "comity.agent-unknown", f"no crawler is known by the name `{name}`"
+    return "comity.agent-unknown", f"No known crawler has the name `{name}`. Check the spelling."

@@ -112,7 +112,7 @@ def _finding(
     )
     text = f" (`{origin.text}`)" if origin.text else ""
     message = (
-        f"`{use}` is permitted here{addressee}, and refused by {position}{text}: it is refused"
+        f"`{use}` is permitted here{addressee}, but {position}{text} refuses it. The refusal wins."
     )
     return Finding(
         rule="comity.contradiction",

@@ -47,7 +47,7 @@ def check_samples(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[F
                 reason = rules.reason_of(rule, "")
                 element = printable(rule.element.encode("utf-8", "replace"))
                 searched = "the sample page" if pages == 1 else f"any of the {pages} sample pages"
-                message = f"`{element}` selects nothing in {searched}"
+                message = f"`{element}` selects nothing in {searched}. Check the selector."
                 yield Finding(
                     rule="comity.unmatched-element",
                     message=message,

@@ -67,9 +67,7 @@ def run(options: Namespace) -> int:
             complain(f"{name}: {outcome}")
         for note in source.place_notes:
             complain(note)
-        complain(
-            f"comity explain: neither a policy file nor a page of {options.target} could be had"
-        )
+        complain(f"comity explain: no policy file and no page of {options.target} could be fetched")
         return FAILED
     if options.format == "json":
         say(json.dumps(as_json(explanation), indent=2))
@@ -117,7 +115,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
 
 def as_markdown(explanation: Explanation) -> str:
     """Return the explanation in Markdown. Quotations from the files are code, or are escaped."""
-    lines = [f"# What the files of {_escape(explanation.origin)} mean", ""]
+    lines = [f"# The meaning of the files of {_escape(explanation.origin)}", ""]
     for group in explanation.groups:
         lines += [f"## {_escape(_heading(group, explanation))}", ""]
         lines += [f"- {_escape(answer.sentence)}" for answer in group.answers]
@@ -159,7 +157,7 @@ def _heading(group: Group, explanation: Explanation) -> str:
 def show(explanation: Explanation, console: Console) -> None:
     """Print the explanation for people."""
     rows = table(
-        f"What the files of {explanation.origin} mean", "who", "about", "answer", "what they say"
+        f"The meaning of the files of {explanation.origin}", "agents", "about", "answer", "sentence"
     )
     for group in explanation.groups:
         agents = _heading(group, explanation)
@@ -176,7 +174,7 @@ def show(explanation: Explanation, console: Console) -> None:
     console.print(rows)
     if explanation.as_everybody:
         console.print(line(f"As everybody else: {', '.join(explanation.as_everybody)}"))
-    files = table("Files", "file", "what came back")
+    files = table("Files", "file", "outcome")
     for name, outcome in explanation.files:
         add_row(files, name, outcome)
     if files.row_count:

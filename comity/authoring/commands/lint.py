@@ -77,7 +77,7 @@ def _rules_of(prefixes: Iterable[str]) -> frozenset[str]:
         }
         if not of_prefix:
             raise PolicyError(
-                f"`{prefix}` is no rule, and no rule begins with it: docs/rules.md lists them"
+                f"`{prefix}` is not a rule or the beginning of one: docs/rules.md lists all rules"
             )
         rules |= of_prefix
     return frozenset(rules)
@@ -180,7 +180,7 @@ def _check_target(target: str) -> None:
     is_path = target != STANDARD_INPUT and "://" not in target
     if is_path and not os.path.exists(target):  # noqa: PTH110
         raise PolicyError(
-            f"`{printable(os.fsencode(target))}` is no file, no folder and no URL: "
+            f"`{printable(os.fsencode(target))}` is not a file, a folder or a URL: "
             f"{remedy_for(target)}"
         )
 
@@ -241,7 +241,7 @@ def _lint_site(target: str, options: Namespace, samples: tuple[SourceFile, ...])
     if not source.files and not source.pages and not others:
         raise PolicyError(
             f"{target} has none of {', '.join(sorted(KINDS))}: "
-            "name a file, or say what it is with --as"
+            "name a file, or add --as with its kind"
         )
     problems = lint_site(source, samples)
     places = dict(source.misplaced)
@@ -305,8 +305,7 @@ def _kind(target: str, body: bytes, options: Namespace) -> Kind | None:
     kind = kind_of(target, body) if target != STANDARD_INPUT else None
     if kind is None and not options.skip_unknown:
         raise PolicyError(
-            f"{target}: nothing tells what it is: "
-            f"say it with --as, one of {', '.join(sorted(KINDS))}"
+            f"{target}: its kind is not known: add --as with one of {', '.join(sorted(KINDS))}"
         )
     return kind
 
@@ -325,7 +324,7 @@ def _files(target: str) -> list[str]:
     if target == STANDARD_INPUT or Path(target).is_file():
         return [target]
     if "://" in target:
-        raise PolicyError(f"{target} is mended where its files are kept: name the folder")
+        raise PolicyError(f"{target} cannot be fixed by its URL: name the folder with its files")
     source = load(target)
     return [*(file.name for file in (*source.files, *source.pages)), *_others(target, source)]
 
@@ -385,7 +384,7 @@ def _sample(name: str, origin: str | None) -> SourceFile:
         for note in source.notes:
             complain(note)
         if not source.pages:
-            raise PolicyError(f"the sample {name} cannot be had")
+            raise PolicyError(f"the sample {name} cannot be fetched")
         return source.pages[0]
     headers = ((b"Content-Type", b"text/html; charset=utf-8"),)
     return SourceFile(
