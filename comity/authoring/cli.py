@@ -16,10 +16,10 @@ from comity.policies import PolicyError
 # The modules of comity.authoring.commands. Only the module of the chosen command is imported,
 # because some imports take a second.
 COMMANDS = {
-    "lint": "find what is wrong with robots.txt, ai.txt and other policy files",
-    "explain": "say what the files of a site mean together",
-    "languageserver": "answer an editor by the Language Server Protocol",
-    "workbench": "write policies in the browser, and see what they mean",
+    "lint": "find the problems in robots.txt, ai.txt and other policy files",
+    "explain": "explain the files of a site together",
+    "languageserver": "help in an editor, by the Language Server Protocol",
+    "workbench": "write policies in the browser, and see their effect",
 }
 # Exit statuses. USAGE: the usage is wrong, or a file or site cannot be read.
 USAGE, INTERRUPTED = 2, 130
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(
-        prog="comity", description="Tools for those who write what crawlers may do on a site."
+        prog="comity", description="Tools for authors of policy files for crawlers."
     )
     parser.add_argument("--version", action="version", version=f"comity {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

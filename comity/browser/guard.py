@@ -468,9 +468,7 @@ def _octets(text: str) -> bytes:
 def check_type(browser_type: BrowserType) -> None:
     """Raise PolicyError if a browser is not Chromium."""
     if browser_type.name != "chromium":
-        raise PolicyError(
-            f"a browser {browser_type.name} does not tell of its requests: use Chromium"
-        )
+        raise PolicyError(f"{browser_type.name} does not report its requests: use Chromium")
 
 
 class _GuardedBrowser:

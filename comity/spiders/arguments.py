@@ -34,7 +34,7 @@ def flag(spider: str, name: str, value: str | bool) -> bool:
     words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
     is_true = words.get(str(value).lower())
     if is_true is None:
-        stop(spider, f"{name} `{value}` is neither true nor false")
+        stop(spider, f"{name} `{value}` is invalid: write true or false")
     return is_true
 
 
@@ -45,7 +45,7 @@ def extractor(spider: str, value: str) -> Extractor | None:
     if value == "main":
         return None
     if value != "trafilatura":
-        stop(spider, f"text `{value}` is neither main nor trafilatura")
+        stop(spider, f"text `{value}` is invalid: write main or trafilatura")
     if find_spec("trafilatura") is None:
         stop(spider, "text=trafilatura: trafilatura is not installed: pip install 'comity[text]'")
     return by_trafilatura

@@ -69,7 +69,7 @@ class PoliciesSpider(Spider):
         if not origins:
             stop(
                 self.name,
-                "of which sites? Add -a origins=FILE, with a URL or a host a line, or a dataset",
+                "no origins: add -a origins=FILE, with a URL or host in each line, or a dataset",
             )
         self._tries = max(number(self.name, "tries", tries) or 0, 1)
         self._size = self._position = 0  # octets of the list; the size of a stream is not known
@@ -162,7 +162,7 @@ class PoliciesSpider(Spider):
                         yield origin_of(typed_url(text))
                     except ValueError:
                         self._note_bad(
-                            f"{name}:{number_}: `{printable(text)}` is no host and no http or "
+                            f"{name}:{number_}: `{printable(text)}` is not a host or an http or "
                             "https URL"
                         )
 

@@ -58,7 +58,7 @@ class SiteSpider(Spider):
         super().__init__()
         only(self.name, unknown, f"it takes {ARGUMENTS}")
         if not url:
-            stop(self.name, "which site? Add -a url=https://example.com")
+            stop(self.name, "no site: add -a url=https://example.com")
         try:
             self.url = typed_url(url)
         except ValueError as error:
@@ -84,7 +84,7 @@ class SiteSpider(Spider):
     def parse(self, response: Response) -> Iterator[Request | PageItem]:
         if not self._in_scope(response.url):
             self.logger.info(
-                "%s led to %s, which is not of this site", response.request, response.url
+                "%s led to %s, which does not belong to this site", response.request, response.url
             )
             return
         self._end_where_full()
@@ -108,7 +108,7 @@ class SiteSpider(Spider):
             sitemap = Sitemap(body[:MAX_SITEMAP_BYTES])
             locations = [url for entry in sitemap if (url := _absolute(response, entry.get("loc")))]
         except Exception as error:  # lxml and zlib raise many kinds of errors for bad input
-            self.logger.info("%s is no sitemap: %s", response, type(error).__name__)
+            self.logger.info("%s is not a sitemap: %s", response, type(error).__name__)
             return
         if sitemap.type == "sitemapindex":
             for location in locations:

@@ -43,7 +43,7 @@ class UrlsSpider(Spider):
         super().__init__()
         only(self.name, unknown, f"it takes {ARGUMENTS}")
         if not file:
-            stop(self.name, "which URLs? Add -a file=urls.txt, or -a file=- for standard input")
+            stop(self.name, "no list: add -a file=urls.txt, or -a file=- for standard input")
         self.file = file
         self.keep_html = flag(self.name, "html", html)
         self.extractor = extractor(self.name, text)

@@ -67,7 +67,7 @@ def test_policy_files_and_nothing_else_are_asked_for(
     assert (crawled.stats["comity/origins/done"], crawled.stats["comity/urls/bad"]) == (3, 1)
     assert "3 origins   0 unreachable" in crawled.log
     assert "100% of the list" in crawled.log
-    assert f"{tmp_path / 'list.txt'}:6: `ftp://x.example` is no host" in crawled.log
+    assert f"{tmp_path / 'list.txt'}:6: `ftp://x.example` is not a host" in crawled.log
     with open_captures([tmp_path / "policies.sqlite"], agent=AGENT) as captures:
         for site in sites:
             today = captures.today(site.origin)
@@ -198,7 +198,7 @@ def test_one_origin_of_a_host_is_asked_at_a_time(
 
 
 WRONG = [
-    ({}, "of which sites?"),
+    ({}, "no origins: add -a origins=FILE"),
     ({"origins": "nothing.txt"}, "origins `nothing.txt` cannot be read"),
     ({"origins": "nothing.parquet"}, "nothing.parquet cannot be read"),
     (

@@ -55,7 +55,7 @@ class Desk:
         pages = {url: file for url, file in self.saved.items() if url in self.start.pages}
         return State(self.start.origin, files, pages, self.start.choices)
 
-    def unsaved(self, state: State) -> list[str]:
+    def unsaved_urls(self, state: State) -> list[str]:
         """Return the URLs of files that differ from their saved versions."""
         return [
             url
@@ -81,7 +81,9 @@ class Desk:
         PolicyError: the file does not exist any more, or cannot be read."""
         body = self.folder.read(url) if self.folder else None
         if body is None:
-            raise PolicyError(f"{state.name(url)} is no longer there")
+            raise PolicyError(
+                f"{state.name(url)} does not exist any more: save it to write it again"
+            )
         state = state.with_file(url, body)
         self.saved[url] = state.documents[url]
         return state
@@ -109,7 +111,9 @@ class Workbench:
         PolicyError: the target cannot be read, may not be opened, or another one is being
         opened."""
         if not self._lock.acquire(blocking=False):
-            raise PolicyError("something is being opened already: wait until it is there")
+            raise PolicyError(
+                "another folder or URL is being opened already: wait until it is open"
+            )
         try:
             if is_url(target):
                 return desk_of(target, referrer_reach=self._reach)
@@ -121,7 +125,7 @@ class Workbench:
         try:
             folder = (self._roots[0] / Path(target).expanduser()).resolve()
         except (OSError, ValueError, RuntimeError):
-            raise PolicyError(f"`{printable(target)}` is no folder") from None
+            raise PolicyError(f"`{printable(target)}` is not a folder") from None
         if not any(folder.is_relative_to(root) for root in self._roots):
             roots = " or ".join(printable(str(root)) for root in self._roots)
             raise PolicyError(

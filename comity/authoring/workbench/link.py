@@ -23,7 +23,7 @@ MAX_CONTENT = 1024 * 1024  # octets of an unpacked fragment
 _URLS = ("page", "detail")  # choices that are URLs
 _START = "1."  # the version of the format
 
-_NO_LINK = "the link is not complete, or none of a workbench"
+_NO_LINK = "the link is incomplete, or not a link of a workbench"
 
 
 def fragment_of(state: State, saved: Mapping[str, Fetched]) -> str:
@@ -63,7 +63,9 @@ def restore_state(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
     for name, packed in _texts(content.get("files")).items():
         url = _url(state, name)
         if url not in state.documents and url not in state.missing:
-            raise PolicyError(f"the link has a file `{printable(name)}` that is none of this site")
+            raise PolicyError(
+                f"the link has a file `{printable(name)}` that does not belong to this site"
+            )
         try:
             body = base64.b64decode(packed, validate=True)
         except (binascii.Error, ValueError):

@@ -313,7 +313,7 @@ class Bench:
             self._say(f"{target} is not opened: {error}.")
             return
         with self._client:
-            names = ", ".join(map(self._state.name, self._desk.unsaved(self._state)))
+            names = ", ".join(map(self._state.name, self._desk.unsaved_urls(self._state)))
             if names:
                 self._waiting = desk
                 self._warn(f"Not saved: {names}.", ("take", f"Open {desk.title}, and lose that"))
@@ -426,7 +426,7 @@ class Bench:
 
     def _show(self, state: State, view: View) -> None:
         self._view = view
-        unsaved = self._desk.unsaved(state)
+        unsaved = self._desk.unsaved_urls(state)
         self._files.content = markup.files(state, view, self._opened, unsaved)
         self._problems.content = markup.problems(
             view.problems.get(self._opened, []), is_editable=self._text.is_editable
@@ -450,7 +450,7 @@ class Bench:
         self._mark(state, view)
 
     def _show_actions(self) -> None:
-        unsaved = self._desk.unsaved(self._state)
+        unsaved = self._desk.unsaved_urls(self._state)
         disabled = "" if self._opened in unsaved else " disabled"
         save = f'<button type="button" data-act="save"{disabled}>Save</button> '
         link = '<button type="button" data-act="link">Link to this</button> '

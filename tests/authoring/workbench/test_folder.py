@@ -27,12 +27,12 @@ def test_a_file_is_saved_where_it_was_read(folder: Path) -> None:
     desk = desk_of(str(folder))
     page = ORIGIN + "/news/a%20b.html"
     state = desk.state().with_file(ROBOTS, b"User-agent: *\nDisallow: /\n").with_file(page, b"<p>y")
-    assert desk.unsaved(state) == [ROBOTS, page]
-    for url in desk.unsaved(state):
+    assert desk.unsaved_urls(state) == [ROBOTS, page]
+    for url in desk.unsaved_urls(state):
         desk.save(state, url)
     assert (folder / "robots.txt").read_bytes() == b"User-agent: *\nDisallow: /\n"
     assert (folder / "news" / "a b.html").read_bytes() == b"<p>y"
-    assert desk.unsaved(state) == []
+    assert desk.unsaved_urls(state) == []
     assert sorted(path.name for path in folder.iterdir()) == ["news", "robots.txt"]
 
 

@@ -79,7 +79,7 @@ def known_agent(token: str) -> str:
         retired = (
             f" The name is no longer used: write {quote_code(crawler.replaced_by)}."
             if crawler.replaced_by
-            else " It has ended."
+            else " The crawler no longer exists."
         )
     return f"{crawler.operator}, {crawler.purpose}.{retired}\n\n<{crawler.source}>"
 
