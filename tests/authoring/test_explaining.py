@@ -1,4 +1,4 @@
-"""What the files of a site mean together, in sentences, and the lines that decide."""
+"""Explanations of the files of a site: sentences, and the lines that decide."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMITY = Agent("comitybot")
 
 
 def source_of(files: dict[str, str | bytes | Fetched], **pages: str) -> Source:
-    """A site with these files and pages, which have their paths as names."""
+    """Return a site with these files and pages. Their paths are their names."""
     fetched = {
         path: Fetched(status=200, body=file.encode() if isinstance(file, str) else file)
         if not isinstance(file, Fetched)
@@ -50,7 +50,7 @@ def robots(*lines: str) -> Source:
 
 
 def answers(explanation: Explanation, *agents: str) -> dict[str, Answer]:
-    """The answers about the group of exactly these agents, by what they are about."""
+    """Return the answers for the group of exactly these agents, by topic."""
     [group] = [group for group in explanation.groups if set(group.agents) == set(agents)]
     return {answer.topic: answer for answer in group.answers}
 
@@ -160,7 +160,8 @@ def test_a_path_for_which_something_else_is_said_is_an_exception() -> None:
         )
     )
     assert told["training"].sentence == (
-        "Nobody may train AI with pages (robots.txt:2); permitted by `Content-Usage: /open/ train-ai=y` (robots.txt:3)."
+        "Nobody may train AI with pages (robots.txt:2); permitted by `Content-Usage: /open/ "
+        "train-ai=y` (robots.txt:3)."
     )
     assert told["training"].exceptions[0].urls == (f"{ORIGIN}/open/",)
 
@@ -173,7 +174,8 @@ def test_a_page_that_says_something_else_is_an_exception() -> None:
     )
     told = sentences(explain(source, COMITY))
     assert told["training"] == (
-        "Everybody may train AI with pages (robots.txt:2); refused by `noai` (hidden.html:1 (meta robots))."
+        "Everybody may train AI with pages (robots.txt:2); refused by `noai` (hidden.html:1 "
+        "(meta robots))."
     )
     assert "hidden.html:1" in told["archive"]
     assert "at most 50 characters of them (shown.html:1" in told["snippets"]
@@ -190,7 +192,8 @@ def test_limits_of_permissions_are_told() -> None:
         )
     )
     assert told["snippets"] == (
-        "Everybody may show snippets of pages, until they are fetched again, at most 30 words of them (robots.txt:2)."
+        "Everybody may show snippets of pages, until they are fetched again, at most 30 words of "
+        "them (robots.txt:2)."
     )
 
 
@@ -216,7 +219,9 @@ def test_rates_are_told_with_the_lines_that_ask_for_them() -> None:
     )
     preferences = source_of(
         {
-            "/automation-preferences.txt": "scope: /\nallowed-methods: GET\nrequest-limit: 6/minute\nconcurrent-limit: 2\n"
+            "/automation-preferences.txt": (
+                "scope: /\nallowed-methods: GET\nrequest-limit: 6/minute\nconcurrent-limit: 2\n"
+            )
         }
     )
     assert sentences(explain(preferences, COMITY))["rates"] == (
@@ -229,14 +234,16 @@ def test_rates_are_told_with_the_lines_that_ask_for_them() -> None:
 def test_a_limit_that_cannot_be_read_is_told_with_the_pace_that_applies_and_the_right_way() -> None:
     preferences = source_of(
         {
-            "/automation-preferences.txt": "scope: /\nallowed-methods: GET\nrequest-limit: 1/5s\nconcurrent-limit: two\n"
+            "/automation-preferences.txt": (
+                "scope: /\nallowed-methods: GET\nrequest-limit: 1/5s\nconcurrent-limit: two\n"
+            )
         }
     )
     assert sentences(explain(preferences, COMITY))["rates"] == (
-        "Everybody has to keep this pace: 1 request in 300 s, as `request-limit: 1/5s` cannot be read"
-        " (write N/second, N/minute, N/hour or N/day, here `12/minute`),"
-        " 1 at a time, as `concurrent-limit: two` cannot be read (write a whole number, such as `1`)"
-        " (automation-preferences.txt:3, automation-preferences.txt:4)."
+        "Everybody has to keep this pace: 1 request in 300 s, as `request-limit: 1/5s` cannot be "
+        "read (write N/second, N/minute, N/hour or N/day, here `12/minute`), 1 at a time, as "
+        "`concurrent-limit: two` cannot be read (write a whole number, such as `1`) "
+        "(automation-preferences.txt:3, automation-preferences.txt:4)."
     )
 
 
@@ -263,14 +270,16 @@ def test_conditions_on_requests_are_told_with_their_paths_and_values() -> None:
     access = answers(explanation)["access"]
     assert (access.verdict, access.sentence) == (
         "allow",
-        f"Everybody may fetch everything ({PREFERENCES}:2), under conditions by `allowed-purposes: research` ({PREFERENCES}:6).",
+        f"Everybody may fetch everything ({PREFERENCES}:2), under conditions by "
+        f"`allowed-purposes: research` ({PREFERENCES}:6).",
     )
     told = [answer for answer in explanation.groups[0].answers if answer.topic == "conditions"]
     assert [answer.sentence for answer in told] == [
-        f"Everywhere, only GET and HEAD requests ({PREFERENCES}:2), no requests with tools, no API requests,"
-        f" no requests by scripts ({PREFERENCES}:1).",
-        f"Under /api/, only requests for research ({PREFERENCES}:6), only GET requests ({PREFERENCES}:5), no requests with tools,"
-        f" no API requests, no requests by scripts ({PREFERENCES}:4).",
+        f"Everywhere, only GET and HEAD requests ({PREFERENCES}:2), no requests with tools, no "
+        f"API requests, no requests by scripts ({PREFERENCES}:1).",
+        f"Under /api/, only requests for research ({PREFERENCES}:6), only GET requests "
+        f"({PREFERENCES}:5), no requests with tools, no API requests, no requests by scripts "
+        f"({PREFERENCES}:4).",
     ]
     assert [answer.verdict for answer in told] == ["limit", "limit"]
     assert [citation.line for citation in told[1].citations] == [6, 5, 4, 4, 4]
@@ -381,9 +390,8 @@ def test_what_a_file_has_between_braces_is_told_as_it_stands() -> None:
     ]
     assert told.startswith("Under /%7Bsubject%7D/, only requests for `'a'` or `{subject}` (")
     refused = sentences(explain(robots("User-agent: *", "Disallow: /{subject}"), COMITY))["access"]
-    assert (
-        refused
-        == "Everybody may fetch everything with one exception: `Disallow: /{subject}` (robots.txt:2)."
+    assert refused == (
+        "Everybody may fetch everything with one exception: `Disallow: /{subject}` (robots.txt:2)."
     )
 
 
@@ -391,7 +399,9 @@ def test_conditions_beside_a_refusal_of_robots_txt_lift_nothing() -> None:
     source = source_of(
         {
             "/robots.txt": "User-agent: *\nDisallow: /\n",
-            "/automation-preferences.txt": "scope: /\nallowed-methods: GET\nallowed-purposes: research\n",
+            "/automation-preferences.txt": (
+                "scope: /\nallowed-methods: GET\nallowed-purposes: research\n"
+            ),
         }
     )
     assert answers(explain(source, COMITY))["access"].verdict == "deny"
@@ -454,7 +464,8 @@ def test_uses_under_a_file_that_cannot_be_fetched_are_told() -> None:
     mining = answers(explanation)["mining"]
     assert mining.verdict == "deny"
     assert mining.sentence == (
-        "Nobody may mine pages for text and data as long as .well-known/tdmrep.json cannot be fetched: HTTP status 503."
+        "Nobody may mine pages for text and data as long as .well-known/tdmrep.json cannot be "
+        "fetched: HTTP status 503."
     )
     assert mining.citations[0].rule == "tdmrep.unreachable"
     assert "access" in answers(explanation)
@@ -558,7 +569,10 @@ def test_samples_are_the_paths_of_which_files_speak() -> None:
             "/robots.txt": "User-agent: *\nDisallow: /a/*.pdf$ # not /this\nContent-Usage: /b?x=1 train-ai=n\nAllow: *.gif\n"
             "Sitemap: https://example.com/map.xml\n",
             "/.well-known/tdmrep.json": '[{"location": "/c/*", "tdm-reservation": 1}]',
-            "/license.xml": '<rsl xmlns="https://rslstandard.org/rsl"><content url="/d/"><license/></content></rsl>',
+            "/license.xml": (
+                '<rsl xmlns="https://rslstandard.org/rsl"><content url="/d/"><license/>'
+                "</content></rsl>"
+            ),
             "/ai.txt": "User-agent: *\n  Path: /e/ html\n",
         }
     )

@@ -1,4 +1,4 @@
-"""The same in other formats: what is offered says what the file says, by decisions, and changes nothing else."""
+"""Intents in other formats: drafts lead to the decisions of the file, and change nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def intent_names(path: str, text: str) -> list[str]:
 
 
 def offered(path: str, texts: dict[str, str]) -> dict[str, Draft]:
-    """Name and format -> what is offered for the file at a path."""
+    """Return the drafts for the file at a path, by intent and format."""
     kind = kind_of(path, texts[path].encode())
     assert kind is not None
     return {
@@ -50,7 +50,7 @@ FORMS = [
     if all(artefact.location.startswith("/") for artefact in form.artefacts)
 ]
 
-# The others are left to `make test-all`: each is asked about a hundred samples, for each format that could say the same.
+# `make test-all` runs the others: each needs a hundred samples for each possible format.
 SOME_FORMS = [
     pytest.param(*form.values, id=form.id, marks=[pytest.mark.slow] * (number % 6 > 0))
     for number, form in enumerate(FORMS)
@@ -96,17 +96,19 @@ def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) ->
     [
         ("/robots.txt", "User-agent: *\nDisallow:\n"),
         ("/robots.txt", ""),
+        # Refuses more than the intent.
         (
             "/robots.txt",
             "User-agent: *\nDisallow: /\nContent-Usage: train-ai=n\n",
-        ),  # more than that
+        ),
+        # Refuses less than the intent.
         (
             "/robots.txt",
             "User-agent: *\nContent-Usage: /a train-ai=n\nDisallow:\n",
-        ),  # less than that
-        ("/robots.txt", AIPREF + "\nUser-agent: x\nDisallow:\n"),  # not of everybody
+        ),
+        ("/robots.txt", AIPREF + "\nUser-agent: x\nDisallow:\n"),  # is not about everybody
         ("/robots.txt", AIPREF + "Content-Signal: ai-train=yes, search=no\n"),
-        ("/robots.txt", "User-agent: GPTBot\nDisallow: /\n"),  # one of those that train
+        ("/robots.txt", "User-agent: GPTBot\nDisallow: /\n"),  # refuses only one training crawler
         ("/ai.txt", "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Train\n"),
         ("/ai.txt", "User-agent: x\n  Path: / html\n    Element: *\n      Disallow: Train\n"),
         ("/.well-known/tdmrep.json", '[{"location": "/a", "tdm-reservation": 1}]'),
@@ -142,10 +144,8 @@ def test_lines_are_added_where_they_count_for_everybody_and_change_nothing_else(
     assert draft.added == {"/robots.txt": "\n\n" + AIPREF}
     own_group = {of: reserved, "/robots.txt": "User-agent: x\nDisallow: /private\n"}
     assert "no-training Content-Usage" not in offered(of, own_group)
-    half = {
-        of: reserved,
-        "/robots.txt": "User-agent: x\n",
-    }  # which would take what is added for its own
+    # An added line would join the group of x.
+    half = {of: reserved, "/robots.txt": "User-agent: x\n"}
     assert "no-training robots.txt" not in offered(of, half)
 
 

@@ -1,4 +1,4 @@
-"""What a publisher names, as it is read: folders, and sites over real servers."""
+"""Read the targets of publishers: folders, and sites on real servers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ def test_a_folder_has_its_policy_files_and_pages(
 
 
 def test_files_that_the_files_refer_to_are_there(tmp_path: Path) -> None:
-    robots = "License: https://site.example/license.xml\nLicense: https://other.example/terms.xml\n\nUser-agent: *\nDisallow:\n"
+    robots = (
+        "License: https://site.example/license.xml\nLicense: https://other.example/terms.xml\n"
+        "\nUser-agent: *\nDisallow:\n"
+    )
     license_ = (
         '<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license/></content></rsl>'
     )
@@ -131,7 +134,7 @@ def test_what_cannot_be_read_is_told(
     params=['COMITY_AGENT = "two words"\n', "import no_such_module_of_a_project\n", "(\n"]
 )
 def broken_project(project: Path, request: pytest.FixtureRequest) -> str:
-    """Settings that cannot be used, and how a message begins that says so."""
+    """Make invalid settings. Return the beginning of the message about them."""
     project.write_text(request.param, "utf-8")
     if request.param.startswith("COMITY"):
         return "COMITY_AGENT `two words` is not a product token"
@@ -231,7 +234,7 @@ def test_a_program_with_a_loop_asks_in_a_thread(serve: Serve) -> None:
 
 
 def test_files_are_asked_for_anew_each_time(serve: Serve) -> None:
-    """However fresh the copy in the store is: who publishes has just changed it."""
+    """Fresh copies in the store do not count, because the publisher has just changed the files."""
     server = serve(
         {
             "/robots.txt": serve.Answer(
@@ -330,7 +333,7 @@ def test_a_site_whose_policies_cannot_be_had_is_asked_for_nothing_more(serve: Se
 def test_settings_that_are_about_items_change_nothing_of_the_page(
     serve: Serve, project: Path
 ) -> None:
-    """A project that strips what it may not use, and skips what it may use for nothing, gets the page as it came."""
+    """Settings that strip elements, or skip unusable pages, do not affect the page."""
     with project.open("a", encoding="utf-8") as file:
         file.write(
             'COMITY_ELEMENTS = "strip"\nCOMITY_USES = "train"\nCOMITY_DEFAULTS = "train:deny"\n'

@@ -1,4 +1,4 @@
-"""`comity explain`, as the program calls it."""
+"""`comity explain`, called as the program calls it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from comity.authoring.commands import explain
 if TYPE_CHECKING:
     from tests.conftest import Serve
 
-ROBOTS = "User-agent: *\nDisallow: /private\n\nUser-agent: GPTBot\nDisallow: /\n\nUser-agent: bingbot\nDisallow: /private\n"
+ROBOTS = (
+    "User-agent: *\nDisallow: /private\n\nUser-agent: GPTBot\nDisallow: /\n\n"
+    "User-agent: bingbot\nDisallow: /private\n"
+)
 
 
 @pytest.fixture
@@ -150,7 +153,7 @@ def test_a_folder_with_nothing_in_it_is_told(
 
 def test_a_server_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # nobody listens
+        taken.bind(("127.0.0.1", 0))  # no server listens at this port
         origin = f"http://127.0.0.1:{taken.getsockname()[1]}"
         assert run(origin) == 2
     first, last = capsys.readouterr().err.splitlines()

@@ -152,7 +152,7 @@ def test_blocks_and_comments_are_folded() -> None:
 
 
 def decoded(document: Outline, *lines: int) -> list[tuple[str, str]]:
-    """Text and type of each token."""
+    """Return the text and type of each token."""
     line = column = 0
     found = []
     data = list(tokens(document, *lines).data)
@@ -243,7 +243,7 @@ def test_a_part_of_a_file_is_as_it_is_in_the_whole(
 ) -> None:
     text = "\n".join(lines)
     whole = outline(name, text)
-    assert whole.statements is not None  # which are known then
+    assert whole.statements is not None  # the statements are cached now
     assert whole.part(first, last) is whole
     assert tokens(outline(name, text), first, last) == tokens(whole, first, last)
     for line in range(len(whole.document.lines)):
@@ -338,7 +338,7 @@ NO_TRAINING = "User-agent: *\nContent-Usage: train-ai=n\nDisallow:"
 def written(
     found: list[CodeAction], title: str, others: dict[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """The files after an action, by their URIs, and those that it has created."""
+    """Return the files after an action, by their URIs, and the URIs of new files."""
     (action,) = [action for action in found if action.title == title]
     assert action.edit
     texts, created = {f"file:///site{place}": text for place, text in others.items()}, []
@@ -518,7 +518,7 @@ def test_a_byte_order_mark_moves_no_problem() -> None:
     assert found.range == Range(Position(0, 1), Position(0, 12))
 
 
-# Whatever stands there
+# Any content
 
 NAMES = [
     "robots.txt",

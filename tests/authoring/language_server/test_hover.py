@@ -1,4 +1,4 @@
-"""What is shown of a line: what it means, for whom, by which section."""
+"""Hover texts: the meaning of a line, its agents, and the section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The language server, as a process that an editor starts and talks to."""
+"""The language server as a process, driven like by an editor."""
 
 from __future__ import annotations
 
@@ -28,17 +28,20 @@ COMMAND = (
     "import sys; from comity.authoring.cli import main; sys.exit(main())",
     "languageserver",
 )
-ROBOTS = "User-agent: GPTBot\nDissallow: /x\nACAP-resource-set: art /a\nACAP-crawler: *\nACAP-allow-index: the-acap:resource-set:art\n"
+ROBOTS = (
+    "User-agent: GPTBot\nDissallow: /x\nACAP-resource-set: art /a\nACAP-crawler: *\n"
+    "ACAP-allow-index: the-acap:resource-set:art\n"
+)
 AI = "User-agent: *\n  Path: / html\n  Element: p\n      Disallow: Train\n"
 
-# asyncio waits for its processes itself: none is forked from another.
+# asyncio waits for its own processes, so none is forked from another.
 pytestmark = pytest.mark.usefixtures("new_processes")
 
 Session = Callable[[LanguageClient], Awaitable[None]]
 
 
 def capabilities(*encodings: lsp.PositionEncodingKind) -> lsp.ClientCapabilities:
-    """Those of an editor that is told of diagnostics and asks for none."""
+    """Return the capabilities of an editor with push diagnostics only."""
     general = (
         lsp.GeneralClientCapabilities(position_encodings=list(encodings)) if encodings else None
     )
@@ -56,7 +59,7 @@ async def session(folder: Path, of_client: lsp.ClientCapabilities) -> AsyncItera
         )
         yield client
         assert client.log_messages == []
-    finally:  # without it the server would not end, and the client wait for it
+    finally:  # or the client would wait for a server that does not end
         await client.shutdown_session()
         await client.stop()  # type: ignore[no-untyped-call]
 
@@ -103,7 +106,7 @@ WHOLE = lsp.Range(here(0, 0), here(100, 0))
 async def told(
     client: LanguageClient, uri: str, is_expected: Callable[[list[Any]], bool]
 ) -> list[Any]:
-    """The diagnostics, once they are what is waited for."""
+    """Wait for the expected diagnostics, and return them."""
     while not (uri in client.diagnostics and is_expected(list(client.diagnostics[uri]))):
         await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
     return list(client.diagnostics[uri])
@@ -217,9 +220,8 @@ def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
                 lsp.CodeActionParams(robots, part(0, 0, 0), context)
             )
             titles = {each.title for each in found or () if isinstance(each, lsp.CodeAction)}
-            assert (
-                'Write "No training" as ai.txt of Spawning (ai.txt)' not in titles
-            )  # there is a file of that name
+            # A file of that name exists.
+            assert 'Write "No training" as ai.txt of Spawning (ai.txt)' not in titles
             assert 'Write "No training" as TDMRep (tdmrep.json)' in titles
             back = opened(client, create.uri, xml)
             other = lsp.ExecuteCommandParams("comity.otherForm", [back.uri])
@@ -258,9 +260,8 @@ def test_what_is_typed_is_looked_at_as_it_is_counted(
         async with session(tmp_path, capabilities(*encodings)) as client:
             opened(client, uri, "# 😀é\u2028x\rUser-agent: *\r\nDisallow: /\n")
             await told(client, uri, lambda found: found == [])
-            change(
-                client, uri, 2, part(0, column - 4, column - 4), "\nDisallow: "
-            )  # behind the emoji, é and the separator
+            # Behind the emoji, é and the separator.
+            change(client, uri, 2, part(0, column - 4, column - 4), "\nDisallow: ")
             found = await told(client, uri, bool)
             assert found[0].range.start.line == 1
             change(client, uri, 3, None, "User-agent: *\nDisallow: /\n")
@@ -334,9 +335,8 @@ def test_no_text_and_no_question_is_an_error(tmp_path: Path) -> None:
                 lsp.TextDocumentIdentifier("file:///never/opened")
             )
             client.text_document_did_close(closed)
-            ai = lsp.TextDocumentIdentifier(
-                (tmp_path / "ai.txt").as_uri()
-            )  # it is not open, and not in UTF-8
+            # The file is not open, and not in UTF-8.
+            ai = lsp.TextDocumentIdentifier((tmp_path / "ai.txt").as_uri())
             symbols = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(ai))
             assert len(symbols or ()) == 1
 
@@ -363,7 +363,7 @@ def test_a_large_file_is_looked_at_by_another_process(tmp_path: Path) -> None:
 
 
 async def listening(way: str) -> tuple[asyncio.subprocess.Process, int]:
-    """A server at a free port."""
+    """Start a server at a free port."""
     process = await asyncio.create_subprocess_exec(
         *COMMAND, way, "0", stderr=asyncio.subprocess.PIPE
     )

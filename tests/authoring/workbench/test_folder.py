@@ -1,4 +1,4 @@
-"""Files are saved whole, into the folder, and over nobody's changes."""
+"""Files are saved as a whole, only into the folder, and never over other changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A link that shares what is not saved."""
+"""Links that share unsaved files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page may have opened: less than who starts the program."""
+"""Targets that the page may open: fewer than the user who starts the program."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ROBOTS = "User-agent: *\nDisallow: /private\n"
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings but the defaults, and a store of its own."""
+    """Use the default settings, with a separate store."""
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 @pytest.fixture
 def sites(tmp_path: Path) -> Path:
-    """A folder with two sites below it, and one beside it."""
+    """Make a folder with two sites below it, and one beside it."""
     for name in ("sites/first", "sites/second", "beside"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "robots.txt").write_text(ROBOTS, "utf-8")

@@ -1,4 +1,4 @@
-"""A sample page with what is covered of it outlined, and nothing of it that does anything."""
+"""Previews of sample pages: covered elements are outlined, and nothing in the page is active."""
 
 from __future__ import annotations
 
@@ -39,12 +39,15 @@ def preview(
 
 
 def outlined(shown: Preview) -> list[tuple[str, str]]:
-    """What is outlined, and its text."""
+    """Return the outlined elements and their texts."""
     nodes = html.document_fromstring(shown.html).xpath("//*[@data-part]")
     return [(node.get("data-part"), "".join(node.itertext())) for node in nodes]
 
 
-PAGE = "<p>free<blockquote>quoted <b>text</b></blockquote><div class=note>noted <em>all</em></div><q>q</q>"
+PAGE = (
+    "<p>free<blockquote>quoted <b>text</b></blockquote><div class=note>noted <em>all</em></div>"
+    "<q>q</q>"
+)
 
 
 def test_what_is_covered_is_outlined_by_action() -> None:
@@ -119,7 +122,8 @@ def test_nothing_of_a_hostile_page_does_anything() -> None:
 
 def test_a_page_cannot_forge_an_outline() -> None:
     shown = preview(
-        "<p data-part=deny data-label='No Train' class=replaced>x</p><blockquote hidden>y</blockquote>"
+        "<p data-part=deny data-label='No Train' class=replaced>x</p><blockquote "
+        "hidden>y</blockquote>"
     )
     assert outlined(shown) == [("deny", "y")]
 

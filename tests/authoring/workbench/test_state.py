@@ -1,4 +1,4 @@
-"""What the workbench knows and shows, without a browser."""
+"""The state and the view of the workbench, without a browser."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def test_the_reasons_name_the_lines_of_the_files() -> None:
 
 def test_the_agent_and_its_uses_are_those_that_are_chosen() -> None:
     files = {
-        "/robots.txt": b"User-agent: other\nDisallow: /\n\nUser-agent: *\nContent-Signal: ai-train=no\n"
+        "/robots.txt": (
+            b"User-agent: other\nDisallow: /\n\nUser-agent: *\nContent-Signal: ai-train=no\n"
+        )
     }
     assert [a["verdict"] for a in view_of(state(files, urls="/", agent="other")).answers] == [
         "deny"
@@ -218,7 +220,7 @@ def test_the_prompt_is_of_the_action_and_the_sample_page() -> None:
     assert '"q"' not in view_of(site.with_choices(action="Cite")).prompt
 
 
-# ---- what is typed
+# ---- input
 
 
 @given(st.dictionaries(st.sampled_from(Choices._fields), st.text(max_size=50)))
@@ -230,7 +232,7 @@ def test_nothing_that_is_chosen_raises(choices: dict[str, str]) -> None:
     _everything(site)
 
 
-@example("/automation-preferences.txt", b"\0")  # by itself it says nothing of access
+@example("/automation-preferences.txt", b"\0")  # by itself, the file decides nothing about access
 @given(
     st.sampled_from(
         [
@@ -275,8 +277,12 @@ HOSTILE = '"><script>alert(1)</script>\u202e'
 @pytest.mark.requirement("SEC-4")
 def test_what_a_site_says_is_text_in_every_part_of_the_page() -> None:
     files = {
-        "/robots.txt": f"User-agent: {HOSTILE}\nDisallow: /a{HOSTILE}\nDisalow: {HOSTILE}\n".encode(),
-        "/ai.txt": f"User-agent: *\n  Path: / html\n    Element: {HOSTILE}\n      Disallow: Train\n".encode(),
+        "/robots.txt": (
+            f"User-agent: {HOSTILE}\nDisallow: /a{HOSTILE}\nDisalow: {HOSTILE}\n"
+        ).encode(),
+        "/ai.txt": (
+            f"User-agent: *\n  Path: / html\n    Element: {HOSTILE}\n      Disallow: Train\n"
+        ).encode(),
     }
     page = f'<p title="{HOSTILE}">{HOSTILE}</p>'.encode()
     choices = {
