@@ -184,10 +184,10 @@ def _combine(facts: Set[Fact]) -> set[Fact]:
 
 
 def _is_complete(facts: Set[Fact], expected: Set[Fact], general: str) -> bool:
-    """Return True if the facts equal the expected ones.
+    """Return True if the facts equal the expected ones, as far as they matter.
 
-    Facts of kinds that are not expected do not matter, except on the ordinary path, where other
-    refusals of requests and uses count as differences."""
+    Facts of unexpected kinds do not matter. The exception is the ordinary path: there all facts
+    about requests matter, and all facts about uses unless only rates are expected."""
     kinds = {fact[0] for fact in expected}
     general_kinds = {"request", "use"} if kinds - {"rate"} else {"request"}
 

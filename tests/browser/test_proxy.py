@@ -114,7 +114,7 @@ async def serving(
 
 
 @asynccontextmanager
-async def proxied(
+async def run_proxy(
     judge: Judge, route: Route = DIRECT
 ) -> AsyncIterator[tuple[BrowserProxy, Callable[[], Any]]]:
     """Start a proxy. Yield it, and a function that connects to it."""
@@ -180,7 +180,10 @@ UNTIL_CLOSED = {
 def test_an_answer_passes_as_it_is_and_the_connection_stays(name: str) -> None:
     async def work() -> None:
         judge = Judge()
-        async with serving(says(KEPT_OPEN[name])) as (server, port), proxied(judge) as (_, connect):
+        async with (
+            serving(says(KEPT_OPEN[name])) as (server, port),
+            run_proxy(judge) as (_, connect),
+        ):
             browser = await connect()
             for _ in range(2):
                 await browser.ask(
@@ -198,7 +201,7 @@ def test_an_answer_that_may_have_no_end_lasts_as_long_as_the_connection(name: st
     async def work() -> None:
         async with (
             serving(says(UNTIL_CLOSED[name], closes=True)) as (_, port),
-            proxied(Judge()) as (_, connect),
+            run_proxy(Judge()) as (_, connect),
         ):
             browser = await connect()
             await browser.ask(f"GET http://127.0.0.1:{port}/a HTTP/1.1", f"Host: 127.0.0.1:{port}")
@@ -211,7 +214,7 @@ def test_an_answer_to_head_has_no_body() -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
 
     async def work() -> None:
-        async with serving(says(answer)) as (server, port), proxied(Judge()) as (_, connect):
+        async with serving(says(answer)) as (server, port), run_proxy(Judge()) as (_, connect):
             browser = await connect()
             for _ in range(2):
                 await browser.ask(
@@ -248,7 +251,7 @@ def test_a_server_gets_the_request_that_the_browser_made() -> None:
 
     async def work() -> None:
         judge = Judge()
-        async with serving(script) as (server, port), proxied(judge) as (_, connect):
+        async with serving(script) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             fields = (
                 f"Host: 127.0.0.1:{port}",
@@ -290,7 +293,7 @@ def test_a_server_gets_the_request_that_the_browser_made() -> None:
 def test_a_request_that_is_refused_reaches_nobody(body: bytes) -> None:
     async def work() -> None:
         judge = Judge()
-        async with serving(says(OK)) as (server, port), proxied(judge) as (_, connect):
+        async with serving(says(OK)) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             length = f"Content-Length: {len(body)}"
             await browser.ask(f"POST http://127.0.0.1:{port}/private HTTP/1.1", length, body=body)
@@ -318,7 +321,7 @@ def test_a_request_that_is_refused_reaches_nobody(body: bytes) -> None:
 def test_a_request_that_no_browser_sends_reaches_nobody(line: str) -> None:
     async def work() -> None:
         judge = Judge(announces=True)
-        async with serving(says(OK)) as (server, port), proxied(judge) as (_, connect):
+        async with serving(says(OK)) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await browser.ask(line % port if "%" in line else line, f"Host: 127.0.0.1:{port}")
             assert await browser.reader.read() == b""
@@ -342,7 +345,7 @@ def test_an_old_connection_that_the_server_has_ended_is_replaced(body: bytes) ->
 
     async def work() -> None:
         judge = Judge()
-        async with serving(script) as (server, port), proxied(judge) as (_, connect):
+        async with serving(script) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await browser.ask(f"GET http://127.0.0.1:{port}/ HTTP/1.1")
             await browser.reader.readexactly(len(OK))
@@ -383,7 +386,7 @@ def test_a_request_that_the_browser_gives_up_ends(waits_for: str) -> None:
                 given_up.set()
 
         judge = Waits()
-        async with serving(script) as (_, port), proxied(judge) as (_, connect):
+        async with serving(script) as (_, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await browser.ask(f"GET http://127.0.0.1:{port}/ HTTP/1.1")
             await came.wait()
@@ -430,7 +433,10 @@ def test_a_request_in_a_tunnel_is_judged_before_the_server_is_connected_to(
 
     async def work() -> None:
         judge = Judge()
-        async with serving(says(OK), context) as (server, port), proxied(judge) as (proxy, connect):
+        async with (
+            serving(says(OK), context) as (server, port),
+            run_proxy(judge) as (proxy, connect),
+        ):
             for path in ("private", "open"):
                 browser = await connect()
                 assert await tunnel(browser, port) == proxy.identity.fingerprint
@@ -457,7 +463,7 @@ def test_a_certificate_that_cannot_be_verified_is_not_vouched_for(
 
     async def work() -> None:
         judge = Judge(announces=True)
-        async with serving(says(OK), context) as (_, port), proxied(judge) as (proxy, connect):
+        async with serving(says(OK), context) as (_, port), run_proxy(judge) as (proxy, connect):
             expected = proxy.identity if is_known else proxy.foreign_identity
             for _ in range(2):
                 browser = await connect()
@@ -474,7 +480,7 @@ def test_a_request_that_was_not_announced_goes_to_no_server_that_cannot_be_verif
 ) -> None:
     async def work() -> None:
         judge = Judge()
-        async with serving(says(OK), context) as (server, port), proxied(judge) as (_, connect):
+        async with serving(says(OK), context) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await tunnel(browser, port)
             await browser.ask("GET / HTTP/1.1", f"Host: 127.0.0.1:{port}")
@@ -495,7 +501,7 @@ def test_a_tunnel_to_a_server_that_is_not_connected_to_is_not_opened(
         async with serving(says(OK), context) as (server, port):
             if not is_there:
                 port = 1
-            async with proxied(Judge(announces=True), Route(is_strict=True)) as (_, connect):
+            async with run_proxy(Judge(announces=True), Route(is_strict=True)) as (_, connect):
                 browser = await connect()
                 await browser.ask(f"CONNECT 127.0.0.1:{port} HTTP/1.1")
                 assert (await browser.head()).startswith(b"HTTP/1.1 502 ")
@@ -509,7 +515,7 @@ def test_no_site_leads_to_an_inner_address() -> None:
 
     async def work() -> None:
         judge = Judge(reach=Reach.PUBLIC)
-        async with serving(says(OK)) as (server, port), proxied(judge) as (_, connect):
+        async with serving(says(OK)) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await browser.ask(f"GET http://localhost:{port}/ HTTP/1.1")
             assert await browser.reader.read() == b""
@@ -530,7 +536,7 @@ def test_a_websocket_is_judged_and_handed_on(path: str) -> None:
 
     async def work() -> None:
         judge = Judge()
-        async with serving(script) as (server, port), proxied(judge) as (_, connect):
+        async with serving(script) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await tunnel(browser, port, is_secure=False)
             await browser.ask(f"GET /{path} HTTP/1.1", "Connection: Upgrade", "Upgrade: WebSocket")
@@ -558,7 +564,7 @@ def test_the_operators_proxy_is_asked(bypass: str) -> None:
         judge = Judge()
         async with serving(says(OK)) as (direct, port), serving(says(OK)) as (other, other_port):
             route = Route(Proxy("127.0.0.1", other_port, "Basic YTpi"), bypass)
-            async with proxied(judge, route) as (_, connect):
+            async with run_proxy(judge, route) as (_, connect):
                 browser = await connect()
                 await browser.ask(
                     f"GET http://127.0.0.1:{port}/a HTTP/1.1", f"Host: 127.0.0.1:{port}"

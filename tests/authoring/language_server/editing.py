@@ -29,7 +29,7 @@ def items(
     }
 
 
-def hovered(name: str, marked: str) -> str:
+def hover_text(name: str, marked: str) -> str:
     """Return the hover text, or "" if there is none."""
     shown = hover(*at(name, marked))
     if shown is None:

@@ -65,14 +65,14 @@ async def session(folder: Path, of_client: lsp.ClientCapabilities) -> AsyncItera
 
 
 def run(test: Callable[[], Any]) -> None:
-    async def limited() -> None:
+    async def run_limited() -> None:
         async with asyncio.timeout(120):
             await test()
 
-    asyncio.run(limited())
+    asyncio.run(run_limited())
 
 
-def opened(
+def open_file(
     client: LanguageClient, uri: str, text: str, *, language: str = "plaintext"
 ) -> lsp.TextDocumentIdentifier:
     item = lsp.TextDocumentItem(uri, language, 1, text)
@@ -103,7 +103,7 @@ def part(line: int, start: int, end: int) -> lsp.Range:
 WHOLE = lsp.Range(here(0, 0), here(100, 0))
 
 
-async def told(
+async def wait_for_diagnostics(
     client: LanguageClient, uri: str, is_expected: Callable[[list[Any]], bool]
 ) -> list[Any]:
     """Wait for the expected diagnostics, and return them."""
@@ -119,7 +119,7 @@ def test_an_editor_asks_for_everything(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, client_capabilities("visual_studio_code")) as client:
             uri = (tmp_path / "robots.txt").as_uri()
-            document = opened(client, uri, ROBOTS)
+            document = open_file(client, uri, ROBOTS)
             report = await client.text_document_diagnostic_async(
                 lsp.DocumentDiagnosticParams(document)
             )
@@ -193,7 +193,7 @@ def test_an_editor_asks_for_everything(tmp_path: Path) -> None:
 def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, client_capabilities("visual_studio_code")) as client:
-            document = opened(client, (tmp_path / "ai.txt").as_uri(), AI)
+            document = open_file(client, (tmp_path / "ai.txt").as_uri(), AI)
             context = lsp.CodeActionContext([])
             found = await client.text_document_code_action_async(
                 lsp.CodeActionParams(document, part(0, 0, 0), context)
@@ -211,7 +211,7 @@ def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
             xml = getattr(edit.edits[0], "new_text", "")
             assert xml.startswith("<")
             (tmp_path / "automation-preferences.txt").write_text("scope: /\n", "utf-8")
-            robots = opened(
+            robots = open_file(
                 client,
                 (tmp_path / "robots.txt").as_uri(),
                 "User-agent: *\nContent-Usage: train-ai=n\n",
@@ -223,7 +223,7 @@ def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
             # A file of that name exists.
             assert 'Write "No training" as ai.txt of Spawning (ai.txt)' not in titles
             assert 'Write "No training" as TDMRep (tdmrep.json)' in titles
-            back = opened(client, create.uri, xml)
+            back = open_file(client, create.uri, xml)
             other = lsp.ExecuteCommandParams("comity.otherForm", [back.uri])
             form: Any = await client.workspace_execute_command_async(other)
             name, text = (
@@ -258,23 +258,25 @@ def test_what_is_typed_is_looked_at_as_it_is_counted(
 
     async def talk() -> None:
         async with session(tmp_path, capabilities(*encodings)) as client:
-            opened(client, uri, "# 😀é\u2028x\rUser-agent: *\r\nDisallow: /\n")
-            await told(client, uri, lambda found: found == [])
+            open_file(client, uri, "# 😀é\u2028x\rUser-agent: *\r\nDisallow: /\n")
+            await wait_for_diagnostics(client, uri, lambda found: found == [])
             # Behind the emoji, é and the separator.
             change(client, uri, 2, part(0, column - 4, column - 4), "\nDisallow: ")
-            found = await told(client, uri, bool)
+            found = await wait_for_diagnostics(client, uri, bool)
             assert found[0].range.start.line == 1
             change(client, uri, 3, None, "User-agent: *\nDisallow: /\n")
-            await told(client, uri, lambda found: found == [])
+            await wait_for_diagnostics(client, uri, lambda found: found == [])
             client.text_document_did_save(
                 lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri))
             )
             change(client, uri, 4, part(1, 0, 8), "Dissallow")
-            assert {item.code for item in await told(client, uri, bool)} == {"robots.misspelled"}
+            assert {item.code for item in await wait_for_diagnostics(client, uri, bool)} == {
+                "robots.misspelled"
+            }
             client.text_document_did_close(
                 lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri))
             )
-            await told(client, uri, lambda found: found == [])
+            await wait_for_diagnostics(client, uri, lambda found: found == [])
 
     run(talk)
 
@@ -302,7 +304,7 @@ def test_no_text_and_no_question_is_an_error(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, client_capabilities("visual_studio_code")) as client:
             for name, text in texts.items():
-                opened(client, (tmp_path / name).as_uri(), text, language="x" * 100)
+                open_file(client, (tmp_path / name).as_uri(), text, language="x" * 100)
             change(client, "file:///never/opened/robots.txt", 7, part(3, 3, 3), "x")
             change(
                 client,
@@ -350,13 +352,13 @@ def test_a_large_file_is_looked_at_by_another_process(tmp_path: Path) -> None:
 
     async def talk() -> None:
         async with session(tmp_path, capabilities()) as client:
-            document = opened(client, uri, text)
+            document = open_file(client, uri, text)
             completed = await client.text_document_completion_async(
                 lsp.CompletionParams(document, here(10_001, 3))
             )
             assert isinstance(completed, lsp.CompletionList)
             assert "Disallow" in {item.label for item in completed.items}
-            found = await told(client, uri, bool)
+            found = await wait_for_diagnostics(client, uri, bool)
             assert any(item.range.start.line == 10_001 for item in found)
 
     run(talk)
@@ -374,7 +376,7 @@ async def listening(way: str) -> tuple[asyncio.subprocess.Process, int]:
     raise AssertionError("it does not listen")
 
 
-async def ended(process: asyncio.subprocess.Process) -> None:
+async def wait_for_end(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         process.terminate()
     await process.communicate()
@@ -388,14 +390,14 @@ def test_an_editor_connects(way: str, tmp_path: Path) -> None:
         client = make_test_lsp_client()
         await (client.start_tcp if way == "--tcp" else client.start_ws)("127.0.0.1", port)
         await client.initialize_session(lsp.InitializeParams(capabilities=capabilities()))
-        document = opened(
+        document = open_file(
             client, (tmp_path / "robots.txt").as_uri(), "User-agent: *\n" + "# \u00e9\n" * 300_000
         )
         shown = await client.text_document_hover_async(lsp.HoverParams(document, here(0, 3)))
         assert shown
         await client.shutdown_session()
         await client.stop()  # type: ignore[no-untyped-call]
-        await ended(process)
+        await wait_for_end(process)
 
     run(talk)
 
@@ -408,7 +410,7 @@ def test_no_web_page_connects_that_is_not_allowed_to() -> None:
             await connect(
                 f"ws://127.0.0.1:{port}", additional_headers={"Origin": "https://example.com"}
             )
-        await ended(process)
+        await wait_for_end(process)
 
     run(talk)
 

@@ -21,7 +21,7 @@ PAGES = {PAGE: Fetched(status=200, body=b"<p>x")}
 SAVED = State(ORIGIN, FILES, PAGES, Choices())
 
 
-def packed(content: object) -> str:
+def pack(content: object) -> str:
     return "1." + base64.urlsafe_b64encode(
         zlib.compress(json.dumps(content).encode())
     ).decode().rstrip("=")
@@ -83,16 +83,16 @@ def test_what_is_too_long_is_not_shared() -> None:
         "1.!!!!",
         "1.AAAA",
         "1.\u00e9",
-        "2." + packed({})[2:],
-        packed({})[:-3],
-        packed([]),
-        packed({"files": {"/robots.txt": "no base64!"}}),
-        packed({"files": {"/robots.txt": "\u00e9"}}),
-        packed({"files": {"/.git/hooks/pre-commit": ""}}),
-        packed({"files": {"/../robots.txt": ""}}),
-        packed({"files": {"https://other.example/robots.txt": ""}}),
-        packed({"files": {"/ai.txt": base64.b64encode(b"a" * (MAX_FILE + 1)).decode()}}),
-        packed({"agent": "a" * (MAX_CONTENT + 1)}),
+        "2." + pack({})[2:],
+        pack({})[:-3],
+        pack([]),
+        pack({"files": {"/robots.txt": "no base64!"}}),
+        pack({"files": {"/robots.txt": "\u00e9"}}),
+        pack({"files": {"/.git/hooks/pre-commit": ""}}),
+        pack({"files": {"/../robots.txt": ""}}),
+        pack({"files": {"https://other.example/robots.txt": ""}}),
+        pack({"files": {"/ai.txt": base64.b64encode(b"a" * (MAX_FILE + 1)).decode()}}),
+        pack({"agent": "a" * (MAX_CONTENT + 1)}),
         "1." + base64.urlsafe_b64encode(zlib.compress(b"[" * 100_000)).decode(),
         "1." + "A" * MAX_FRAGMENT,
     ],
@@ -109,4 +109,4 @@ def test_what_is_no_choice_is_left_out() -> None:
         "files": [],
         "more": 1,
     }
-    assert restore_state(SAVED, packed(content)) == (SAVED.with_choices(uses="search"), ())
+    assert restore_state(SAVED, pack(content)) == (SAVED.with_choices(uses="search"), ())
