@@ -36,7 +36,7 @@ from comity.policies.syntax.windows import StatedLimit
 from comity.policies.tag import write_conditions
 from comity.policies.vocabulary.known_crawlers import known
 
-# The first so many crawlers, paths and pages are explained. A note says if there are more.
+# The limits of an explanation. A note says if there are more crawlers, paths or pages.
 MAX_AGENTS = 100
 MAX_SAMPLES = 500
 MAX_PAGES = 50

@@ -44,14 +44,16 @@ def add_options(parser: ArgumentParser) -> None:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ArgumentTypeError(f"`{text}` is no address: write {LOOPBACK}:2087")
+        raise ArgumentTypeError(f"`{text}` is not an address: write {LOOPBACK}:2087")
     return host.removeprefix("[").removesuffix("]") or LOOPBACK, int(port)
 
 
 def _origin(text: str) -> str:
     """Return the origin as browsers send it, in lower case."""
     if not ORIGIN.fullmatch(text):
-        raise ArgumentTypeError(f"`{text}` is no origin: write https://example.com, without a path")
+        raise ArgumentTypeError(
+            f"`{text}` is not an origin: write https://example.com, without a path"
+        )
     return text.lower()
 
 
