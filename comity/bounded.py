@@ -1,7 +1,7 @@
-"""Dictionaries that cannot grow without end, whatever sites or clients name.
+"""Caches of limited size, so that sites and clients cannot fill the memory.
 
-Bounded       holds what was put there last
-BoundedSize   holds what was put there or asked for last, within a number of octets"""
+Bounded       keeps the entries that were put last
+BoundedSize   keeps the entries that were put or read last, up to a number of octets"""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ V = TypeVar("V")
 
 
 class Bounded(OrderedDict[K, V]):
-    """A cache of at most `most` entries: one more takes the place of the entry that was put there longest ago.
+    """A cache of at most `most` entries. A further entry replaces the oldest one.
 
-    To read an entry does not keep it longer. Where it should, `move_to_end(key)` makes it the last one."""
+    Reading an entry does not keep it longer. `move_to_end(key)` makes it the newest one."""
 
-    __slots__ = ("most",)  # of some there is one for each site
+    __slots__ = ("most",)  # some objects have a cache for each site
 
     def __init__(self, most: int) -> None:
-        """`most`: entries, at least one."""
+        """`most`: the largest number of entries, at least 1. ValueError: it is smaller."""
         if most < 1:
             raise ValueError(f"`most` is {most}: write 1 or more")
         super().__init__()
@@ -37,10 +37,12 @@ class Bounded(OrderedDict[K, V]):
 
 
 class BoundedSize(Generic[K, V]):
-    """A cache of at most `most` entries and `most_octets` octets of them; the last entry stays, however large it is."""
+    """A cache of at most `most` entries with `most_octets` octets together.
+
+    The newest entry always stays, even if it is larger than that."""
 
     def __init__(self, most: int, most_octets: int, size: Callable[[V], int]) -> None:
-        """`size`: octets of an entry."""
+        """`size`: a function that returns the octets of an entry."""
         self._entries: OrderedDict[K, V] = OrderedDict()
         self._most = most
         self._most_octets = most_octets
@@ -51,12 +53,14 @@ class BoundedSize(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
+        """Return an entry, and make it the newest one. None means that it is not in the cache."""
         entry = self._entries.get(key)
         if entry is not None:
             self._entries.move_to_end(key)
         return entry
 
     def put(self, key: K, value: V) -> None:
+        """Add or replace an entry, and drop the oldest ones if there are too many."""
         if key in self._entries:
             self._octets -= self._size(self._entries.pop(key))
         self._entries[key] = value

@@ -1,11 +1,11 @@
-"""SQLite files of our own, each with its kind in the header: somebody else's is never written to.
+"""SQLite files of comity. The header tells the kind, so other programs' files are never changed.
 
-    open_database(path, kind)  the file, checked, with the tables of the newest version
-    transaction(db)            all of what is written in it, or nothing
+    open_database(path, kind)  open and check a file, and bring its tables to the newest version
+    transaction(db)            write all statements of a block, or none of them
 
-Disks and copies damage files, and SQLite reads on where it can. So the tables are compared with ours when a file is opened, a
-small file is checked page by page, and a row that something depends on carries its own `checksum`, an SQL function of its other
-columns."""
+Disks and copies damage files, and SQLite reads damaged files as far as it can. So `open_database`
+compares the tables with the expected ones, and checks all pages of a small file. Important rows
+have a `checksum`, an SQL function of their other columns."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ from comity.policies.syntax.printable import printable
 
 logger = logging.getLogger(__name__)
 
-BUSY = 10.0  # seconds to wait for another process that writes, or opens or closes the file
-PATIENCE = 60.0  # seconds for which writes may fail to a file that a crawl cannot do without
-CHECKED = (
-    64 * 2**20
-)  # octets of a file up to which all its pages are checked, which takes about 1 ms for each MB
-_OTHERS = 0o077  # mode: whatever the group and others may do
+BUSY = 10.0  # seconds to wait for another process that writes, opens or closes the file
+PATIENCE = 60.0  # seconds of failing writes before a crawl ends that cannot do without the file
+# Octets of the largest file that is checked page by page, which takes about 1 ms for each MB.
+CHECKED = 64 * 2**20
+_OTHERS = 0o077  # the bits of a mode that allow access to the group and to others
 
 
 def make_private_folder(folder: Path) -> None:
-    """The folder, and those above it, are made for this user alone where they are not there."""
+    """Make a folder, and the folders above it, for this user only. Existing ones stay unchanged."""
     if not folder.is_dir():
         make_private_folder(folder.parent)
         folder.mkdir(0o700, exist_ok=True)
 
 
 def _make_private_file(path: Path) -> None:
-    """An empty file for this user alone, where there is none; SQLite gives its mode to the log beside it. One that is there stays
-    as it is: its mode may be meant for others."""
+    """Make an empty file for this user only, if it does not exist.
+
+    SQLite gives the log beside it the same mode. An existing file stays unchanged, because its mode
+    may be intended."""
     make_private_folder(path.parent)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -57,10 +58,16 @@ def connect(
     is_patient: bool = True,
     check_same_thread: bool = True,
 ) -> sqlite3.Connection:
-    """A connection to the file, made for this user alone where it is not there, once it is prepared.
+    """Open a file, prepare the connection, and return it.
 
-    `busy`: seconds to wait for another process. `is_patient`: for one that makes or removes the log too, which does not wait as
-    writers do. OSError where it cannot be opened, and what `prepare` raises: then it is closed."""
+    A missing file is made for this user only.
+
+    `prepare`: a function that prepares the connection.
+    `busy`: seconds to wait for another process.
+    `is_patient`: True to wait also for a process that makes or removes the log. SQLite itself only
+    waits for writers.
+    OSError: the file cannot be opened. Errors of `prepare` are raised too, after the connection is
+    closed."""
     give_up = monotonic() + busy
     while True:
         try:
@@ -82,28 +89,29 @@ def connect(
 
 
 def is_busy(error: BaseException) -> bool:
-    """Return whether another process has the file."""
+    """Return True if an error means that another process uses the file."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """A transaction: all that is written in it, or nothing where it ends with an error.
+    """Run a block in a transaction. If it raises an error, none of its statements takes effect.
 
-    The file is locked from the beginning: whoever reads in order to write is not overtaken by another process."""
+    The file is locked from the beginning, so that no other process writes between a read and a
+    write of the block."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
         db.execute("COMMIT")
     except BaseException:
         with suppress(sqlite3.Error):
-            if db.in_transaction:  # else SQLite has done so itself
+            if db.in_transaction:  # otherwise SQLite has rolled back itself
                 db.execute("ROLLBACK")
         raise
 
 
 def checksum(*columns: int | float | str | bytes | None) -> bytes:
-    """Checksum of the columns of a row, as SQLite has them."""
+    """Return the checksum of a row. `columns`: its values, in the types of SQLite."""
     return hashlib.blake2b(repr(columns).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
@@ -111,7 +119,9 @@ Schema = frozenset[tuple[str, str, str, str | None]]
 
 
 def _schema(db: sqlite3.Connection) -> Schema:
-    """Type, name, table and text of each table, index, trigger and view. What ANALYZE makes is of no account."""
+    """Return the type, name, table and text of each table, index, trigger and view.
+
+    The tables of ANALYZE are left out."""
     return frozenset(
         db.execute(
             "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"
@@ -121,7 +131,7 @@ def _schema(db: sqlite3.Connection) -> Schema:
 
 @cache
 def _schemas(versions: tuple[str, ...]) -> tuple[Schema, ...]:
-    """Schemas of a new file and of each version."""
+    """Return the schemas of a new file and of each version."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.create_function("checksum", -1, checksum)
         schemas = [_schema(db)]
@@ -133,31 +143,44 @@ def _schemas(versions: tuple[str, ...]) -> tuple[Schema, ...]:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file. Its header has the `application_id` and the number of its version."""
+    """A kind of file. The header of a file has the `application_id` and the number of its version.
 
-    subject: str  # what a message about a file begins with
+    Attributes:
+        subject: The first words of messages about a file.
+        name: The name of the kind, for messages.
+        remedy: The advice if a file cannot be used.
+        application_id: The number of the kind.
+        versions: The SQL statements that make each version of the schema from the previous one. The
+            first begins with an empty file.
+        synchronous: SQLite's setting. With "NORMAL", a killed process loses nothing, and a power
+            cut may lose the last writes.
+        alone: The advice if another process uses the file. With it, one process locks the file for
+            itself. "" means that several processes may use the file.
+    """
+
+    subject: str
     name: str
-    remedy: str  # where a file cannot be used
+    remedy: str
     application_id: int
-    versions: tuple[
-        str, ...
-    ]  # what makes each version of the schema out of the one before, the first out of nothing
-    synchronous: str = (
-        "NORMAL"  # a killed process loses nothing; a power cut may lose what was written last
-    )
-    alone: str = (
-        ""  # one process takes a file for itself, and this is the remedy where another one has it
-    )
+    versions: tuple[str, ...]
+    synchronous: str = "NORMAL"
+    alone: str = ""
 
     def prepare(self, db: sqlite3.Connection, *, is_small: bool) -> None:
-        """Check the file, and bring its tables to the newest version. UnusableError, or what sqlite3 raises."""
+        """Check the file, and bring its tables to the newest version.
+
+        `is_small`: True to check all pages.
+        UnusableError: the file is of another kind, too new or damaged. sqlite3.Error: SQLite cannot
+        use it."""
         db.create_function("checksum", -1, checksum)
         db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA cell_size_check = ON")
         if self.alone:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
-        db.execute("BEGIN")  # or another process could make the file between the questions
-        self._version(db)  # before anything is written into what may be somebody else's file
+        # One transaction for all queries, because another process may be making the file. Nothing
+        # is written before the check: the file may belong to another program.
+        db.execute("BEGIN")
+        self._version(db)
         if is_small:
             _check_pages(db)
         db.execute("COMMIT")
@@ -171,7 +194,10 @@ class Kind:
                 db.execute(f"PRAGMA user_version = {len(self.versions)}")
 
     def _version(self, db: sqlite3.Connection) -> int:
-        """The version of the file's schema; 0 where it is new. UnusableError where it is another's, or not as ours made it."""
+        """Return the version of the file's schema. 0 means that the file is new.
+
+        UnusableError: the file is of another kind, too new, or its tables differ from those of its
+        version."""
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -187,26 +213,30 @@ class Kind:
 
 
 class UnusableError(Exception):
-    """A file cannot be used, and this is why."""
+    """A file cannot be used. The message is the reason, without a subject."""
 
 
 def _check_pages(db: sqlite3.Connection) -> None:
+    """Raise UnusableError if a page of the file is damaged."""
     (outcome,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if outcome != "ok":
         raise UnusableError(f"is damaged: {outcome}")
 
 
 def open_database(path: Path, kind: Kind, *, check_same_thread: bool = True) -> sqlite3.Connection:
-    """The file, made where it is not there, with a write-ahead log and no transaction open.
+    """Open a file with a write-ahead log, and return the connection, without an open transaction.
 
-    PolicyError where it cannot be used: the subject, what is wrong, the remedy. It is never repaired or removed. A new file, its
-    log and the folders that it takes are for this user alone."""
+    A missing file is made. The file, its log and its new folders are for this user only.
+    `check_same_thread`: False to use the connection in several threads.
+    PolicyError: the file cannot be used. The message has the subject, the reason and the remedy.
+    The file is never repaired or removed."""
     file = Path(os.path.realpath(path))
 
     def prepare(db: sqlite3.Connection) -> None:
         kind.prepare(db, is_small=file.stat().st_size <= CHECKED)
 
-    # Of two that want the file alone both may hold a part of it: the one that waits longer gets it.
+    # If two processes lock the file for themselves, each may hold a part of the lock. The one that
+    # waits longer gets it.
     busy = random.uniform(0.1, 0.9) if kind.alone else BUSY  # noqa: S311
     remedy = kind.remedy
     try:
@@ -226,13 +256,12 @@ def open_database(path: Path, kind: Kind, *, check_same_thread: bool = True) -> 
     else:
         log_mode(path)
         return db
-    raise PolicyError(
-        f"{kind.subject} `{path}` {printable(' '.join(cause.split()).encode('utf-8', 'replace'))}; {remedy}"
-    )
+    reason = printable(" ".join(cause.split()).encode("utf-8", "replace"))
+    raise PolicyError(f"{kind.subject} `{path}` {reason}; {remedy}")
 
 
 def log_mode(path: Path) -> None:
-    """Log where the file is open to others."""
+    """Log a line if other users of this machine can open the file."""
     if path.stat().st_mode & _OTHERS:
         logger.info(
             "%(path)s is open to other users of this machine: chmod 600 closes it", {"path": path}

@@ -1,1 +1,1 @@
-"""Tools for those who write policies: lint, explanations, a language server and a page in the browser."""
+"""Tools for authors of policies: lint, explanation, a language server, and a page in a browser."""

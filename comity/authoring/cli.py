@@ -1,4 +1,4 @@
-"""`comity`: the commands for those who write policies. `scrapy` has those for crawls."""
+"""`comity`: the commands for authors of policies. The commands for crawls belong to `scrapy`."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ from comity.dataset.records import DatasetError
 from comity.gate.run.console import complain, flush_output, read_or_not
 from comity.policies import PolicyError
 
-COMMANDS = {  # modules of comity.authoring.commands; the one that is named is imported, as some take a second
-    "lint": "find what is wrong with robots.txt, ai.txt and other policy files",
-    "explain": "say what the files of a site mean together",
-    "languageserver": "answer an editor by the Language Server Protocol",
-    "workbench": "write policies in the browser, and see what they mean",
+# The modules of comity.authoring.commands. Only the module of the chosen command is imported,
+# because some imports take a second.
+COMMANDS = {
+    "lint": "find the problems in robots.txt, ai.txt and other policy files",
+    "explain": "explain the files of a site together",
+    "languageserver": "help in an editor, by the Language Server Protocol",
+    "workbench": "write policies in the browser, and see their effect",
 }
-USAGE, INTERRUPTED = 2, 130  # exit statuses; USAGE: wrong usage, or what was named cannot be had
+# Exit statuses. USAGE: the usage is wrong, or a file or site cannot be read.
+USAGE, INTERRUPTED = 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, and return its exit status."""
     try:
         return _run(sys.argv[1:] if arguments is None else arguments)
-    except KeyboardInterrupt:  # also while a command is imported, which takes a second
+    except KeyboardInterrupt:  # perhaps during the import of a command, which takes a second
         return INTERRUPTED
 
 
 def _run(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(
-        prog="comity", description="Tools for those who write what crawlers may do on a site."
+        prog="comity", description="Tools for authors of policy files for crawlers."
     )
     parser.add_argument("--version", action="version", version=f"comity {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

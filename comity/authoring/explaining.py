@@ -1,12 +1,12 @@
-"""The meaning of all files of a site together, as a person would say it: for everybody, for each crawler that they name, and for
-classes of use.
+"""Explain the files of a site together: for everybody, for each crawler and for each class of use.
 
     explained = explain(source, agent)
-    for group in explained.groups:      who is meant, and the answers about them
+    for group in explained.groups:      crawlers with equal answers
         for answer in group.answers:    a sentence, and the lines that decide
 
-It is made of decisions about sample URLs: a path that no file speaks of, those that they speak of, and the pages that were had.
-What is said of everything is said by the first; the lines that say something else of another are named as exceptions."""
+The explanation is made of decisions about sample URLs: an ordinary path that no file mentions, the
+paths that the files mention, and the pages that were fetched. "Everything" describes the ordinary
+path. Lines that treat other paths differently are listed as exceptions."""
 
 from __future__ import annotations
 
@@ -36,32 +36,39 @@ from comity.policies.syntax.windows import StatedLimit
 from comity.policies.tag import write_conditions
 from comity.policies.vocabulary.known_crawlers import known
 
-MAX_AGENTS = 100  # named by the files; those after them are left out, with a note
-MAX_SAMPLES = 500  # paths that the files speak of; likewise
-MAX_PAGES = 50  # likewise
-MAX_CONDITIONS = 50  # groups of lines on requests that are told of one crawler
-MAX_EXCEPTIONS = 5  # that a sentence names; `Answer.exceptions` has all
-MAX_RATE_SITES = (
-    50  # that are made to find the lines by which rates are asked for; after that no line is named
-)
+# The limits of an explanation. A note says if there are more crawlers, paths or pages.
+MAX_AGENTS = 100
+MAX_SAMPLES = 500
+MAX_PAGES = 50
+MAX_CONDITIONS = 50  # groups of lines on requests that are explained for one crawler
+MAX_EXCEPTIONS = 5  # that a sentence lists; `Answer.exceptions` has all
+# Sites that are made in search of the lines that ask for rates. Later answers cite no line.
+MAX_RATE_SITES = 50
+# Paths to choose an ordinary path from.
 UNSPOKEN = (
     "/any-other-page",
     *(f"/{char * 3}" for char in "zqxjykvw0123456789_-~bcdefghilmnoprstu"),
-)  # paths, to choose from
-NOBODY = "any-other-crawler"  # a product token that no file names
+)
+NOBODY = "any-other-crawler"  # a product token that no file contains
 CONDITIONS = "conditions"  # the topic of answers without a subject
-SILENT = "silent"  # the verdict where nobody says anything
+SILENT = "silent"  # the verdict if no file decides
 
 
-Limits = tuple[tuple[str, str], ...]  # names of what limits a use, and the values as texts
+Limits = tuple[tuple[str, str], ...]  # names of the limits of a use, and their values as texts
 
 
 class UseClass(NamedTuple):
-    """A class of uses as people speak of it."""
+    """A class of uses, in the words of everyday language.
+
+    Attributes:
+        name: The name for programs, which is the topic of answers about the class.
+        use: The use that represents the class, a name in the table of vocabularies.
+        verb: The action of a crawler that may use pages so, after "may".
+    """
 
     name: str
-    use: str  # of the table of vocabularies, that stands for it
-    verb: str  # what somebody does who may
+    use: str
+    verb: str
 
 
 CLASSES = (
@@ -77,12 +84,21 @@ CLASSES = (
 
 
 class Citation(NamedTuple):
-    """A line, field or element that decides."""
+    """A line, field or element that decides.
 
-    file: str  # as it is shown to the user
-    line: int  # 1-based; 0: the file as a whole, or no file
-    part: str  # "body", "header X-Robots-Tag", ...
-    text: str  # as written
+    Attributes:
+        file: The name of the file, as it is shown to the user.
+        line: The line, from 1. 0 means the file as a whole, or no file.
+        part: The part of the file or response: "body", "header X-Robots-Tag", ...
+        text: The text of the line, field or element, as written.
+        rule: The id of the rule.
+        spec: The specification and section.
+    """
+
+    file: str
+    line: int
+    part: str
+    text: str
     rule: str
     spec: str
 
@@ -92,48 +108,78 @@ class Citation(NamedTuple):
 
 
 class Exceptional(NamedTuple):
-    """Something else than in general, that a line says of some URLs."""
+    """An exception: sample URLs for which a line decides otherwise than for the ordinary path.
 
-    verdict: str  # "allow", "deny", "defer", "limit" or SILENT
+    Attributes:
+        verdict: "allow", "deny", "defer", "limit" or SILENT.
+        citations: The lines that decide.
+        limits: The limits of the permission.
+        urls: The sample URLs.
+    """
+
+    verdict: str
     citations: tuple[Citation, ...]
     limits: Limits
-    urls: tuple[str, ...]  # the sample URLs of which it says so
+    urls: tuple[str, ...]
 
 
 class Answer(NamedTuple):
-    """One sentence, and where it comes from."""
+    """One sentence, and the lines that it is made from.
 
-    topic: (
-        str  # "access", "conditions", "rates", "parts", "requests", or the name of one of CLASSES
-    )
-    verdict: str  # "allow", "deny", "defer" or SILENT; of rates, and of requests that have to meet conditions, "limit"
+    Attributes:
+        topic: "access", "conditions", "rates", "parts", "requests", or the names of CLASSES.
+        verdict: "allow", "deny", "defer" or SILENT. Rates, and requests that have to meet
+            conditions, have "limit".
+        sentence: The sentence, in English. In the answers of `_Explainer` it has a placeholder
+            `{subject}`.
+        citations: The lines that decide for the ordinary path.
+        exceptions: The sample URLs for which other lines decide.
+        limits: The limits of the permission for the ordinary path.
+    """
+
+    topic: str
+    verdict: str
     sentence: str
-    citations: tuple[Citation, ...] = ()  # that decide in general
+    citations: tuple[Citation, ...] = ()
     exceptions: tuple[Exceptional, ...] = ()
     limits: Limits = ()
 
 
 class Group(NamedTuple):
-    """Agents of whom the same holds."""
+    """Agents with equal answers.
 
-    agents: tuple[str, ...]  # (): everybody, but for the agents of other groups
+    Attributes:
+        agents: Their product tokens. () means everybody except the agents of other groups.
+        answers: The answers, with a subject in their sentences.
+    """
+
+    agents: tuple[str, ...]
     answers: tuple[Answer, ...]
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The meaning of the files of a site."""
+    """The meaning of the files of a site.
+
+    Attributes:
+        origin: The origin of the site.
+        files: The name of each policy file, and the outcome of its fetch in words.
+        groups: The groups of crawlers, everybody first.
+        as_everybody: Crawlers in the files that have the answers of everybody.
+        samples: The sample URLs.
+        notes: Sentences about parts that were left out or could not be read.
+    """
 
     origin: str
-    files: tuple[tuple[str, str], ...]  # name, and what came back in a word
-    groups: tuple[Group, ...]  # everybody first
-    as_everybody: tuple[str, ...]  # crawlers that are named, and of whom nothing else holds
-    samples: tuple[str, ...]  # URLs that were asked about
+    files: tuple[tuple[str, str], ...]
+    groups: tuple[Group, ...]
+    as_everybody: tuple[str, ...]
+    samples: tuple[str, ...]
     notes: tuple[str, ...]
 
 
 class _Outcome(NamedTuple):
-    """A decision, as far as it tells sentences apart."""
+    """The parts of a decision that a sentence depends on."""
 
     verdict: str
     citations: tuple[Citation, ...]
@@ -143,29 +189,31 @@ class _Outcome(NamedTuple):
 def explain(
     source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: Iterable[str] = ()
 ) -> Explanation:
-    """Return what the files mean together. PolicyError for a URL of another site.
+    """Explain the files of a site together.
 
-    `agent`: whose vocabulary counts. `agents`: the crawlers that are asked about; none: all that the files name. `urls`: the
-    sample URLs, absolute or paths; none: the root and what the files speak of."""
+    `agent`: the agent of the reader. Its vocabulary applies.
+    `agents`: the crawlers to explain. Without any, all crawlers in the files are explained.
+    `urls`: the sample URLs, absolute or as paths. Without any, the samples are the root and the
+    paths in the files.
+    PolicyError: a URL belongs to another site."""
     notes = [*source.notes, *source.place_notes]
     names = tuple(dict.fromkeys(agents)) or tuple(sorted(source.site.crawler_names - {"*", ""}))
     if len(names) > MAX_AGENTS:
         notes.append(
-            f"the files name {len(names)} crawlers, of which {MAX_AGENTS} are explained: ask about others by name"
+            f"the files name {len(names)} crawlers: only {MAX_AGENTS} are explained. "
+            "Ask about others by name"
         )
         names = names[:MAX_AGENTS]
     samples = [_absolute(source.origin, url) for url in urls] or [
         source.origin + path for path in spoken_of(source)
     ]
     if len(samples) > MAX_SAMPLES:
-        notes.append(
-            f"the files speak of {len(samples)} paths, of which {MAX_SAMPLES} were asked about"
-        )
+        notes.append(f"the files contain {len(samples)} paths: only {MAX_SAMPLES} are explained")
     pages = source.pages[:MAX_PAGES]
     if len(source.pages) > MAX_PAGES:
-        notes.append(f"there are {len(source.pages)} pages, of which {MAX_PAGES} were asked about")
+        notes.append(f"there are {len(source.pages)} pages: only {MAX_PAGES} are explained")
     explainer = _Explainer(source, tuple(samples[:MAX_SAMPLES]), pages)
-    everybody = explainer.answers(_agent(agent, unnamed(source.site)))
+    everybody = explainer.answers(_agent(agent, unnamed_token(source.site)))
     groups: dict[tuple[Answer, ...], list[str]] = {}
     for name in names:
         crawler = known(name)
@@ -180,7 +228,7 @@ def explain(
         (
             Group((), _with_subject(subject, everybody)),
             *(
-                Group(tuple(members), _with_subject(_joined(members), answers))
+                Group(tuple(members), _with_subject(_join_names(members), answers))
                 for answers, members in groups.items()
             ),
         ),
@@ -191,7 +239,9 @@ def explain(
 
 
 def _with_subject(subject: str, answers: Iterable[Answer]) -> tuple[Answer, ...]:
-    """Return the answers with the subject in their sentences. Of everybody a refusal is told of nobody."""
+    """Return the answers with the subject in their sentences.
+
+    For the subject "Everybody", phrase a refusal as "Nobody may ..."."""
     words = {"{subject}": subject}
     if subject.startswith("Everybody"):
         nobody = subject.replace("Everybody", "Nobody")
@@ -201,8 +251,8 @@ def _with_subject(subject: str, answers: Iterable[Answer]) -> tuple[Answer, ...]
             "whether {subject}": f"whether {subject.replace('Everybody', 'anybody')}",
         } | words
 
-    def completed(sentence: str) -> str:
-        """Put in the subject, which stands before all that is quoted."""
+    def complete(sentence: str) -> str:
+        """Replace the first placeholder. Later ones belong to quotations from files."""
         placeholder = next(
             (placeholder for placeholder in words if placeholder in sentence), "{subject}"
         )
@@ -211,12 +261,12 @@ def _with_subject(subject: str, answers: Iterable[Answer]) -> tuple[Answer, ...]
     return tuple(
         answer
         if answer.topic == CONDITIONS
-        else answer._replace(sentence=completed(answer.sentence))
+        else answer._replace(sentence=complete(answer.sentence))
         for answer in answers
     )
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -224,13 +274,13 @@ def _absolute(origin: str, url: str) -> str:
     absolute = origin + url if url.startswith("/") else url
     if origin_or_empty(absolute) != origin:
         raise PolicyError(
-            f"`{printable(url)}` is no URL of {origin}: write it with that, or as a path"
+            f"`{printable(url)}` does not belong to {origin}: write a URL of this site, or a path"
         )
     return absolute
 
 
-def unnamed(*sites: Site) -> str:
-    """Return a product token that no file names."""
+def unnamed_token(*sites: Site) -> str:
+    """Return a product token that is in no file of the sites."""
     token = NOBODY
     while any(token in site.crawler_names for site in sites):
         token += "-"
@@ -238,8 +288,9 @@ def unnamed(*sites: Site) -> str:
 
 
 def _agent(agent: Agent, name: str) -> Agent:
-    """Return the crawler of that name, of which nothing is arranged. A name of several words, as ACAP has them, is one of a
-    User-Agent."""
+    """Return an agent of this name, without purposes, arrangements and defaults.
+
+    A name of several words, which ACAP allows, becomes the value of the User-Agent field."""
     token = (
         name if PRODUCT_TOKEN.fullmatch(name) else re.sub(r"[^A-Za-z0-9_-]+", "-", name) or NOBODY
     )
@@ -257,16 +308,18 @@ def _agent(agent: Agent, name: str) -> Agent:
 
 def _outcome_of_file(fetched: Fetched) -> str:
     if fetched.unreachable_since:
-        return f"cannot be had since {fetched.unreachable_since:%Y-%m-%d %H:%M} UTC; its last good copy holds"
+        since = f"{fetched.unreachable_since:%Y-%m-%d %H:%M} UTC"
+        return f"cannot be fetched since {since}; its last good copy applies"
     match availability(fetched):
         case Availability.PRESENT:
-            return "read" + (", up to the size that is read" if fetched.oversized else "")
+            return "read" + (" up to the size limit" if fetched.oversized else "")
         case Availability.ABSENT:
             return f"states nothing: HTTP status {fetched.status}" + (
                 ", an HTML page" if fetched.status // 100 == 2 else ""
             )
         case Availability.UNREACHABLE:
-            return f"cannot be had: {printable(fetched.error) or f'HTTP status {fetched.status}'}"
+            cause = printable(fetched.error) or f"HTTP status {fetched.status}"
+            return f"cannot be fetched: {cause}"
 
 
 # ---- sample URLs
@@ -277,7 +330,7 @@ _COMMENT = re.compile(r"#.*")
 
 
 def spoken_of(source: Source) -> list[str]:
-    """Return the root and the paths that match the patterns of which the policy files speak, each once."""
+    """Return the root, and a matching path for each pattern in the policy files, each once."""
     paths = (pattern.split("$")[0].replace("*", "any") for pattern in _patterns(source))
     return list(
         dict.fromkeys(("/", *(path if path.startswith("/") else f"/{path}" for path in paths)))
@@ -285,7 +338,7 @@ def spoken_of(source: Source) -> list[str]:
 
 
 def _patterns(source: Source) -> Iterator[str]:
-    """Yield the paths and patterns that stand in the policy files, in whatever format."""
+    """Yield the paths and patterns in the policy files of every format."""
     for file in source.files:
         body = file.fetched.body
         text = (without_tags(body) if is_marked_up(body) else body).decode("utf-8", "replace")
@@ -302,7 +355,7 @@ def _patterns(source: Source) -> Iterator[str]:
 
 
 def unspoken_path(source: Source) -> str:
-    """Return a path of which no file speaks, but for what speaks of everything."""
+    """Return an ordinary path: the path of UNSPOKEN that matches the fewest patterns."""
     parts = [
         pattern.lower().split("$")[0].split("*") for pattern in dict.fromkeys(_patterns(source))
     ]
@@ -310,7 +363,9 @@ def unspoken_path(source: Source) -> str:
 
 
 def _matches(path: str, parts: Sequence[str]) -> bool:
-    """Return whether a path begins as a pattern does. `parts`: what stands between its asterisks."""
+    """Return True if a pattern matches a path or its beginning.
+
+    `parts`: the texts between the asterisks of the pattern."""
     position = len(parts[0]) if path.startswith(parts[0]) else -1
     for part in parts[1:]:
         if position < 0:
@@ -329,11 +384,11 @@ def _is_unreachable(rule: str) -> bool:
 
 
 class _TooManySitesError(Exception):
-    """There are more sites to make than MAX_RATE_SITES."""
+    """The search for lines on rates needs more sites than MAX_RATE_SITES."""
 
 
 class _Explainer:
-    """Answers for any agent about one site: all are asked about the same sample URLs and pages."""
+    """The answers about one site for any agent. All agents share the sample URLs and pages."""
 
     def __init__(
         self, source: Source, samples: tuple[str, ...], pages: tuple[SourceFile, ...]
@@ -345,10 +400,10 @@ class _Explainer:
         self._urls = tuple(url for url in dict.fromkeys(samples) if url not in of_pages)
         self._pages = pages
         self.samples = (*self._urls, *(page.url for page in pages))
-        self._sites_without: dict[int, Site] = {}  # number of lines that are left out -> the site
+        self._sites_without: dict[int, Site] = {}  # number of lines left out -> the site
 
     def answers(self, agent: Agent) -> tuple[Answer, ...]:
-        """Return the answers, with {subject} for who is meant."""
+        """Return the answers for an agent, with {subject} in place of its name."""
         pages = {
             url: self._site.page(agent, url, body=None) for url in (self._general, *self._urls)
         }
@@ -362,7 +417,7 @@ class _Explainer:
         access = {url: self._access(agent, url, met) for url in pages}
         for file in self._pages:
             crawl = pages[file.url].uses["crawl"]
-            if crawl.verdict is Verdict.DENY:  # the page itself says so
+            if crawl.verdict is Verdict.DENY:  # the page itself refuses to be crawled
                 access[file.url] = _Outcome("deny", self._citations(crawl.reasons[:1]), ())
         allowed = [
             url
@@ -374,8 +429,8 @@ class _Explainer:
             outcomes = {}
             for url in (self._general, *allowed):
                 use = pages[url].uses[class_.use]
-                is_told = use.stated or _is_unreachable(use.reasons[0].rule)
-                verdict = use.verdict.value if is_told else SILENT
+                is_decided = use.stated or _is_unreachable(use.reasons[0].rule)
+                verdict = use.verdict.value if is_decided else SILENT
                 limits = tuple(
                     (name, _value_text(value)) for name, value in write_conditions(use).items()
                 )
@@ -386,16 +441,19 @@ class _Explainer:
             uses.append(self._use_answer(class_, outcomes))
         return (
             self._access_answer(access),
-            *map(self._conditions_answer, _grouped(conditions)),
+            *map(self._conditions_answer, _condition_groups(conditions)),
             *self._rates(agent),
             *(answer for answer in uses if answer.sentence),
-            *_unspoken([answer for answer in uses if not answer.sentence]),
+            *_silent_answers([answer for answer in uses if not answer.sentence]),
             *self._parts(pages),
             *self._requests(agent),
         )
 
     def _access(self, agent: Agent, url: str, met: frozenset[Reason]) -> _Outcome:
-        """Return what is decided of a plain request. `met`: reasons that do not refuse every request."""
+        """Return the decision about a plain request.
+
+        `met`: the reasons that some requests can satisfy. They limit access and do not refuse
+        it."""
         decision = self._site.access(agent, url)
         limits = (
             (("not_before", f"{decision.not_before:%Y-%m-%d %H:%M} UTC"),)
@@ -424,7 +482,7 @@ class _Explainer:
         )
 
     def _access_answer(self, outcomes: Mapping[str, _Outcome]) -> Answer:
-        general, exceptions = self._divided(outcomes)
+        general, exceptions = self._divide(outcomes)
         reference, is_silent = (
             _reference(general.citations),
             not general.citations or not general.citations[0].line,
@@ -443,13 +501,13 @@ class _Explainer:
                 )
                 sentence += "" if is_silent else reference
                 if refused:
-                    sentence += f" but what {_count(refused)} {_verb(refused, 'refuse')}: {_enumerated(refused)}"
+                    sentence += f" with {_count(refused)}: {_enumerate(refused)}"
                 elif is_silent and not limited:
-                    sentence += ": no line that was asked about refuses it"
+                    sentence += ": no line refuses a sample URL"
             case "deny" if unreachable:
                 sentence = (
                     "{subject} may fetch nothing, as "
-                    + f"{unreachable[0].file} cannot be had: {unreachable[0].text}"
+                    + f"{unreachable[0].file} cannot be fetched: {unreachable[0].text}"
                 )
             case verdict:
                 until = dict(general.limits).get("not_before")
@@ -458,17 +516,19 @@ class _Explainer:
                     f" until {until}" if verdict == "defer" and until else ""
                 )
                 if permitted:
-                    sentence += f" but what {_count(permitted)} {_verb(permitted, 'permit')}: {_enumerated(permitted)};"
+                    sentence += f" with {_count(permitted)}: {_enumerate(permitted)};"
                     sentence += f" the rest is refused{reference}"
                 else:
                     sentence += reference
-        sentence += f", under conditions by {_enumerated(limited)}" if limited else ""
+        sentence += f", under conditions by {_enumerate(limited)}" if limited else ""
         return Answer(
             "access", general.verdict, f"{sentence}.", general.citations, exceptions, general.limits
         )
 
     def _conditions_answer(self, conditions: Sequence[Condition]) -> Answer:
-        """Return what a group of lines permits. What one line says is told together."""
+        """Return an answer about a group of conditions.
+
+        Conditions of one line share one citation."""
         words: dict[tuple[Citation, ...], list[str]] = {}
         for condition in conditions:
             words.setdefault(self._citations((condition.reason,)), []).append(condition.words)
@@ -477,17 +537,21 @@ class _Explainer:
             by_position.setdefault(_reference(citations), []).extend(texts)
         scopes = conditions[0].scopes
         place = f"Under {_few(scopes)}" if scopes else "Everywhere"
-        told = ", ".join(f"{', '.join(texts)}{position}" for position, texts in by_position.items())
+        statements = ", ".join(
+            f"{', '.join(texts)}{position}" for position, texts in by_position.items()
+        )
         return Answer(
             CONDITIONS,
             "limit",
-            f"{place}, {told}.",
+            f"{place}, {statements}.",
             tuple(citation for citations in words for citation in citations),
         )
 
     def _use_answer(self, class_: UseClass, outcomes: Mapping[str, _Outcome]) -> Answer:
-        """Return the answer, without a sentence where nothing is said at all."""
-        general, exceptions = self._divided(outcomes)
+        """Return the answer about a class of uses.
+
+        Its sentence is empty if no file and no page mentions the class."""
+        general, exceptions = self._divide(outcomes)
         limits = f", {_limits_text(general.limits)}" if general.limits else ""
         reference = _reference(general.citations)
         if general.verdict == SILENT and not exceptions and not limits:
@@ -502,12 +566,12 @@ class _Explainer:
             sentence = f"{{subject}} may not {class_.verb}{reference}"
         else:
             sentence = f"Nothing says in general whether {{subject}} may {class_.verb}"
-            sentence += f"; who may, {limits[2:]}{reference}" if limits else ""
-        words = {"allow": "permitted by", "deny": "refused by", SILENT: "nothing is said of"}
+            sentence += f"; a permission is limited: {limits[2:]}{reference}" if limits else ""
+        words = {"allow": "permitted by", "deny": "refused by", SILENT: "undecided for"}
         for verdict, word in words.items():
             of_verdict = [exception for exception in exceptions if exception.verdict == verdict]
             if of_verdict:
-                sentence += f"; {word} {_enumerated(of_verdict)}"
+                sentence += f"; {word} {_enumerate(of_verdict)}"
         return Answer(
             class_.name,
             general.verdict,
@@ -517,10 +581,8 @@ class _Explainer:
             general.limits,
         )
 
-    def _divided(
-        self, outcomes: Mapping[str, _Outcome]
-    ) -> tuple[_Outcome, tuple[Exceptional, ...]]:
-        """Return what holds in general, and what holds of some URLs, by what decides there."""
+    def _divide(self, outcomes: Mapping[str, _Outcome]) -> tuple[_Outcome, tuple[Exceptional, ...]]:
+        """Return the outcome for the ordinary path, and an exception for each other outcome."""
         general = outcomes[self._general]
         others: dict[_Outcome, list[str]] = {}
         for url, outcome in outcomes.items():
@@ -537,16 +599,19 @@ class _Explainer:
         if rates:
             citations = tuple(self._rate_lines(agent, rates))
             sentence = (
-                f"{{subject}} may come only so often: {', '.join(rates)}{_reference(citations)}."
+                f"{{subject}} has to keep this pace: {', '.join(rates)}{_reference(citations)}."
             )
             yield Answer("rates", "limit", sentence, citations)
 
     def _rate_lines(self, agent: Agent, rates: Sequence[str]) -> Iterator[Citation]:
-        """Yield the lines by which it is asked: the first without which, and those before it, a rate is asked for no more."""
+        """Yield for each rate the line that asks for it.
+
+        That is the first line such that the rate disappears when the line and all lines before it
+        are left out."""
         lines = self._lines_on_rates
 
         def asks(rate: str, count: int) -> bool:
-            """Return whether the rate is asked for without the first so many of the lines."""
+            """Return True if the site still asks for the rate without the first `count` lines."""
             return rate in _rates_of(self._without(count), agent, self._general)
 
         try:
@@ -562,7 +627,7 @@ class _Explainer:
 
     @cached_property
     def _lines_on_rates(self) -> list[tuple[str, int, str]]:
-        """The URL of the file, the number and the text of each line that may be about rates."""
+        """The lines that may be about rates: URL of the file, number from 1, and text."""
         return [
             (file.url, number, printable(line))
             for file in self._source.files
@@ -571,7 +636,7 @@ class _Explainer:
         ]
 
     def _without(self, count: int) -> Site:
-        """Return the site without the first so many of the lines on rates."""
+        """Return the site without the first `count` lines on rates."""
         if count not in self._sites_without:
             if len(self._sites_without) == MAX_RATE_SITES:
                 raise _TooManySitesError
@@ -604,7 +669,7 @@ class _Explainer:
                     )
         for verdict, words, parts in (
             ("deny", "{subject} may not use parts of pages: ", refused),
-            ("allow", "{subject} is to follow instructions about parts of pages: ", guided),
+            ("allow", "{subject} has to follow instructions about parts of pages: ", guided),
         ):
             if parts:
                 sentence = words + _few(list(parts.values()))
@@ -630,8 +695,8 @@ class _Explainer:
             )
 
 
-def _grouped(conditions: Iterable[Condition]) -> list[tuple[Condition, ...]]:
-    """Return the conditions of each group of lines, as far as they are told."""
+def _condition_groups(conditions: Iterable[Condition]) -> list[tuple[Condition, ...]]:
+    """Return the conditions of each group of lines: MAX_CONDITIONS groups at most."""
     groups = groupby(conditions, attrgetter("scopes"))
     return [tuple(group) for _, group in islice(groups, MAX_CONDITIONS)]
 
@@ -641,8 +706,8 @@ _RATE_LINE = re.compile(
 )
 
 
-def _unspoken(answers: Sequence[Answer]) -> Iterator[Answer]:
-    """Yield one answer for all classes of which nothing is said."""
+def _silent_answers(answers: Sequence[Answer]) -> Iterator[Answer]:
+    """Yield one answer for all classes that no file mentions."""
     if answers:
         verb_of = {class_.name: class_.verb for class_ in CLASSES}
         verbs = "; ".join(verb_of[answer.topic] for answer in answers)
@@ -731,15 +796,13 @@ def _reference(citations: Sequence[Citation]) -> str:
 
 
 def _count(exceptions: Sequence[Exceptional]) -> str:
-    return "one line" if len(exceptions) == 1 else f"{len(exceptions)} lines"
+    return "one exception" if len(exceptions) == 1 else f"{len(exceptions)} exceptions"
 
 
-def _verb(exceptions: Sequence[Exceptional], verb: str) -> str:
-    return f"{verb}s" if len(exceptions) == 1 else verb
+def _enumerate(exceptions: Sequence[Exceptional]) -> str:
+    """Return the lines of the exceptions as written, with their places.
 
-
-def _enumerated(exceptions: Sequence[Exceptional]) -> str:
-    """Return what the exceptions say, as written, and where; of what no line says, the URLs."""
+    Exceptions without a line are listed by the paths of their URLs."""
     texts = []
     for exception in exceptions:
         limits = f", {_limits_text(exception.limits)}" if exception.limits else ""
@@ -754,5 +817,6 @@ def _enumerated(exceptions: Sequence[Exceptional]) -> str:
 
 
 def _few(texts: Sequence[str]) -> str:
+    """Return the first MAX_EXCEPTIONS texts in one, and the number of the others."""
     more = len(texts) - MAX_EXCEPTIONS
     return ", ".join(texts[:MAX_EXCEPTIONS]) + (f" and {more} more" if more > 0 else "")

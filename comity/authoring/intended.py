@@ -1,11 +1,12 @@
-"""The intents that a policy file says, of all that publishers have, and the same in other formats.
+"""Recognise the intents of a policy file, and write them in other formats.
 
-    for stated_intent in stated_intents(kind, text):        by decisions of Site about samples: requests, uses and rates
-        for draft in drafts(stated_intent, path, texts):    files of other formats that say it, one for each format
+    for stated_intent in stated_intents(kind, text):        the intents of a file
+        for draft in drafts(stated_intent, path, texts):    a draft for each other format
 
-Nothing is guessed: a file says an intent where what is decided of everybody by it is what is decided by the form that the intent
-has in a format, on a path of which nobody speaks and on all of which the file does. A draft that would add lines to a file is
-one only where these refuse what they are to refuse, and change nothing else."""
+Intents are recognised by decisions of `Site` about sample requests, uses and rates, never by the
+text. A file states an intent if its decisions equal those of a form of the intent, on an ordinary
+path and on all paths that the file mentions. A draft may add lines to an existing file only if they
+refuse as intended and change no other decision."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from comity.authoring.explaining import NOBODY, UNSPOKEN, spoken_of, unnamed, unspoken_path
+from comity.authoring.explaining import NOBODY, UNSPOKEN, spoken_of, unnamed_token, unspoken_path
 from comity.authoring.intents import INTENTS, ROBOTS, TRAINING_CRAWLERS, Form, Intent
 from comity.authoring.lint import Kind
 from comity.authoring.source import DEFAULT_ORIGIN, Source, SourceFile
@@ -23,9 +24,9 @@ from comity.policies import Agent, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.syntax.urls import origin_of
 
-MAX_OCTETS = 64 * 1024  # of one file: what a larger one says is more than an intent
-MAX_PATHS = 30  # of which the files speak
-MAX_NAMES = 30  # of crawlers, likewise
+MAX_OCTETS = 64 * 1024  # of one file; larger files say more than one intent
+MAX_PATHS = 30  # in the files
+MAX_NAMES = 30  # of crawlers in the files
 USES = (
     "train-ai",
     "train-genai",
@@ -38,10 +39,8 @@ USES = (
     "present",
     "present-snippet",
 )
-_JOINED = (
-    ROBOTS,
-    "/automation-preferences.txt",
-)  # to which lines can be added, whatever stands in them
+# Files whose format allows further lines after any content.
+_EXTENSIBLE = (ROBOTS, "/automation-preferences.txt")
 _PURPOSES = (None, "search", "train")
 _HEADERS = ((b"Content-Type", b"text/html"),)
 _PAGE = b"<!DOCTYPE html><html><head><title>A page</title></head><body><p>Text</p></body></html>"
@@ -49,35 +48,45 @@ _SITEMAP = re.compile(
     r"^[ \t]*Sitemap[ \t]*:[ \t]*(https?://[^\s/]+/)", re.IGNORECASE | re.MULTILINE
 )
 
-Fact = tuple[
-    str, bool, tuple[object, ...]
-]  # "request", "use" or "rate"; whether it limits; of whom, where, what
+# "request", "use" or "rate"; True for a refusal or limit; and the product token, the URL and the
+# purpose, use or rate.
+Fact = tuple[str, bool, tuple[object, ...]]
 Texts = Mapping[str, str]  # by path on the site
 
 
 class StatedIntent(NamedTuple):
-    """An intent that a file says."""
+    """An intent that a file states.
+
+    Attributes:
+        intent: The intent.
+        forms: The forms of the intent that the file contains, at least one.
+        values: The names and values of the intent's parameters, as in the file.
+    """
 
     intent: Intent
-    forms: tuple[Form, ...]  # of it that the file has, one at least
-    values: tuple[tuple[str, str], ...]  # of the parameters of the intent, as the file has them
+    forms: tuple[Form, ...]
+    values: tuple[tuple[str, str], ...]
 
 
 class Draft(NamedTuple):
-    """Files that say an intent in one format."""
+    """Files that state an intent in one format.
+
+    Attributes:
+        stated_intent: The intent, as another file states it.
+        form: The form of the intent.
+        added: The text for each file, by its path on the site. An existing file gets it at its end.
+    """
 
     stated_intent: StatedIntent
     form: Form
-    added: dict[
-        str, str
-    ]  # what each file is to have, by its path on the site; at its end, where it exists
+    added: dict[str, str]
 
 
 class _Samples(NamedTuple):
-    """Requests about which is decided."""
+    """Sample requests."""
 
-    general: str  # URL of which no file speaks
-    urls: tuple[str, ...]  # the others
+    general: str  # the URL of an ordinary path, which no file mentions
+    urls: tuple[str, ...]  # the other URLs
     agents: tuple[Agent, ...]
 
 
@@ -95,7 +104,9 @@ PATHS = tuple(
 
 
 def path_of(kind: Kind) -> str:
-    """Return the path on a site at which the forms of intents have a file of a kind; "" where there is no such form."""
+    """Return the path on a site at which forms of intents have a file of this kind.
+
+    "" means that no form contains such a file."""
     if kind.path:
         return kind.path if kind.path in PATHS else ""
     root = f"<{kind.name.partition('.')[0]} "
@@ -113,7 +124,9 @@ def _forms() -> Iterator[Form]:
 
 
 def stated_intents(kind: Kind, text: str) -> list[StatedIntent]:
-    """Return the intents that a file says by itself, each once. What two of them say in the same words is said of the first."""
+    """Return the intents that a file states by itself, each once.
+
+    If two intents have the same text, the first one is returned."""
     path = path_of(kind)
     if not path or len(text) > MAX_OCTETS:
         return []
@@ -134,12 +147,16 @@ def stated_intents(kind: Kind, text: str) -> list[StatedIntent]:
 def _forms_in_file(
     forms: Iterable[Form], values: Mapping[str, str], path: str, text: str
 ) -> tuple[Form, ...]:
-    """Return the forms that a file has, where all that is decided by it is decided by these. (): it says something else."""
+    """Return the forms that a file contains, if they explain all of its decisions.
+
+    () means that the file says something else."""
     forms = tuple(forms)
-    # Of everybody most files say something else already: that is asked first.
-    for is_all in (False, True):
+    # The decisions about everybody rule out most files: these few samples come first.
+    for uses_all_samples in (False, True):
         samples = (
-            _samples({path: text}, *(_texts(form, values) for form in forms)) if is_all else _QUICK
+            _samples({path: text}, *(_texts(form, values) for form in forms))
+            if uses_all_samples
+            else _QUICK
         )
         if samples is None:
             return ()
@@ -148,27 +165,29 @@ def _forms_in_file(
             form_texts = _texts(form, values)
             facts = _facts_of_files(tuple({**form_texts, path: text}.items()), samples)
             of_form = _facts_of_form(tuple(form_texts.items()), samples)
-            if _binding(of_form) <= facts:
+            if _restrictions(of_form) <= facts:
                 forms_in_file.append(form)
                 expected |= of_form
                 of_file = facts
-        if not forms_in_file or not _is_all(of_file, _combined(expected), samples.general):
+        if not forms_in_file or not _is_complete(of_file, _combine(expected), samples.general):
             return ()
     return tuple(forms_in_file) if expected else ()
 
 
-def _binding(facts: Iterable[Fact]) -> set[Fact]:
+def _restrictions(facts: Iterable[Fact]) -> set[Fact]:
     return {fact for fact in facts if fact[1]}
 
 
-def _combined(facts: Set[Fact]) -> set[Fact]:
-    """Return what holds of what several say: who refuses wins."""
+def _combine(facts: Set[Fact]) -> set[Fact]:
+    """Return the facts without permissions that another fact overrides: a refusal wins."""
     return {fact for fact in facts if fact[1] or (fact[0], True, fact[2]) not in facts}
 
 
-def _is_all(facts: Set[Fact], expected: Set[Fact], general: str) -> bool:
-    """Return whether what is decided is what is expected, as far as that is spoken of; on a path of which nobody speaks, whether
-    nothing else is refused either."""
+def _is_complete(facts: Set[Fact], expected: Set[Fact], general: str) -> bool:
+    """Return True if the facts equal the expected ones, as far as they matter.
+
+    Facts of unexpected kinds do not matter. The exception is the ordinary path: there all facts
+    about requests matter, and all facts about uses unless only rates are expected."""
     kinds = {fact[0] for fact in expected}
     general_kinds = {"request", "use"} if kinds - {"rate"} else {"request"}
 
@@ -179,50 +198,55 @@ def _is_all(facts: Set[Fact], expected: Set[Fact], general: str) -> bool:
 
 
 def drafts(stated_intent: StatedIntent, path: str, texts: Texts) -> list[Draft]:
-    """Return what says it in the other formats, as far as that can be told. `texts`: of the files that the site has, that at
-    `path` among them, which says it."""
+    """Return drafts of the intent in other formats, one for each format in which it can be stated.
+
+    `path`: the path on the site of the file that states the intent.
+    `texts`: the files of the site, with the one at `path` among them."""
     values = dict(stated_intent.values)
     if "origin" in values:
         sitemap = _SITEMAP.search(texts.get(ROBOTS, ""))
         values["origin"] = origin_of(sitemap[1]) if sitemap else ""
-    has = {
+    formats_of_file = {
         form.format
         for form in stated_intent.forms
-        if _is_by(form, stated_intent, path, texts[path])
+        if _has_rules(form, stated_intent, path, texts[path])
     }
     by_format: dict[str, Draft] = {}
     for form in stated_intent.intent.forms:
         locations = [artefact.location for artefact in form.artefacts]
         if (
-            form.format in has
+            form.format in formats_of_file
             or form.format in by_format
             or not all(location.startswith("/") for location in locations)
         ):
             continue
-        # A reference to a file names the site, and only the publisher knows which it is.
+        # A reference to a file needs the origin of the site, which only the publisher knows.
         if not values.get("origin") and any(
             "$origin" in artefact.template for artefact in form.artefacts
         ):
             continue
         form_texts = _texts(form, values)
-        if (added := _added(form_texts, texts)) is not None:
+        if (added := _texts_to_add(form_texts, texts)) is not None:
             by_format[form.format] = Draft(stated_intent, form, added)
     return list(by_format.values())
 
 
-def _is_by(form: Form, stated_intent: StatedIntent, path: str, text: str) -> bool:
-    """Return whether a file has the rules of a form, and not only their refusals."""
+def _has_rules(form: Form, stated_intent: StatedIntent, path: str, text: str) -> bool:
+    """Return True if a file contains the rules of a form, not only refusals with equal effect."""
     form_texts = _texts(form, dict(stated_intent.values))
     return _rules(form_texts) <= _rules({**form_texts, path: text})
 
 
-def _added(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
-    """Return what is to be added to each file; None where that says something else than the form and what is there."""
+def _texts_to_add(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
+    """Return the text to add to each file.
+
+    None means that it cannot be added: the files together would decide otherwise than the form and
+    the existing files do."""
     existing = {path: texts[path] for path in form_texts if path in texts}
     if not any(text.strip() for text in existing.values()):
         return dict(form_texts)
     if any(
-        text.strip() and (path not in _JOINED or len(text) > MAX_OCTETS)
+        text.strip() and (path not in _EXTENSIBLE or len(text) > MAX_OCTETS)
         for path, text in existing.items()
     ):
         return None
@@ -234,11 +258,11 @@ def _added(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
     before, alone, after = (
         _facts_of_files(tuple(files.items()), samples) for files in (existing, form_texts, combined)
     )
-    return added if after == _combined(before | alone) else None
+    return added if after == _combine(before | alone) else None
 
 
 def _gap(text: str) -> str:
-    """Return what parts a text from what is added: an end of its last line, and a blank line."""
+    """Return the line ends to put before an addition: that of the last line, and a blank line."""
     return "" if not text.strip() else "\n" if text.endswith(("\n", "\r")) else "\n\n"
 
 
@@ -247,7 +271,7 @@ def _texts(form: Form, values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _possible_values(intent: Intent, path: str, text: str) -> Iterator[dict[str, str]]:
-    """Yield the values that the parameters of an intent can have, where a file says it."""
+    """Yield the values that the parameters of an intent may have in a file."""
     names = {parameter.name for parameter in intent.parameters}
     site = _site({path: text})
     if "crawler" in names:
@@ -264,8 +288,8 @@ def _possible_values(intent: Intent, path: str, text: str) -> Iterator[dict[str,
 
 
 def _seconds(site: Site) -> Iterator[float]:
-    """Yield the times between requests that are asked for."""
-    agent = Agent(unnamed(site))
+    """Yield the seconds between requests that a site asks for."""
+    agent = Agent(unnamed_token(site))
     if rates := site.rates(agent):
         if rates.crawl_delay:
             yield rates.crawl_delay
@@ -279,7 +303,10 @@ def _seconds(site: Site) -> Iterator[float]:
 
 
 def _samples(*all_texts: Texts) -> _Samples | None:
-    """Return the samples for files; None where these speak of too much."""
+    """Return the samples for files.
+
+    None means that the files contain too many crawlers or paths, or a name that is no product
+    token."""
     sites = [_site(texts) for texts in all_texts]
     files = (SourceFile(url, url, fetched) for site in sites for url, fetched in site.files.items())
     source = Source(DEFAULT_ORIGIN, sites[0], tuple(files), ())
@@ -292,7 +319,7 @@ def _samples(*all_texts: Texts) -> _Samples | None:
         or not all(map(PRODUCT_TOKEN.fullmatch, names))
     ):
         return None
-    tokens = dict.fromkeys((unnamed(*sites), "Googlebot", *TRAINING_CRAWLERS, *other_names))
+    tokens = dict.fromkeys((unnamed_token(*sites), "Googlebot", *TRAINING_CRAWLERS, *other_names))
     urls = tuple(DEFAULT_ORIGIN + path for path in paths)
     return _Samples(DEFAULT_ORIGIN + unspoken_path(source), urls, tuple(map(Agent, tokens)))
 
@@ -304,7 +331,7 @@ def _site(texts: Texts) -> Site:
 
 
 def _facts(site: Site, samples: _Samples) -> set[Fact]:
-    """Return what is decided: refused requests, uses of which somebody speaks, and rates."""
+    """Return the decisions about samples: refused requests, stated uses, and rates."""
     facts: set[Fact] = set()
     for agent in samples.agents:
         for url in (samples.general, *samples.urls):
@@ -335,13 +362,12 @@ def _facts_of_texts(texts: tuple[tuple[str, str], ...], samples: _Samples) -> fr
 
 
 _facts_of_form = lru_cache(maxsize=256)(_facts_of_texts)
-_facts_of_files = lru_cache(maxsize=8)(
-    _facts_of_texts
-)  # they may be large, and are asked of for each form in turn
+# Files may be large, so the cache is small. It is used for one form after another.
+_facts_of_files = lru_cache(maxsize=8)(_facts_of_texts)
 
 
 def _rules(texts: Texts) -> set[str]:
-    """Return the rules by which lines refuse something, for everybody or one of those that train."""
+    """Return the rules by which files refuse something to everybody or to a training crawler."""
     site = _site(texts)
     rules: set[str] = set()
     for token in (NOBODY, TRAINING_CRAWLERS[0]):

@@ -1,11 +1,12 @@
-"""The five things that publishers want, and how each format says them, as data: for documentation, snippets and editors.
+"""The five intents of publishers, and their forms in each format, as data for docs and editors.
 
 for intent in INTENTS:
     for form in intent.forms:
         for artefact in form.artefacts:
             artefact.text({"crawler": "examplebot"})    the text, with parameters
 
-What a form says besides, or leaves open, stands in `Form.remark`; what a format cannot say, in `Intent.unsaid`."""
+`Form.remark` tells how a form differs from the intent. `Intent.unsaid` lists the formats that
+cannot state the intent."""
 
 from __future__ import annotations
 
@@ -15,10 +16,9 @@ from typing import NamedTuple
 
 from comity.policies.syntax.windows import limit_text
 
-FIELD = (
-    "response field"  # the location of an artefact that is one, for the content of that response
-)
-ELEMENT = "HTML element"  # the location of an artefact that stands in the head of a page
+# The locations of artefacts that are no files.
+FIELD = "response field"  # applies to the content of that response
+ELEMENT = "HTML element"  # in the head of a page
 
 RFC = "robots.txt"
 ACAP = "ACAP"
@@ -33,7 +33,8 @@ TDMREP = "TDMRep"
 RSL = "RSL"
 FORMATS = (RFC, ACAP, AUTOMATION, USAGE, AIPREF, SIGNALS, AI_TXT, SPAWNING, META, TDMREP, RSL)
 
-# Crawlers that fetch for training, or whose name says whether what was fetched may train; known_crawlers.toml has their sources.
+# Crawlers that fetch for training, and product tokens that permit or refuse training with content
+# that other crawlers have fetched. known_crawlers.toml has the sources.
 TRAINING_CRAWLERS = (
     "Ai2Bot-Dolma",
     "Applebot-Extended",
@@ -58,35 +59,55 @@ class Parameter(NamedTuple):
 
 
 class Artefact(NamedTuple):
-    """One file, header field or element."""
+    """One file, header field or element.
 
-    location: str  # path on the site, FIELD or ELEMENT
-    template: str  # of its text: `$name` is a parameter, `$$` a dollar sign
+    Attributes:
+        location: The path on the site, FIELD or ELEMENT.
+        template: The template of the text. `$name` is a parameter, `$$` a dollar sign.
+    """
+
+    location: str
+    template: str
 
     def text(self, parameters: Mapping[str, str]) -> str:
-        """Return the text. KeyError where a parameter is missing."""
+        """Return the text with these parameters. KeyError: a parameter is missing."""
         return Template(self.template).substitute(parameters)
 
 
 class Form(NamedTuple):
-    """One way to say it in one format: all artefacts together."""
+    """One way to state an intent in one format.
 
-    format: str  # of FORMATS
+    Attributes:
+        format: The format, one of FORMATS.
+        artefacts: The files, fields and elements, which have an effect only together.
+        remark: A sentence about the difference between the form and the intent.
+    """
+
+    format: str
     artefacts: tuple[Artefact, ...]
-    remark: str  # what it says, in comparison with what is wanted
+    remark: str
 
 
 class Unsaid(NamedTuple):
-    """A format that cannot say it."""
+    """A format that cannot state an intent, one of FORMATS, and the reason."""
 
-    format: str  # of FORMATS
+    format: str
     reason: str
 
 
 class Intent(NamedTuple):
-    """Something that publishers want."""
+    """A wish of many publishers.
 
-    name: str  # for programs
+    Attributes:
+        name: The name for programs.
+        title: The name for people.
+        summary: The wish, in one sentence.
+        forms: The ways to state the intent.
+        unsaid: The formats that cannot state the intent.
+        parameters: The values that the publisher chooses.
+    """
+
+    name: str
     title: str
     summary: str
     forms: tuple[Form, ...]
@@ -94,8 +115,11 @@ class Intent(NamedTuple):
     parameters: tuple[Parameter, ...] = ()
 
     def values(self, **values: str) -> dict[str, str]:
-        """Return all parameters, the defaults among them, and what follows from them. KeyError for one that there is not,
-        ValueError for a number that is none."""
+        """Return the values of all parameters, with defaults for those that are not given.
+
+        `seconds` also gives the value `limit` (`request_limit`).
+        KeyError: the intent has no such parameter.
+        ValueError: `seconds` is no number, or out of range."""
         parameters = {parameter.name: parameter.default for parameter in self.parameters}
         for name, value in values.items():
             if name not in parameters:
@@ -107,9 +131,9 @@ class Intent(NamedTuple):
 
 
 def request_limit(seconds: int) -> str:
-    """Return the request-limit of automation-preferences.txt that lets one request through in so many seconds, or fewer.
+    """Return a request-limit of automation-preferences.txt: at most one request in so many seconds.
 
-    ValueError for less than a second, and for more than a day."""
+    ValueError: the time is shorter than a second or longer than a day."""
     if not 1 <= seconds <= 24 * 3600:
         raise ValueError(f"{seconds} seconds between requests cannot be said: write 1 to 86400")
     return limit_text(1, seconds)
@@ -120,7 +144,7 @@ def _in_robots(*lines: str) -> Artefact:
 
 
 def _rsl(*lines: str) -> tuple[Artefact, ...]:
-    """A document for the whole site, and the reference to it."""
+    """Return an RSL document for the whole site, and the line in robots.txt that refers to it."""
     document = (
         '<rsl xmlns="https://rslstandard.org/rsl">\n  <content url="/">\n    <license>\n'
         + "".join(f"      {line}\n" for line in lines)
@@ -133,7 +157,7 @@ def _rsl(*lines: str) -> tuple[Artefact, ...]:
 
 
 def _ai_txt(*lines: str) -> Artefact:
-    """The same for all types of resources of which ai.txt speaks."""
+    """Return an ai.txt with these lines for each type of resource that the format knows."""
     blocks = (
         f"  Path: / {type_}\n    Element: *\n" + "".join(f"      {line}\n" for line in lines)
         for type_ in ("html", "json", "xml")
@@ -152,92 +176,103 @@ _ACAP_NO_OTHER = (
     "ACAP-disallow-other: /",
 )
 _ORIGIN = Parameter("origin", "origin of the site", "https://example.com")
-_USES_ONLY = "It speaks of what is done with content, and of no request."
-_NO_SNIPPETS = "It has no word for snippets."
-_NO_RATE = "It has no word for how often somebody may come."
+_USES_ONLY = "The format is about uses of content, not about requests."
+_NO_SNIPPETS = "The format has no word for snippets."
+_NO_RATE = "The format has no word for the rate of requests."
 
 NO_TRAINING = Intent(
     "no-training",
     "No training",
-    "Nobody may train models with the site; nothing else changes.",
+    "Nobody may train models with the site. Nothing else changes.",
     (
         Form(
             RFC,
             (_in_robots(*_NO_TRAINING_CRAWLERS, "", "User-agent: *", "Disallow:"),),
-            "It refuses all requests of crawlers that it names. It has no word for training, and binds nobody else.",
+            "The file refuses all requests of the crawlers in it. The format has no word for "
+            "training, so other crawlers are not bound.",
         ),
         Form(
             ACAP,
             (_in_robots(*_ACAP_NO_OTHER),),
-            "It has no word for training. `other` refuses all that no line names, of whatever kind it is, search as a use by that"
-            " name among it.",
+            "The format has no word for training. `other` refuses every use that no line names,"
+            " including the use `search` of later formats.",
         ),
         Form(
             USAGE,
             (_in_robots("User-agent: *", "Usage: ai=n", "Disallow:"),),
-            "It has no word for training alone: `ai` is training and any use of a model.",
+            "The format has no word for training alone: `ai` means training and any use of a "
+            "model.",
         ),
         Form(
             USAGE,
             (Artefact(FIELD, "Usage-Pref: ai=n\n"),),
-            "The same, for the content of the response alone.",
+            "The field refuses training and any use of a model, for the content of the response.",
         ),
         Form(
             AIPREF,
             (_in_robots("User-agent: *", "Content-Usage: train-ai=n", "Disallow:"),),
-            "It says exactly this.",
+            "The file says exactly this.",
         ),
         Form(
             AIPREF,
             (Artefact(FIELD, "Content-Usage: train-ai=n\n"),),
-            "It says exactly this, for the content of the response alone.",
+            "The field says exactly this, for the content of the response.",
         ),
         Form(
             SIGNALS,
             (_in_robots("User-agent: *", "Content-Signal: ai-train=no", "Disallow:"),),
-            "It says exactly this. Groups for single crawlers need the line as well.",
+            "The file says exactly this. Repeat the line in every group for a single crawler.",
         ),
         Form(
             AI_TXT,
             (_ai_txt("Disallow: Train"),),
-            "It says exactly this, of HTML, JSON and XML; of no images or other files.",
+            "The file says exactly this for HTML, JSON and XML, but not for images and other "
+            "files.",
         ),
         Form(
             SPAWNING,
             (Artefact("/ai.txt", "User-Agent: *\nDisallow: /\n"),),
-            "It says exactly this. The site can have one file of that name: this one, or the other.",
+            "The file says exactly this. A site has only one ai.txt: choose this format or the "
+            "other.",
         ),
         Form(
             META,
             (Artefact(ELEMENT, '<meta name="robots" content="noai, noimageai">\n'),),
-            "It has no word for training alone: `noai` is any use for AI. No search engine documents it.",
+            "The format has no word for training alone: `noai` means any use for AI. No search "
+            "engine documents it.",
         ),
         Form(
             META,
             (Artefact(FIELD, "X-Robots-Tag: noai, noimageai\n"),),
-            "The same, for files of any kind.",
+            "The field says the same as the element, for files of any type.",
         ),
         Form(
             TDMREP,
             (Artefact("/.well-known/tdmrep.json", '[{"location": "/", "tdm-reservation": 1}]\n'),),
-            "It reserves the right to mine text and data, of which training is a part; other mining is refused as well.",
+            "The file reserves the right to mine text and data. Training is part of that. Other "
+            "mining is refused too.",
         ),
         Form(
             TDMREP,
             (Artefact(FIELD, "tdm-reservation: 1\n"),),
-            "The same, for the content of the response alone.",
+            "The field reserves the right to mine the content of the response.",
         ),
         Form(
             TDMREP,
             (Artefact(ELEMENT, '<meta name="tdm-reservation" content="1">\n'),),
-            "The same, for the page alone.",
+            "The element reserves the right to mine the page.",
         ),
-        Form(RSL, _rsl('<prohibits type="usage">ai-train</prohibits>'), "It says exactly this."),
+        Form(
+            RSL,
+            _rsl('<prohibits type="usage">ai-train</prohibits>'),
+            "The document says exactly this.",
+        ),
     ),
     (
         Unsaid(
             AUTOMATION,
-            "It can list the purposes for which requests are welcome, and not one for which they are not.",
+            "The format can list the purposes of welcome requests, but not the purposes of "
+            "unwelcome ones.",
         ),
     ),
     (_ORIGIN,),
@@ -246,19 +281,19 @@ NO_TRAINING = Intent(
 NO_TRAINING_BUT_SEARCH = Intent(
     "no-training-but-search",
     "No training, but search",
-    "Nobody may train models with the site; search engines may have it.",
+    "Nobody may train models with the site. Search engines may use it.",
     (
         Form(
             RFC,
             (_in_robots(*_NO_TRAINING_CRAWLERS, "", "User-agent: *", "Disallow:"),),
-            "The same file as for no training: crawlers of search engines are not among those that it names. It permits them to"
-            " fetch; that search is permitted it cannot say.",
+            "The file is the same as for no training. It does not contain the crawlers of search"
+            " engines, so they may fetch. The format cannot say that search is permitted.",
         ),
         Form(
             ACAP,
             (_in_robots(*_ACAP_NO_OTHER),),
-            "The same file as for no training: it permits indexes and showing by name. What later formats call search is neither,"
-            " so that `other` refuses it.",
+            "The file is the same as for no training. It permits indexing and showing by name. "
+            "The use `search` of later formats is neither of them, so `other` refuses it.",
         ),
         Form(
             AUTOMATION,
@@ -268,33 +303,36 @@ NO_TRAINING_BUT_SEARCH = Intent(
                     "scope: /\nallowed-methods: GET, HEAD\nallowed-purposes: search\n",
                 ),
             ),
-            "It permits requests that are made for search, and refuses all others: those for training, and those of crawlers that"
-            " state no purpose, of forms, APIs and automated browsers.",
+            "The file permits requests for search and refuses all others: requests for "
+            "training, requests without a purpose, and requests of forms, APIs and automated "
+            "browsers.",
         ),
         Form(
             USAGE,
             (_in_robots("User-agent: *", "Usage: ai=n, search=y", "Disallow:"),),
-            "It has no word for training alone: `ai` is training and any use of a model.",
+            "The format has no word for training alone: `ai` means training and any use of a "
+            "model.",
         ),
         Form(
             USAGE,
             (Artefact(FIELD, "Usage-Pref: ai=n, search=y\n"),),
-            "The same, for the content of the response alone.",
+            "The field refuses training and any use of a model, and permits search, for the "
+            "content of the response.",
         ),
         Form(
             AIPREF,
             (_in_robots("User-agent: *", "Content-Usage: train-ai=n, search=y", "Disallow:"),),
-            "It says exactly this.",
+            "The file says exactly this.",
         ),
         Form(
             AIPREF,
             (Artefact(FIELD, "Content-Usage: train-ai=n, search=y\n"),),
-            "It says exactly this, for the content of the response alone.",
+            "The field says exactly this, for the content of the response.",
         ),
         Form(
             SIGNALS,
             (_in_robots("User-agent: *", "Content-Signal: search=yes, ai-train=no", "Disallow:"),),
-            "It says exactly this. Groups for single crawlers need the line as well.",
+            "The file says exactly this. Repeat the line in every group for a single crawler.",
         ),
         Form(
             AI_TXT,
@@ -306,7 +344,8 @@ NO_TRAINING_BUT_SEARCH = Intent(
                     "  Guideline: Link to the page.",
                 ),
             ),
-            "It refuses training, and permits indexes for AI with an instruction, which a Guide has to have.",
+            "The file refuses training, and permits indexes for AI with an instruction. A Guide "
+            "must have an instruction.",
         ),
         Form(
             RSL,
@@ -315,20 +354,19 @@ NO_TRAINING_BUT_SEARCH = Intent(
                 '<prohibits type="usage">ai-train</prohibits>',
                 '<payment type="free"/>',
             ),
-            "It says this, and since a list of what is permitted is exhaustive, everything else is not licensed.",
+            "The document says this and more: a list of permitted uses is exhaustive, so all "
+            "other uses are not licensed.",
         ),
     ),
     (
         Unsaid(
             SPAWNING,
-            "It speaks of training alone. With the file for no training, nothing is said of search.",
+            "The format is about training only. The file for no training leaves search open.",
         ),
-        Unsaid(
-            META, "It only refuses. With the element for no training, nothing is said of search."
-        ),
+        Unsaid(META, "The format can only refuse. The element for no training leaves search open."),
         Unsaid(
             TDMREP,
-            "It speaks of mining as a whole. With the file for no training, nothing is said of search.",
+            "The format is about mining as a whole. The file for no training leaves search open.",
         ),
     ),
     (_ORIGIN,),
@@ -337,7 +375,8 @@ NO_TRAINING_BUT_SEARCH = Intent(
 NO_SNIPPETS = Intent(
     "no-snippets",
     "No snippets",
-    "Nobody may show parts of the text, as results of searches do; the page may be found all the same.",
+    "Nobody may show parts of the text, for example in search results. Search may still find "
+    "the page.",
     (
         Form(
             ACAP,
@@ -348,33 +387,33 @@ NO_SNIPPETS = Intent(
                     "ACAP-disallow-present-oldsnippet: /",
                 ),
             ),
-            "It says exactly this. No search engine is known to read it.",
+            "The file says exactly this. No search engine is known to read it.",
         ),
         Form(
             META,
             (Artefact(ELEMENT, '<meta name="robots" content="nosnippet">\n'),),
-            "It says this, and refuses whole copies and answers by AI as well. `max-snippet:50` permits 50 characters instead,"
-            " and `data-nosnippet` on an element refuses that element alone.",
+            "The element says this, and also refuses whole copies and answers by AI. "
+            "`max-snippet:50` permits 50 characters instead. `data-nosnippet` on an element "
+            "refuses that element only.",
         ),
         Form(
             META,
             (Artefact(FIELD, "X-Robots-Tag: nosnippet\n"),),
-            "The same, for files of any kind.",
+            "The field says the same as the element, for files of any type.",
         ),
     ),
     (
-        Unsaid(RFC, "It speaks of requests, and of nothing that is done with what came back."),
-        Unsaid(
-            AUTOMATION, "It speaks of requests, and of nothing that is done with what came back."
-        ),
+        Unsaid(RFC, "The format is about requests, not about uses of the answers."),
+        Unsaid(AUTOMATION, "The format is about requests, not about uses of the answers."),
         Unsaid(USAGE, _NO_SNIPPETS),
         Unsaid(AIPREF, _NO_SNIPPETS),
-        Unsaid(SIGNALS, "Its `search` is an index with short excerpts, together."),
+        Unsaid(SIGNALS, "The signal `search` covers an index and short excerpts together."),
         Unsaid(
             AI_TXT,
-            "`Return` refuses that AI shows anything of the content, whole or in part; it has no word for snippets.",
+            "The format has no word for snippets. `Return` refuses that AI shows any of the "
+            "content, whole or in part.",
         ),
-        Unsaid(SPAWNING, "It speaks of training alone."),
+        Unsaid(SPAWNING, "The format is about training only."),
         Unsaid(TDMREP, _NO_SNIPPETS),
         Unsaid(RSL, _NO_SNIPPETS),
     ),
@@ -383,28 +422,30 @@ NO_SNIPPETS = Intent(
 SLOWER = Intent(
     "slower",
     "Slower",
-    "Crawlers may have everything, but not so fast.",
+    "Crawlers may fetch everything, but not so fast.",
     (
         Form(
             RFC,
             (_in_robots("User-agent: *", "Crawl-delay: $seconds", "Disallow:"),),
-            "Not in RFC 9309, but old and widely obeyed; Google does not. Groups for single crawlers need the line as well.",
+            "The line is not in RFC 9309, but old and widely obeyed. Google ignores it. Repeat "
+            "the line in every group for a single crawler.",
         ),
         Form(
             RFC,
             (_in_robots("User-agent: *", "Request-rate: 1/$seconds", "Disallow:"),),
-            "The same by an older and rarer line. It can be limited to times of the day.",
+            "This line is older and rarer. It can be limited to times of the day.",
         ),
         Form(
             AUTOMATION,
             (
                 Artefact(
                     "/automation-preferences.txt",
-                    "scope: /\nallowed-methods: GET, HEAD\nrequest-limit: $limit\nconcurrent-limit: 1\n",
+                    "scope: /\nallowed-methods: GET, HEAD\n"
+                    "request-limit: $limit\nconcurrent-limit: 1\n",
                 ),
             ),
-            "So many requests in all of a time, and one at a time. The group refuses forms, APIs and automated browsers, unless"
-            " you add them.",
+            "The group limits all requests together to a number in a time, and to one at a "
+            "time. It refuses forms, APIs and automated browsers, unless you add them.",
         ),
     ),
     (
@@ -424,12 +465,12 @@ SLOWER = Intent(
 NOBODY_BUT = Intent(
     "nobody-but",
     "Nobody but X",
-    "One crawler may have everything, and nobody else anything.",
+    "One crawler may fetch and use everything, and nobody else anything.",
     (
         Form(
             RFC,
             (_in_robots("User-agent: $crawler", "Disallow:", "", "User-agent: *", "Disallow: /"),),
-            "It says exactly this, of requests.",
+            "The file says exactly this about requests.",
         ),
         Form(
             ACAP,
@@ -444,31 +485,30 @@ NOBODY_BUT = Intent(
                     "ACAP-disallow-other: /",
                 ),
             ),
-            "It says exactly this, of requests and of every use.",
+            "The file says exactly this about requests and about every use.",
         ),
         Form(
             AUTOMATION,
             (
                 Artefact(
                     "/automation-preferences.txt",
-                    "scope: /\nallowed-methods:\n\nscope: /\nuser-agent: $crawler\nallowed-methods: GET, HEAD\n",
+                    "scope: /\nallowed-methods:\n\n"
+                    "scope: /\nuser-agent: $crawler\nallowed-methods: GET, HEAD\n",
                 ),
             ),
-            "It says this of requests by GET and HEAD. Forms, APIs and automated browsers stay refused to X as well, unless you"
-            " add them.",
+            "The file says this about requests by GET and HEAD. Forms, APIs and automated "
+            "browsers are refused to X too, unless you add them.",
         ),
     ),
     (
         Unsaid(USAGE, _USES_ONLY),
         Unsaid(AIPREF, _USES_ONLY),
-        Unsaid(
-            SIGNALS, _USES_ONLY + " What refuses others, in a group for `*`, counts for X as well."
-        ),
-        Unsaid(AI_TXT, _USES_ONLY + " What is refused to everybody no block for X lifts."),
+        Unsaid(SIGNALS, _USES_ONLY + " A refusal to others, in a group for `*`, applies to X too."),
+        Unsaid(AI_TXT, _USES_ONLY + " A block for X cannot lift a refusal to everybody."),
         Unsaid(SPAWNING, _USES_ONLY),
-        Unsaid(META, _USES_ONLY + " What is refused to everybody no element for X lifts."),
-        Unsaid(TDMREP, "It addresses nobody by name."),
-        Unsaid(RSL, _USES_ONLY + " It licenses to kinds of users, and to none by name."),
+        Unsaid(META, _USES_ONLY + " An element for X cannot lift a refusal to everybody."),
+        Unsaid(TDMREP, "The format cannot address a crawler by name."),
+        Unsaid(RSL, _USES_ONLY + " It licenses kinds of users, never a user by name."),
     ),
     (Parameter("crawler", "product token of the crawler", "examplebot"),),
 )

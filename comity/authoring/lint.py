@@ -1,10 +1,11 @@
-"""Lint: everything that is known to be wrong with the files of a site.
+"""Lint: find the problems in the files of a site.
 
-    lint_file(kind, name, body)    one file by itself: what an editor asks for at each key
-    lint_site(source)              all files of a site, and what they say together
-    site_folder(file, kind)        the folder of the site that a file is in
+    lint_file(kind, name, body)    check one file by itself, after each key in an editor
+    lint_site(source)              check all files of a site, by themselves and together
+    site_folder(file, kind)        the folder of the site that contains a file
 
-Formats say what is wrong in them (`SiteReading.findings`, `Format.authoring`); what no format can see by itself is in CHECKS."""
+Formats find the problems in their own files (`SiteReading.findings`, `Format.authoring`). CHECKS
+find problems between files of several formats."""
 
 from __future__ import annotations
 
@@ -30,15 +31,21 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.urls import origin_of
 
 PAGE = "page.html"
-_AGENT = Agent("comitybot")  # who reads pages
+_AGENT = Agent("comitybot")  # the agent that reads pages
 
 
 class Kind(NamedTuple):
-    """A kind of file: what one is read as."""
+    """A kind of file.
 
-    name: str  # by which `--as` calls it
-    path: str = ""  # where a site has it; "": anywhere
-    file_kind: FileKind | None = None  # of a format's own; None with no path: a page
+    Attributes:
+        name: The value of `--as` for this kind.
+        path: The path at which sites publish such a file. "" means any path.
+        file_kind: The kind, as a format defines it. None and no path mean a page.
+    """
+
+    name: str
+    path: str = ""
+    file_kind: FileKind | None = None
 
 
 KINDS = {
@@ -56,7 +63,9 @@ KINDS = {
 
 
 def kind_of(name: str, body: bytes) -> Kind | None:
-    """Return what a file is by its name, or by what stands in it. None: no policy. `name`: a path or URL."""
+    """Return the kind of a file, by its name and content. None means that it is no policy file.
+
+    `name`: a path or URL."""
     last = basename(urlsplit(name).path if "://" in name else name.replace("\\", "/")).lower()
     if last in KINDS and KINDS[last].path:
         return KINDS[last]
@@ -67,10 +76,11 @@ def kind_of(name: str, body: bytes) -> Kind | None:
 
 
 def site_folder(file: Path, kind: Kind) -> Path | None:
-    """Return the folder of the site that a file is in; None: no such folder is known.
+    """Return the folder of the site that contains a file. None means that it is not known.
 
-    A policy file is at its place in it. A page or another file is below a folder that has a policy file at its place. Neither
-    a home folder nor the root of a disk is a site's folder."""
+    For a policy file at its place, the place tells the folder. For other files and pages, it is the
+    nearest folder above that has a policy file at its place. A home folder and the root of a disk
+    are never a site's folder."""
     file = file.absolute()
     folder: Path | None
     if kind.path:
@@ -86,14 +96,18 @@ def site_folder(file: Path, kind: Kind) -> Path | None:
 
 
 def right_place(file: Path, kind: Kind) -> str:
-    """Return the path in the folder of a site at which crawlers ask for a file; "" where it is there, or may be anywhere."""
+    """Return the path, in the folder of a site, at which crawlers ask for a file.
+
+    "" means that the file is at its place, or may be anywhere."""
     is_there = not kind.path or file.absolute().as_posix().endswith(kind.path)
     is_hidden = kind.path.count("/") == 1 and file.absolute().parent.name == ".well-known"
     return "" if is_there and not is_hidden else kind.path[1:]
 
 
-def misplaced(name: str, place: str) -> Problem:
-    """Return the problem of a file that no crawler asks for where it is."""
+def place_problem(name: str, place: str) -> Problem:
+    """Return the problem of a file in a place where no crawler asks for it.
+
+    `place`: the right path in the folder of the site."""
     message = f"No crawler asks for this file here. Put it at {place} in the folder of the site."
     return problems_of(
         Draft(name, b""), [Finding(rule="comity.file-place", message=message, url=name)], name
@@ -101,7 +115,7 @@ def misplaced(name: str, place: str) -> Problem:
 
 
 def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGIN) -> list[Problem]:
-    """Return the problems of one file by itself. `name`: what its user calls it."""
+    """Return the problems of one file by itself. `name`: the file's name, as its user writes it."""
     url = origin + (kind.path or f"/{quote(os.fsencode(basename(name)))}")
     findings: Iterable[Finding]
     if kind.file_kind:
@@ -109,25 +123,27 @@ def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGI
     elif kind.path:
         file = Fetched(status=200, body=body)
         findings = chain(
-            _of_site(SiteFiles(origin, {url: file}, robots_lines=ROBOTS_LINES)),
+            _site_findings(SiteFiles(origin, {url: file}, robots_lines=ROBOTS_LINES)),
             check_served(url, file),
         )
     else:
-        findings = _of_page(SourceFile(name, url, Fetched(status=200, body=body)))
+        findings = _page_findings(SourceFile(name, url, Fetched(status=200, body=body)))
     return problems_of(Draft(url, body), findings, name)
 
 
 def lint_site(
     source: Source, samples: Iterable[SourceFile] = (), *, only: Container[str] | None = None
 ) -> list[Problem]:
-    """Return the problems of a site's files, each by itself and all together: file by file, in the order of their lines.
+    """Return the problems of a site's files, file by file, in the order of their lines.
 
-    `samples`: pages to which the rules for single elements apply. The site's own pages are samples of the rules about their
-    paths. `only`: the URLs of the files and pages whose problems are returned; None: of all."""
+    Files are checked by themselves and together.
+    `samples`: sample pages for all rules about single elements. The site's own pages are samples
+    for the rules about their paths.
+    `only`: the URLs of the files and pages to report. None means all."""
     fetched = {file.url: file.fetched for file in source.files}
-    findings = [*_of_site(SiteFiles(source.origin, fetched, robots_lines=ROBOTS_LINES))]
+    findings = [*_site_findings(SiteFiles(source.origin, fetched, robots_lines=ROBOTS_LINES))]
     for page in source.pages:
-        findings += _of_page(page) if only is None or page.url in only else ()
+        findings += _page_findings(page) if only is None or page.url in only else ()
     for check in CHECKS:
         findings += check(source, tuple(samples))
     problems = []
@@ -144,16 +160,16 @@ def lint_site(
     return problems
 
 
-def _of_site(files: SiteFiles) -> Iterator[Finding]:
-    """The findings of every format in the policy files of a site."""
+def _site_findings(files: SiteFiles) -> Iterator[Finding]:
+    """Yield the findings of every format in the policy files of a site."""
     for format_ in FORMATS:
         reading = format_.read_site(files) if format_.read_site else None
         yield from reading.findings if reading else ()
         yield from format_.authoring.check_site(files) if format_.authoring.check_site else ()
 
 
-def _of_page(page: SourceFile) -> Iterator[Finding]:
-    """The findings of every format in the fields and the content of a page."""
+def _page_findings(page: SourceFile) -> Iterator[Finding]:
+    """Yield the findings of every format in the header fields and the content of a page."""
     if availability(page.fetched) is Availability.UNREACHABLE:
         return
     site = Site.from_files(origin_of(page.url), {})

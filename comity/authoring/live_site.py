@@ -16,7 +16,7 @@ from scrapy.http import Request, Response
 from scrapy.settings import Settings
 from scrapy.utils.project import ENVVAR, get_project_settings
 
-from comity.authoring.source import Source, SourceFile, sorted_files
+from comity.authoring.source import Source, SourceFile, sort_robots_first
 from comity.crawler.crawl import Crawl
 from comity.crawler.sites.sources import PolicySpider
 from comity.gate.fetching.reach import Reach
@@ -30,7 +30,7 @@ from comity.policies.answers.decision import Source as ReasonSource
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, typed_url
 
-# Statuses with which the way to a page ends.
+# The statuses of final answers: all but redirects.
 ANSWERS = [status for status in range(200, 600) if status not in REDIRECTS]
 
 
@@ -47,20 +47,21 @@ def _settings() -> Settings:
         reason = printable(f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
         name = os.environ.get(ENVVAR, "scrapy.cfg")
         raise PolicyError(
-            f"the settings of this project ({name}) cannot be used: {reason}. Mend them, or call the command elsewhere."
+            f"the settings of this project ({name}) cannot be used: {reason}. "
+            "Mend them, or call the command elsewhere."
         ) from None
     finally:
-        if (
-            module is None
-        ):  # which Scrapy has written there: it would be the project of every program that this one starts
+        # Scrapy has set the variable. Every program that this process starts would use the project.
+        if module is None:
             os.environ.pop(ENVVAR, None)
     settings.setdict(
         {
-            "COMITY_ELEMENTS": "tag",  # the page as it came
-            "COMITY_GC": False,  # an editor may be in this process
-            "COMITY_SKIP_UNUSABLE": False,  # the page is looked at, and not used
+            "COMITY_ELEMENTS": "tag",  # the page is needed as the server sent it
+            "COMITY_GC": False,  # the process may belong to an editor
+            "COMITY_SKIP_UNUSABLE": False,  # the page is explained, not used
             "DOWNLOAD_HANDLERS": {},
-            "TWISTED_REACTOR_ENABLED": False,  # which cannot be started twice, nor anywhere but in the main thread
+            # A reactor starts once only, and only in the main thread.
+            "TWISTED_REACTOR_ENABLED": False,
         },
         priority="cmdline",
     )
@@ -68,7 +69,7 @@ def _settings() -> Settings:
 
 
 class PageSpider(PolicySpider):
-    """Fetches the policies of one site anew, and one page where they let it."""
+    """Fetch the current policies of one site, and one page if they permit it."""
 
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         **PolicySpider.custom_settings,
@@ -82,7 +83,7 @@ class PageSpider(PolicySpider):
 
     async def start(self) -> AsyncIterator[Any]:
         crawl = Crawl.of(self.crawler)
-        crawl.policies.renew_before = time.time()  # who publishes has just changed them
+        crawl.policies.renew_before = time.time()  # the publisher has just changed the files
         async for request in super().start():
             yield request
         if self.site is None:
@@ -93,13 +94,18 @@ class PageSpider(PolicySpider):
             if self.referrer_reach is not None:
                 meta[REFERRAL] = self.referrer_reach.value
             yield Request(
-                self.url, meta=meta, callback=self.parse, errback=self.failed, dont_filter=True
+                self.url,
+                meta=meta,
+                callback=self.parse,
+                errback=self.note_failure,
+                dont_filter=True,
             )
         else:
             when = f" until {decision.not_before:%Y-%m-%d %H:%M} UTC" if decision.not_before else ""
             citation = _citation(decision.reasons[0].source)
             self.notes.append(
-                f"{self.url} was not asked for: it is refused to {crawl.agent.token}{when} by {citation}"
+                f"{self.url} was not fetched: it is refused to {crawl.agent.token}{when} "
+                f"by {citation}"
             )
 
     def parse(self, response: Response, **kwargs: Any) -> None:
@@ -115,11 +121,11 @@ class PageSpider(PolicySpider):
         )
         self.page = SourceFile(self.url, self.url, page)
 
-    def failed(self, failure: Any) -> None:
+    def note_failure(self, failure: Any) -> None:
         reason = (
             printable(str(failure.value).encode("utf-8", "replace")) or type(failure.value).__name__
         )
-        self.notes.append(f"{self.url} could not be had: {reason}")
+        self.notes.append(f"{self.url} could not be fetched: {reason}")
 
 
 def _citation(source: ReasonSource) -> str:
@@ -135,13 +141,12 @@ def fetch(url: str, referrer_reach: Reach | None) -> Source:
     if not urlsplit(url).path:
         url += "/"
     settings = _settings()
-    PolicyStore(
-        Options.from_settings(settings).store
-    ).close()  # PolicyError where it cannot be used
-    logging.basicConfig(level=logging.ERROR)  # nothing, where the program has a log of its own
+    # Raise PolicyError before the crawl if its store cannot be used.
+    PolicyStore(Options.from_settings(settings).store).close()
+    logging.basicConfig(level=logging.ERROR)  # no effect if the program has a log of its own
     spider = asyncio.run(_crawl(url, referrer_reach, settings))
     if spider is None or spider.policies is None:
-        raise PolicyError(f"the policies of {origin} cannot be had: the crawl did not start")
+        raise PolicyError(f"the policies of {origin} cannot be fetched: the crawl did not start")
     policies = spider.policies
     if policies.barred_for is not None:
         raise PolicyError(f"{origin} may not be asked: {policies.error}")
@@ -155,7 +160,12 @@ def fetch(url: str, referrer_reach: Reach | None) -> Source:
     )
     pages = (spider.page,) if spider.page else ()
     return Source(
-        origin, site, sorted_files(origin, files), pages, tuple(spider.notes), policies.server_reach
+        origin,
+        site,
+        sort_robots_first(origin, files),
+        pages,
+        tuple(spider.notes),
+        policies.server_reach,
     )
 
 

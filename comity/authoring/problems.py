@@ -1,6 +1,6 @@
-"""Problems: findings as those see them who write the file, with their span in characters and with what mends them.
+"""Problems: findings for the authors of a file, with their spans in characters and their fixes.
 
-problems_of(draft, findings, name)    those of one file"""
+problems_of(draft, findings, name)    the problems of one file"""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from comity.policies.formats.authoring import Draft, Fix
 
 _WORD = re.compile(rb"[^ \t]+")
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+<")
-_QUOTED = re.compile(r"`([^`]+)`")  # in messages about elements: the first is what they are about
+_QUOTED = re.compile(r"`([^`]+)`")  # the first quotation in a message is its subject
 
 
 class LineSpan(NamedTuple):
-    """A piece of a line. Columns count characters (Unicode code points), from 1 on; the end is the column after the last."""
+    """A piece of a line.
+
+    Columns count characters (Unicode code points) from 1. `end_column` is the column after the last
+    character."""
 
     line: int
     column: int
@@ -28,13 +31,23 @@ class LineSpan(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A finding in a file."""
+    """A finding in a file.
 
-    file: str  # as its user calls it
-    rule: str  # a key of RULES: stable
+    Attributes:
+        file: The name of the file, as its user writes it.
+        rule: The id of the rule, a key of RULES. Ids are stable.
+        message: The message, in English.
+        span: The place in the file. None means the file as a whole.
+        text: The line, or "" without a span.
+        fix: The edits that solve the problem. None means that there is no safe fix.
+        finding: The finding that the problem is made from.
+    """
+
+    file: str
+    rule: str
     message: str
-    span: LineSpan | None  # None: the file as a whole
-    text: str  # the line, "" where there is no span
+    span: LineSpan | None
+    text: str
     fix: Fix | None
     finding: Finding
 
@@ -44,14 +57,14 @@ class Problem(NamedTuple):
 
     @property
     def spec(self) -> str:
-        """Specification and section."""
+        """The specification and section."""
         return RULES[self.rule].spec
 
 
 def problems_of(draft: Draft, findings: Iterable[Finding], name: str) -> list[Problem]:
-    """Return the problems of a file in the order of their lines, the worst of each line first.
+    """Return the problems of a file in the order of their lines, the worst problem of a line first.
 
-    `name`: the name of the file as its user knows it."""
+    `name`: the name of the file, as its user writes it."""
     ordered = sorted(dict.fromkeys(findings), key=_order)
     return [_problem(draft, finding, name) for finding in ordered]
 
@@ -73,9 +86,10 @@ def _problem(draft: Draft, finding: Finding, name: str) -> Problem:
 
 
 def _octets(line: bytes, finding: Finding, *, is_markup: bool) -> tuple[int, int]:
-    """Return where the finding begins and ends in its line, in octets.
+    """Return the start and end of the finding in its line, in octets.
 
-    `is_markup`: of XML and HTML the lines of elements alone are known; what the message quotes is looked for there."""
+    `is_markup`: the file is XML or HTML. The findings of these have a line and no column, so the
+    first quotation of the message is searched in the line. It counts if it occurs once."""
     if not 0 < finding.column <= len(line):
         if is_markup and (quoted := _QUOTED.search(finding.message)):
             text = re.escape(quoted[1].encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Problems as they are told: to people, and to programs in JSON, SARIF 2.1.0 and the workflow commands of GitHub."""
+"""Print problems: for people, in JSON, in SARIF 2.1.0, and as workflow commands of GitHub."""
 
 from __future__ import annotations
 
@@ -19,14 +19,11 @@ from comity.gate.run.console import line, open_console, say
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.syntax.printable import unhidden
 
-MAX_OF_RULE = 5  # problems by one rule in one file that are shown to people
-MAX_WIDTH = 200  # characters of a line that are shown
+MAX_OF_RULE = 5  # problems that people see, of one rule in one file
+MAX_WIDTH = 200  # characters that people see, of one line
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_LEVELS = {
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-    Severity.INFO: "note",
-}  # SARIF 2.1.0 section-3.27.10
+# SARIF 2.1.0 section-3.27.10
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 SARIF_SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -34,7 +31,10 @@ SARIF_SCHEMA = (
 
 
 def as_text(problems: Sequence[Problem]) -> None:
-    """Print the problems for people: of many by one rule in a file the first few, and how many there are."""
+    """Print the problems for people.
+
+    Print only the first MAX_OF_RULE problems of one rule in one file, and the number of the
+    others."""
     console = open_console()
     totals = Counter((problem.file, problem.rule) for problem in problems)
     shown: Counter[tuple[str, str]] = Counter()
@@ -43,7 +43,10 @@ def as_text(problems: Sequence[Problem]) -> None:
         shown[kind] += 1
         if shown[kind] == MAX_OF_RULE + 1:
             begins = f", from line {problem.span.line} on" if problem.span else ""
-            text = f"{problem.file}: {totals[kind] - MAX_OF_RULE} more by {problem.rule}{begins}. --format json lists all."
+            text = (
+                f"{problem.file}: {totals[kind] - MAX_OF_RULE} more by {problem.rule}{begins}. "
+                "--format json lists all."
+            )
             console.print(line(text), soft_wrap=True)
         if shown[kind] > MAX_OF_RULE:
             continue
@@ -67,7 +70,7 @@ def _heading(problem: Problem) -> Text:
 
 
 def _excerpt(problem: Problem) -> list[Text]:
-    """Return the line, and below it a mark under the span."""
+    """Return the line of a problem, and a second line that marks the span."""
     span = problem.span
     if span is None or not problem.text.strip():
         return []
@@ -86,7 +89,7 @@ def _excerpt(problem: Problem) -> list[Text]:
 
 
 def summary(problems: Sequence[Problem]) -> str:
-    """Return how many there are, in a sentence."""
+    """Return the numbers of problems, files and fixes in one sentence."""
     if not problems:
         return "Nothing is wrong."
     counts = Counter(problem.severity for problem in problems)
@@ -102,6 +105,7 @@ def summary(problems: Sequence[Problem]) -> str:
 
 
 def as_json(problems: Sequence[Problem]) -> None:
+    """Print the problems as one JSON document (`problem_as_json`)."""
     say(
         json.dumps(
             {"version": 1, "problems": [problem_as_json(problem) for problem in problems]}, indent=2
@@ -112,7 +116,8 @@ def as_json(problems: Sequence[Problem]) -> None:
 def problem_as_json(problem: Problem) -> dict[str, Any]:
     """Return a problem for JSON.
 
-    Lines and columns count from 1 on, columns in characters (Unicode code points); edits are in octets of the file."""
+    Lines and columns count from 1. Columns count characters (Unicode code points). Edits count
+    octets of the file."""
     span, fix = problem.span, problem.fix
     return {
         "file": problem.file,
@@ -137,7 +142,7 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
 
 
 def as_sarif(problems: Sequence[Problem]) -> None:
-    """SARIF 2.1.0."""
+    """Print the problems in SARIF 2.1.0."""
     rules = sorted({problem.rule for problem in problems})
     driver = {
         "name": "comity",
@@ -196,7 +201,7 @@ def _fix(problem: Problem) -> dict[str, Any]:
 
 
 def as_github(problems: Sequence[Problem]) -> None:
-    """Workflow commands, by which GitHub shows them at their lines."""
+    """Print the problems as workflow commands. GitHub shows them at their lines."""
     for problem in problems:
         fields = {"file": problem.file, "title": problem.rule}
         if span := problem.span:
@@ -205,13 +210,13 @@ def as_github(problems: Sequence[Problem]) -> None:
                 "col": str(span.column),
                 "endColumn": str(span.end_column),
             }
-        properties = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in fields.items())
-        say(
-            f"::{_COMMANDS[problem.severity]} {properties}::{_escaped(f'{problem.message} ({problem.spec})')}"
-        )
+        properties = ",".join(f"{name}={_escape(value, ':,')}" for name, value in fields.items())
+        message = _escape(f"{problem.message} ({problem.spec})")
+        say(f"::{_COMMANDS[problem.severity]} {properties}::{message}")
 
 
-def _escaped(text: str, more: str = "") -> str:
+def _escape(text: str, more: str = "") -> str:
+    """Percent-encode line ends, percent signs and the characters of `more`."""
     text = unhidden(text, keep="\r\n")
     for char in f"%\r\n{more}":
         text = text.replace(char, f"%{ord(char):02X}")

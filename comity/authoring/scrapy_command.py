@@ -1,4 +1,4 @@
-"""`scrapy lint`: the same as `comity lint`, for who works in a Scrapy project."""
+"""`scrapy lint`: `comity lint` as a command of Scrapy projects."""
 
 from __future__ import annotations
 

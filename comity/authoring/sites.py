@@ -1,4 +1,4 @@
-"""Reads the policy files and pages that a publisher names: a folder on this machine, or a site as a crawler has it."""
+"""Read the policy files and pages of a folder on this machine, or of a site as crawlers see it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from comity.authoring.source import DEFAULT_ORIGIN, Source, SourceFile, sorted_files
+from comity.authoring.source import DEFAULT_ORIGIN, Source, SourceFile, sort_robots_first
 from comity.gate.fetching.reach import Reach
 from comity.gate.folder import misplaced_files, path_in_folder, read_file, read_folder
 from comity.gate.options import DEFAULT_AGENT
@@ -15,19 +15,26 @@ from comity.policies import Agent, PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, url_remedy
 
-MAX_PAGES = 1000  # of a folder; those after them are left out, with a note
-MAX_NAMES = 50_000  # of files in a folder and its folders, among which pages are searched
+MAX_PAGES = 1000  # of a folder; further pages are left out, with a note
+MAX_NAMES = 50_000  # of files in a folder and its subfolders; the search for pages ends there
 PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
 
 
 def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None = None) -> Source:
-    """Return what is there of a folder, or of a site by an http(s) URL. PolicyError where it is neither, or cannot be read.
+    """Read a folder, or fetch the files of a site.
 
-    `origin`: of a folder, where its files are to be published. `referrer_reach`: a site is asked where one of this reach may
-    lead, and nowhere else; None: anywhere. It is asked in a loop of its own: who has a loop that runs calls this in a thread."""
+    `target`: the path of a folder, or an http(s) URL.
+    `origin`: the origin at which the files of a folder will be published. None means
+    DEFAULT_ORIGIN.
+    `referrer_reach`: only servers that a site of this reach may lead to are asked. None means any
+    server.
+    PolicyError: the target is neither folder nor URL, or cannot be read or fetched.
+
+    A site is fetched in an event loop of its own. Call this function in a thread if a loop is
+    running."""
     if is_url(target):
         if origin is not None:
-            raise PolicyError("an origin is given for a folder: a URL has its own")
+            raise PolicyError("a URL has its own origin: leave out --origin")
         from comity.authoring.live_site import fetch  # imports Scrapy, which folders do without
 
         return fetch(target, referrer_reach)
@@ -44,7 +51,7 @@ def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None
         )
     if not is_folder:
         raise PolicyError(
-            f"`{printable(os.fsencode(target))}` is no folder, and no URL: {remedy_for(target)}"
+            f"`{printable(os.fsencode(target))}` is not a folder or a URL: {remedy_for(target)}"
         )
     try:
         return _read(folder, origin_of(origin or DEFAULT_ORIGIN), agent_for(target))
@@ -53,7 +60,7 @@ def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None
 
 
 def is_url(target: str) -> bool:
-    """Return whether a site is meant, and no folder."""
+    """Return True if a target is a URL, and no folder."""
     scheme, separator, _ = target.partition("://")
     return bool(separator) and scheme.lower() in ("http", "https")
 
@@ -66,9 +73,11 @@ def remedy_for(target: str) -> str:
 
 
 def agent_for(target: str) -> Agent:
-    """Return comity's agent: of the project's settings for a URL, with the default settings for a folder.
+    """Return the agent that reads a target.
 
-    PolicyError if the settings of the project cannot be used."""
+    A site is read with the settings of the project, a folder with the default agent.
+
+    PolicyError: the settings of the project cannot be used."""
     if not is_url(target):
         return Agent(DEFAULT_AGENT)
     from comity.authoring.live_site import project_agent  # imports Scrapy, which folders do without
@@ -98,14 +107,20 @@ def _read(folder: Path, origin: str, agent: Agent) -> Source:
         (str(folder / path), place) for path, place in misplaced_files(folder).items()
     )
     return Source(
-        origin, site, sorted_files(origin, files), tuple(pages), tuple(notes), misplaced=misplaced
+        origin,
+        site,
+        sort_robots_first(origin, files),
+        tuple(pages),
+        tuple(notes),
+        misplaced=misplaced,
     )
 
 
 def _page_paths(folder: Path, notes: list[str]) -> Iterator[str]:
-    """Yield the paths of pages in their order, with slashes. Add a note if not all folders were searched.
+    """Yield the paths of pages in alphabetical order, with slashes.
 
-    Names that begin with a dot are hidden: they are not published."""
+    Names that begin with a dot are skipped: servers do not publish them. Add a note if not all
+    folders were searched."""
     count = 0
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -115,6 +130,7 @@ def _page_paths(folder: Path, notes: list[str]) -> Iterator[str]:
         count += len(names)
         if count > MAX_NAMES:
             notes.append(
-                f"{folder} has more files than {MAX_NAMES}: the pages in some of its folders were not read"
+                f"{folder} has more files than {MAX_NAMES}: "
+                "the pages in some of its folders were not read"
             )
             return

@@ -12,39 +12,54 @@ DEFAULT_ORIGIN = "https://example.com"  # of a folder; RFC 2606 keeps it for exa
 
 
 class SourceFile(NamedTuple):
-    """A policy file or a page that was had."""
+    """A policy file or a page, as it was read or fetched.
 
-    name: str  # as it is shown to the user: the path on this machine, relative as given, or the URL
-    url: str  # absolute, at which the site has it
+    Attributes:
+        name: The name that the user sees: the path on this machine, relative to the current folder
+            if the user wrote it so, or the URL.
+        url: The absolute URL at which the site publishes the file.
+        fetched: The answer of the server, or the file on the disk.
+    """
+
+    name: str
+    url: str
     fetched: Fetched
 
 
 class Source(NamedTuple):
-    """The files and pages that were had of what a publisher named."""
+    """The files and pages of a folder or site.
+
+    Attributes:
+        origin: The origin of the site.
+        site: The site, from all policy files and the files that they refer to.
+        files: The policy files that exist, robots.txt first. Answers with a status other than 404
+            count as existing.
+        pages: The HTML pages below a folder, or the page at a URL.
+        notes: Sentences about files and pages that could not be read or fetched, with the cause.
+        reach: The reach of the site's server. It has no meaning for a folder.
+        misplaced: The names of policy files that are not read, and their right places in the
+            folder.
+    """
 
     origin: str
-    site: Site  # of all policy files that were had, with what they refer to
-    files: tuple[
-        SourceFile, ...
-    ]  # policy files that are there, or came back with anything but 404; robots.txt first
-    pages: tuple[SourceFile, ...]  # of a folder the HTML pages below it, of a URL that page
-    notes: tuple[str, ...] = ()  # what could not be had, and why
-    reach: Reach = Reach.PUBLIC  # of the site's server; of a folder it does not matter
-    misplaced: tuple[
-        tuple[str, str], ...
-    ] = ()  # names of policy files that are not read, and their places in the folder
+    site: Site
+    files: tuple[SourceFile, ...]
+    pages: tuple[SourceFile, ...]
+    notes: tuple[str, ...] = ()
+    reach: Reach = Reach.PUBLIC
+    misplaced: tuple[tuple[str, str], ...] = ()
 
     @property
     def place_notes(self) -> tuple[str, ...]:
-        """The notes on policy files that are not at their place."""
+        """The notes about policy files that are not at their place."""
         return tuple(
             f"{name} is not read: crawlers ask for it at {place}" for name, place in self.misplaced
         )
 
     def name_of(self, url: str) -> str:
-        """Return the name by which the user knows the file or page of this URL."""
+        """Return the name of the file or page at this URL, as the user sees it, or else the URL."""
         return next((file.name for file in (*self.files, *self.pages) if file.url == url), url)
 
 
-def sorted_files(origin: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
+def sort_robots_first(origin: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
     return tuple(sorted(files, key=lambda file: file.url != f"{origin}/robots.txt"))

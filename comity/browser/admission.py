@@ -1,4 +1,6 @@
-"""The way of a browser's request through the parts of a crawl, or of a client without Scrapy: judged, its turn, how it went."""
+"""Admit requests of a browser, for a crawl or for a client without Scrapy.
+
+A request is judged, waits for its turn, and its outcome is counted."""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from comity.gate.run.surroundings import Stats
 from comity.policies import Decision, Reason, Source, Verdict
 from comity.policies.syntax.urls import origin_or_empty
 
-PATIENCE = 60.0  # seconds that a host is left alone that did not say how long, until its answer has come to the crawl
+# Seconds that a host is left alone after "too many requests" without a time, until the answer has
+# reached the crawl.
+PATIENCE = 60.0
 
 FRAMING = ("content-length", "transfer-encoding")  # header fields
 
@@ -31,31 +35,42 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """A request that a browser wants to make."""
+    """A request that a browser wants to make.
+
+    Attributes:
+        url: The URL.
+        method: The method.
+        kind: The kind of request.
+        fields: The header fields.
+        leads_there: The URL of the document, worker or redirect that leads to the request. "" means
+            that it is not known.
+        after: The admission of the previous hop of a redirect. None means that this is no redirect.
+        is_of_main_frame: True for the main frame of a page. Only pages choose the content of other
+            frames.
+        may_be_script: True if the kind is not known. Then the request is also judged as one of a
+            script, and a refusal counts.
+    """
 
     url: str
     method: str
     kind: Kind
-    fields: Mapping[str, str]  # header fields
-    leads_there: str = (
-        ""  # URL of the document, worker or redirect that leads there; "": nobody knows
-    )
-    after: Admission | None = None  # the admission of the hop before, where it is one of a redirect
-    is_of_main_frame: bool = (
-        False  # of a page; what stands in other frames nobody but a page has chosen
-    )
-    may_be_script: bool = (
-        False  # the kind is not known: a refusal of a script's request counts, too
-    )
+    fields: Mapping[str, str]
+    leads_there: str = ""
+    after: Admission | None = None
+    is_of_main_frame: bool = False
+    may_be_script: bool = False
 
 
 class Admission:
-    """A request that may go out. Whoever makes it says here how it went."""
+    """The permission of one request to go out. Its sender reports the outcome to it."""
 
     def __init__(
         self, parts: Parts, request: Request, *, url: str, is_of_crawl: bool = False
     ) -> None:
-        """`url`: as the browser has it. `is_of_crawl`: the crawl has handed the request out, and hears of its end."""
+        """`url`: the URL, as the browser writes it.
+
+        `is_of_crawl`: True for a request that the crawl has handed out. The crawl notes its end
+        itself."""
         self.request = request
         self.url = url
         self.is_of_crawl = is_of_crawl
@@ -63,27 +78,36 @@ class Admission:
 
     @property
     def referrer_reach(self) -> Reach | None:
-        """The reach of the site that leads there; None: the operator does."""
+        """The reach of the site that leads to the request.
+
+        None means that the operator leads to it."""
         return self._parts.referrals.referrer_reach(self.request)
 
-    def answered(self, status: int, headers: Headers) -> None:
-        """The header fields came: the delay of the host counts from now, and longer where it is asked too often."""
-        self.ended()
+    def note_answer(self, status: int, headers: Headers) -> None:
+        """Note that the header fields of the answer came.
+
+        The delay of the host counts from now. It is longer after a status that means "too many
+        requests"."""
+        self.note_end()
         if not self.is_of_crawl:
             self._parts.back_off(self.url, status, headers)
-        elif (
-            status in TOO_MANY
-        ):  # the crawl counts it when the page has come; what the page asks for waits already
+        # The crawl counts the status when the page is complete. Until then, other requests of the
+        # page have to wait.
+        elif status in TOO_MANY:
             seconds = retry_after(headers, time())
             self._parts.pace.rest(
                 self._parts.pace.host(self.url).name, PATIENCE if seconds is None else seconds
             )
 
-    def unsent(self) -> None:
-        """No server was reached. If the browser sends the request again, it is judged again."""
+    def note_no_server(self) -> None:
+        """Note that no server was reached.
 
-    def ended(self) -> None:
-        """The request takes no place of its host any more. What was not answered counts from now."""
+        If the browser repeats the request, it is judged again."""
+
+    def note_end(self) -> None:
+        """Give up the request's place at its host.
+
+        The delay of an unanswered request counts from now."""
         if self.is_of_crawl:
             self._parts.pace.left_downloader(self.request)
         else:
@@ -102,44 +126,52 @@ class Admissions:
         judged: str,
         is_led_by_operator: bool = False,
     ) -> None:
-        """`automations`: by which the browser is driven; None: as the settings of scrapy-playwright say. `judged`:
-        COMITY_BROWSER. `is_led_by_operator`: where nobody leads to the document of a page, the operator does."""
+        """Make the admissions to one crawl or client.
+
+        `automations`: the automations of the browser. None means those in the settings of
+        scrapy-playwright.
+        `judged`: the value of COMITY_BROWSER.
+        `is_led_by_operator`: True if the operator leads to the documents of pages that no site
+        leads to."""
         self._parts = parts
         self._stats = stats
-        self._declared: dict[str, Any] = {"session": False}  # the fields say what a request carries
+        # Credentials of a session are visible in the header fields of each request.
+        self._declared: dict[str, Any] = {"session": False}
         if automations is not None:
             self._declared["automations"] = tuple(automations)
         self._are_parts_judged = judged != DOCUMENTS
         self._is_led_by_operator = is_led_by_operator
-        self._handed_out: dict[
-            str, list[Request]
-        ] = {}  # origin -> requests of the crawl that the browser is about to make
+        # By origin, the requests of the crawl that the browser is about to make.
+        self._handed_out: dict[str, list[Request]] = {}
 
     @property
     def key_header(self) -> str:
+        """The header field with the agent's key."""
         return self._parts.agent.key_header
 
     @property
     def purpose_fields(self) -> dict[str, str]:
-        """The header fields that tell a site what it is asked for."""
+        """The header fields that tell a site the purposes of the agent."""
         return self._parts.options.purpose_fields(self._parts.agent.purposes)
 
     @contextmanager
-    def handed_out(self, request: Request) -> Iterator[None]:
-        """While it is open, the browser makes this request, which the crawl has judged and let out."""
+    def hand_out(self, request: Request) -> Iterator[None]:
+        """Let the browser make this request of the crawl, while the context is open.
+
+        The crawl has judged the request, and waited for its turn."""
         origin = origin_or_empty(request.url)
         requests = self._handed_out.setdefault(origin, [])
         requests.append(request)
         try:
             yield
         finally:
-            if request in requests:  # it never went out
+            if request in requests:  # the browser did not make it
                 requests.remove(request)
             if not requests:
                 self._handed_out.pop(origin, None)
 
     async def admit(self, page_request: PageRequest) -> Admission | Decision:
-        """The admission, once the request may go out; else the refusal."""
+        """Return the admission, as soon as the request may go out, or the refusal."""
         original = self._handed_out_for(page_request)
         target = urldefrag(page_request.url)[0], page_request.method
         if original is not None and (urldefrag(original.url)[0], original.method) == target:
@@ -160,15 +192,17 @@ class Admissions:
         self._parts.access.record(request, decision)
         self._stats.inc_value(f"comity/browser/{page_request.kind.name}/{decision.verdict.value}")
         if decision.verdict is not Verdict.ALLOW:
-            self._parts.pace.withdraw(request)  # it may have had its turn before
+            self._parts.pace.withdraw(request)  # its turn may have come before the refusal
             return decision
         if original is not None and takes_turn:
             return self._in_turn_of(original, page_request)
         return Admission(self._parts, request, url=page_request.url)
 
     def _handed_out_for(self, page_request: PageRequest) -> Request | None:
-        """The request of the crawl in whose turn this one may go: of the same URL, or of the same origin, as browsers spell URLs
-        in their own way."""
+        """Return the request of the crawl that gives its turn to this one.
+
+        A request with the same URL comes first. Otherwise it is one of the same origin, because
+        browsers spell URLs in their own way. None means that there is none."""
         if page_request.kind is not DOCUMENT or page_request.after is not None:
             return None
         requests = self._handed_out.get(origin_or_empty(page_request.url), ())
@@ -176,7 +210,7 @@ class Admissions:
         return next(same, requests[0] if requests else None)
 
     def _waits(self, original: Request) -> bool:
-        """True where the browser has not made it yet."""
+        """Return True if the browser has not made this request of the crawl yet."""
         return original in self._handed_out.get(origin_or_empty(original.url), ())
 
     def _in_turn_of(self, original: Request, page_request: PageRequest) -> Admission:
@@ -199,7 +233,7 @@ class Admissions:
             meta={KEY: self._declared, "playwright": True},
         )
         if page_request.kind.is_part:
-            self._parts.access.exempt(request)  # nothing is made of it but how the page looks
+            self._parts.access.exempt(request)  # its answer only affects the look of the page
         is_opened = (
             page_request.kind is DOCUMENT
             and page_request.is_of_main_frame
@@ -212,7 +246,7 @@ class Admissions:
         return request
 
     async def _judge(self, request: Request) -> Decision:
-        """The decision alone: the turn is taken."""
+        """Return the decision about a request, without a wait for its turn."""
         policies = await self._parts.policies.for_url(
             request.url, self._parts.referrals.referrer_reach(request)
         )
@@ -236,8 +270,9 @@ class Admissions:
     async def _wait_unjudged(
         self, request: Request, reach: Reach | None, refusal: Decision
     ) -> Decision:
-        """Wait for the host's turn alone, as the page's own decision holds for the request. The refusal, where the turn would
-        take too long."""
+        """Wait for the turn of a part of a page, which the decision about the page permits.
+
+        Return `refusal` if the turn would take too long."""
         parts = self._parts
         policies = await parts.policies.for_url(request.url, reach)
         if policies is None:
@@ -253,6 +288,6 @@ class Admissions:
 
 
 def refusal_of(url: str, cause: str) -> Decision:
-    """The refusal of what nobody can judge."""
+    """Return the refusal of a request that cannot be judged. `cause`: the reason why."""
     source = Source(url=url, part="request", text=cause)
     return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.browser", source=source),))

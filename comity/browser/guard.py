@@ -1,15 +1,19 @@
-"""Stands between a browser and the network.
+"""Guard the way between a browser and the network.
 
-How it works. Playwright's `route` is asked about the first request of a chain of redirects only, and not about the requests of
-shared and service workers, worklets and pop-ups of other processes. The Chrome DevTools Protocol has `Fetch` for the browser as a
-whole: it pauses each hop of a request of a frame or worker, nearest to the network, as it is about to go out.
+How it works. Playwright's `route` only reports the first request of a chain of redirects, and no
+requests of shared and service workers, worklets and pop-ups in other processes. The domain `Fetch`
+of the Chrome DevTools Protocol covers the whole browser: it pauses each hop of a request of a frame
+or worker just before it goes out.
 
-    Fetch.requestPaused, request stage     judged, waits for its turn (admission.py); goes on, or fails as blocked by the client
-    Fetch.requestPaused, response stage    the header fields came: its turn counts from now; a redirect comes back as a request
+    Fetch.requestPaused, request stage     judge the request, wait for its turn (admission.py),
+                                           and continue it or let it fail as blocked by the client
+    Fetch.requestPaused, response stage    the header fields came: the delay of the host counts from
+                                           now; a redirect leads to another paused request
 
-Some requests never come there: those of a frame that is gone, of the browser itself, WebSockets and others (docs/browsers.md).
-So the browser has one way out, the proxy (proxy.py), which asks here about each request. A request that was admitted before goes
-out. Any other is judged, and waits for its turn, in the proxy."""
+Some requests are never reported: those of a frame that is gone, of the browser itself, WebSockets
+and others (docs/browsers.md). So the browser has one way out, the proxy (proxy.py), which asks the
+guard about each request. A request that was admitted before goes out. All others are judged, and
+wait for their turn, in the proxy."""
 
 from __future__ import annotations
 
@@ -44,8 +48,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-UNANSWERED = 120.0  # seconds after which a request without an answer counts as failed: the protocol does not tell who gave up
-MAX_FRAMES = 10_000  # whose documents are remembered
+# Seconds after which a request without an answer counts as failed. The protocol does not report
+# requests that a page gives up.
+UNANSWERED = 120.0
+MAX_FRAMES = 10_000  # frames and their documents that are remembered
 Key = tuple[CDPSession, str]  # the session of a browser, and an id there
 _USERINFO = re.compile("(?<=://)[^/?#@]*@")  # RFC 3986 section-3.2.1
 
@@ -54,7 +60,9 @@ _USERINFO = re.compile("(?<=://)[^/?#@]*@")  # RFC 3986 section-3.2.1
 async def guard(
     client: Client, *, automations: Iterable[str] = ("cdp", "headless")
 ) -> AsyncIterator[BrowserGuard]:
-    """Guard browsers as the client says. `automations`: by which they are driven."""
+    """Guard browsers with the agent and settings of a client.
+
+    `automations`: the automations of the browsers."""
     parts = client.parts
     admissions = Admissions(
         parts, client.counts, automations=automations, judged=ALL, is_led_by_operator=True
@@ -68,52 +76,52 @@ async def guard(
 
 
 class BrowserGuard:
-    """The guard of one browser, or of several."""
+    """The guard of one or more browsers."""
 
     def __init__(
         self, admissions: Admissions, user_agent: str, network: Callable[[], Network]
     ) -> None:
-        """`user_agent`: of requests that pages do not make themselves. `network`: the way to servers."""
+        """`user_agent`: the User-Agent of the browsers. `network`: returns the way to servers."""
         self.admissions = admissions
         self.user_agent = user_agent
         self.proxy = BrowserProxy(self, network)
         self.session_fields = frozenset(("authorization", "cookie", admissions.key_header.lower()))
         self._refusals = Refusals()
-        self._waiting: dict[
-            asyncio.Task[None], Key
-        ] = {}  # what is asked or answered now -> session, id of the frame
-        self._out: dict[Key, _Out] = {}  # the requests that are not answered yet
-        self._hops: Bounded[Key, Admission] = Bounded(
-            MAX_FRAMES
-        )  # the requests that were answered by a redirect
-        self._sites: Bounded[str, str] = Bounded(
-            MAX_FRAMES
-        )  # id of a frame, page or worker -> URL of what is in it
-        self._main_frames: set[str] = set()  # ids of those of pages
+        # For each task that works on a request: the session, and the id of the frame or "".
+        self._waiting: dict[asyncio.Task[None], Key] = {}
+        self._out: dict[Key, _Out] = {}  # requests without an answer yet
+        # Requests whose answer was a redirect.
+        self._hops: Bounded[Key, Admission] = Bounded(MAX_FRAMES)
+        # The URL in each frame, page or worker, by its id.
+        self._sites: Bounded[str, str] = Bounded(MAX_FRAMES)
+        self._main_frames: set[str] = set()  # the ids of the main frames of pages
         self._entering: WeakKeyDictionary[Page, asyncio.Task[None]] = WeakKeyDictionary()
-        self._pages: WeakValueDictionary[str, Page] = (
-            WeakValueDictionary()
-        )  # id of its main frame, or a pop-up's of it -> page
+        # Pages, by the ids of their main frames and of the main frames of their pop-ups.
+        self._pages: WeakValueDictionary[str, Page] = WeakValueDictionary()
 
     def refusals(self, page: Page) -> PageRefusals:
-        """The requests of the page that were refused."""
+        """Return the refused requests of a page."""
         return self._refusals.for_page(page)
 
     def start(self) -> None:
-        """Let the proxy serve. To be called within the loop."""
+        """Start the proxy. Call this method within the event loop."""
         self.proxy.start()
 
     async def close(self) -> None:
         await self.proxy.close()
 
     async def launch(self, browser_type: BrowserType, **options: Any) -> Browser:
-        """Start a guarded browser. `options`: of Playwright's `launch`. PolicyError for a browser that is not Chromium."""
+        """Start a guarded browser. `options`: the options of Playwright's `launch`.
+
+        PolicyError: the browser is not Chromium."""
         check_type(browser_type)
         browser = await browser_type.launch(**self.launch_options(options))
         return await self.adopt(browser, proxy=options.get("proxy"))
 
     def launch_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of Playwright for a browser that has no way out but the proxy. Its own proxy becomes the proxy's."""
+        """Return Playwright's options for a browser that can only use the proxy.
+
+        The proxy takes over the browser's own proxy."""
         server = self.proxy.listen(route_of(options.get("proxy")))
         arguments = [
             *(options.get("args") or ()),
@@ -136,11 +144,12 @@ class BrowserGuard:
         proxy: Mapping[str, str] | None = None,
         is_started_elsewhere: bool = False,
     ) -> Browser:
-        """Guard a browser, whose contexts are made by the one that is returned. PolicyError for a browser that is not Chromium,
-        and where a page is open already.
+        """Guard a running browser. Make its contexts with the returned browser.
 
-        `proxy`: of contexts that have none of their own, as in Playwright's options. `is_started_elsewhere`: without
-        `launch_options`."""
+        `proxy`: the proxy of contexts without their own, as in Playwright's options. None means no
+        proxy.
+        `is_started_elsewhere`: True if the browser was started without `launch_options`.
+        PolicyError: the browser is not Chromium, or a page is open already."""
         await self.watch(browser)
         return cast(
             Browser,
@@ -148,12 +157,15 @@ class BrowserGuard:
         )
 
     async def watch(self, browser: Browser) -> None:
-        """Judge the requests of a browser that its protocol tells of."""
+        """Judge all requests of a browser that its protocol reports.
+
+        PolicyError: the browser is not Chromium, or a page is open already."""
         check_type(browser.browser_type)
         for page in (page for context in browser.contexts for page in context.pages):
-            if origin_or_empty(page.url):  # what it asks for would go on to go out as it does
+            if origin_or_empty(page.url):  # its requests would still go out unguarded
                 raise PolicyError(
-                    f"a page is open already, {page.url}: guard a browser before its pages go anywhere"
+                    f"a page is open already, {page.url}: "
+                    "guard a browser before its pages go anywhere"
                 )
         session = await browser.new_browser_cdp_session()
         session.on("Fetch.requestPaused", partial(self._on_paused, session))
@@ -169,7 +181,7 @@ class BrowserGuard:
         await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
 
     def _enter(self, context: BrowserContext) -> None:
-        """Learn from Playwright which page a request is of."""
+        """Listen to Playwright, which tells the page of each request."""
         context.on("requestfailed", self._on_request_failed)
         context.on("page", self._on_page)
 
@@ -177,13 +189,13 @@ class BrowserGuard:
         page.on(
             "websocket",
             lambda opened: opened.on(
-                "socketerror", lambda _: self._refusals.failed(_http(opened.url), page)
+                "socketerror", lambda _: self._refusals.note_failure(_http(opened.url), page)
             ),
         )
         self._entering[page] = asyncio.create_task(self._enter_page(page))
 
     async def _enter_page(self, page: Page) -> None:
-        with suppress(PlaywrightError):  # it is closed already
+        with suppress(PlaywrightError):  # the page is closed already
             session = await page.context.new_cdp_session(page)
             info = await session.send("Target.getTargetInfo")
             await session.detach()
@@ -191,14 +203,14 @@ class BrowserGuard:
             self._pages.setdefault(main_frame, page)
             self._refusals.for_page(page).main_frame = main_frame
 
-    async def entered(self, page: Page) -> None:
-        """Wait until it is known which requests are of this page and its pop-ups."""
+    async def wait_for_page(self, page: Page) -> None:
+        """Wait until the requests of this page and its pop-ups can be recognised."""
         await self._entering[page]
 
-    # What the browser tells
+    # Events of the browser
 
     def _on_target_created(self, event: Mapping[str, Any]) -> None:
-        """A pop-up is led to by the page that opens it, whatever it says of its Referer."""
+        """Note a new page. The page that opens a pop-up leads to it, even without a Referer."""
         info = event["targetInfo"]
         self._main_frames.add(info["targetId"])  # the id of a page is that of its main frame
         opener = info.get("openerId", "")
@@ -208,7 +220,7 @@ class BrowserGuard:
             self._pages.setdefault(info["targetId"], page)
 
     def _on_target_destroyed(self, event: Mapping[str, Any]) -> None:
-        """A page that is closed gives up the turns of what it waits for."""
+        """Give up the turns of a closed page's requests."""
         self._main_frames.discard(event["targetId"])
         for task, (_, frame) in self._waiting.items():
             if frame == event["targetId"]:
@@ -220,10 +232,8 @@ class BrowserGuard:
         task = asyncio.create_task(
             self._on_response(key, event) if is_answer else self._on_request(key, event)
         )
-        self._waiting[task] = (
-            session,
-            event["frameId"] if "networkId" in event else "",
-        )  # a download outlives its page
+        # A download outlives its page. It has no networkId.
+        self._waiting[task] = session, event["frameId"] if "networkId" in event else ""
         task.add_done_callback(self._on_done)
 
     def _on_done(self, task: asyncio.Task[None]) -> None:
@@ -244,10 +254,8 @@ class BrowserGuard:
     async def _on_request(self, key: Key, event: dict[str, Any]) -> None:
         request = event["request"]
         url, fields = request["url"], request["headers"]
-        if urlsplit(url).scheme not in (
-            "http",
-            "https",
-        ):  # data:, blob:, file: nothing of it goes out
+        # data:, blob: and file: need no network.
+        if urlsplit(url).scheme not in ("http", "https"):
             await self._continue(key)
             return
         kind = kind_of(event["resourceType"])
@@ -275,23 +283,24 @@ class BrowserGuard:
             self._note_refusal(Refusal(url, kind.name, admission), self._pages.get(frame))
             await self._send(key, "Fetch.failRequest", errorReason="BlockedByClient")
             return
-        if kind is DOCUMENT or event.get("networkId") == frame:  # a frame's, a worker's
+        # The document of a frame, or the script of a worker.
+        if kind is DOCUMENT or event.get("networkId") == frame:
             self._sites[frame] = url
         self._out[key] = _Out(admission, request["method"], lambda: self._give_up(key))
         await self._continue(key, interceptResponse=True, **self._changes(page_request))
 
     async def _on_response(self, key: Key, event: dict[str, Any]) -> None:
         fields = event.get("responseHeaders", ())
-        status: int = event.get("responseStatusCode", 0)  # 0: it failed
+        status: int = event.get("responseStatusCode", 0)  # 0: the request failed
         out = self._out.pop(key, None)
         if out is not None:
             octets = tuple((_octets(field["name"]), _octets(field["value"])) for field in fields)
-            out.answered(status, octets)
+            out.note_answer(status, octets)
             page = self._pages.get(frame := event["frameId"])
             if 300 <= status < 400:
                 self._hops[key] = out.admission
             elif page is not None and event["resourceType"] == "Document":
-                self._refusals.for_page(page).showed(frame, octets)
+                self._refusals.for_page(page).note_document(frame, octets)
         await self._continue(key)
 
     def _on_request_failed(self, request: PlaywrightRequest) -> None:
@@ -299,23 +308,25 @@ class BrowserGuard:
         given_up = next((key for key, out in self._out.items() if out.admission.url == url), None)
         if given_up is not None:
             self._give_up(given_up)
-        with suppress(PlaywrightError):  # it is of no page
-            self._refusals.failed(url, request.frame.page)
+        with suppress(PlaywrightError):  # the request belongs to no page
+            self._refusals.note_failure(url, request.frame.page)
 
     def _give_up(self, key: Key) -> None:
         if (out := self._out.pop(key, None)) is not None:
             out.end()
 
     def _note_refusal(self, refusal: Refusal, page: Page | None) -> None:
-        """`page`: None where Playwright may tell."""
+        """Note a refusal. `page`: None means that Playwright may tell the page later."""
         if page is not None:
             self._refusals.for_page(page).add(refusal)
         else:
             self._refusals.note(refusal)
 
     def _changes(self, page_request: PageRequest) -> dict[str, Any]:
-        """The parameters that change the header fields of a request. A redirect to another origin loses its credentials, which
-        Playwright repeats at each hop; a document says what it is asked for."""
+        """Return the parameters that change the header fields of a request.
+
+        A redirect to another origin loses its credentials, which Playwright repeats at each hop. A
+        request for a document gets the fields with the purposes of the agent."""
         fields = dict(page_request.fields)
         if page_request.after is not None and origin_or_empty(
             page_request.after.url
@@ -334,7 +345,7 @@ class BrowserGuard:
             }
         if fields == page_request.fields:
             return {}
-        # The browser adds the cookies that are right.
+        # The browser adds the right cookies by itself.
         return {
             "headers": [
                 {"name": name, "value": value}
@@ -343,14 +354,14 @@ class BrowserGuard:
             ]
         }
 
-    # What it is told
+    # Commands to the browser
 
     async def _continue(self, key: Key, **parameters: Any) -> None:
         if not await self._send(key, "Fetch.continueRequest", **parameters):
             self._give_up(key)
 
     async def _send(self, key: Key, method: str, **parameters: Any) -> bool:
-        """False where the request is gone."""
+        """Send a command about a request. Return False if the request does not exist any more."""
         session, number = key
         try:
             await session.send(method, {"requestId": number, **parameters})
@@ -358,13 +369,14 @@ class BrowserGuard:
             return False
         return True
 
-    # The proxy asks
+    # Questions of the proxy
 
     async def let_out(self, request: BrowserRequest) -> Passage | None:
-        """The permission of a request in the proxy. None: it is refused.
+        """Return the permission of a request in the proxy. None means that it is refused.
 
-        A request that was admitted before has it. Any other is one that the protocol did not tell of. The browser's own requests
-        are refused: no site led to them (Fetch Metadata section-2.3), and the operator did not ask for them."""
+        A request that was admitted before has a permission. All others were not reported by the
+        protocol, and are judged now. The browser's own requests are refused: no site led to them
+        (Fetch Metadata section-2.3), and the operator did not ask for them."""
         for out in self._out.values():
             if not out.is_let_out and (out.method, out.url) == (request.method, request.url):
                 out.is_let_out = True
@@ -391,15 +403,18 @@ class BrowserGuard:
         return admission
 
     def _is_own(self, fields: Mapping[str, str]) -> bool:
-        """True for a request of the browser itself, such as for updates. What it fetches for a page (Background Fetch) has the
-        origin of the page."""
+        """Return True for a request of the browser itself, for example for updates.
+
+        Requests that it makes for a page (Background Fetch) have the origin of the page."""
         if fields.get("sec-fetch-site") != "none" or fields.get("sec-fetch-mode") == "navigate":
             return False
         origin = fields.get("origin", "")
         return origin not in map(origin_or_empty, self._sites.values())
 
-    def announced(self, origin: str) -> Passage | None:
-        """The permission of a request to this origin that was admitted, and has not come to the proxy. None: there is none."""
+    def expected_passage(self, origin: str) -> Passage | None:
+        """Return the permission of an admitted request to this origin.
+
+        None means that no such request is on its way to the proxy."""
         for out in self._out.values():
             if not out.is_let_out and origin_or_empty(out.url) == origin:
                 return _ToldPassage(out)
@@ -407,7 +422,9 @@ class BrowserGuard:
 
 
 class _ToldPassage(NamedTuple):
-    """The permission of a request that the protocol tells of. It tells of the answer, too."""
+    """The permission of a request that the protocol reports.
+
+    The protocol reports its answer, too."""
 
     out: _Out
 
@@ -415,33 +432,33 @@ class _ToldPassage(NamedTuple):
     def referrer_reach(self) -> Reach | None:
         return self.out.admission.referrer_reach
 
-    def unsent(self) -> None:
+    def note_no_server(self) -> None:
         self.out.is_let_out = False
 
-    def answered(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """`Fetch.requestPaused` says so."""
+    def note_answer(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Do nothing: `Fetch.requestPaused` reports the answer."""
 
-    def ended(self) -> None:
-        """`Fetch.requestPaused`, or Playwright, says so."""
+    def note_end(self) -> None:
+        """Do nothing: `Fetch.requestPaused` or Playwright reports the end."""
 
 
 class _Out:
-    """A request that was admitted, and is not answered."""
+    """An admitted request without an answer yet."""
 
     def __init__(self, admission: Admission, method: str, give_up: Callable[[], None]) -> None:
         self.admission = admission
         self.method = method
-        self.url = _USERINFO.sub("", admission.url)  # as it is sent
-        self.is_let_out = False  # by the proxy
+        self.url = _USERINFO.sub("", admission.url)  # as the browser sends it
+        self.is_let_out = False  # True after the proxy has let it out
         self._timer = asyncio.get_running_loop().call_later(UNANSWERED, give_up)
 
-    def answered(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def note_answer(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self._timer.cancel()
-        self.admission.answered(status, headers)
+        self.admission.note_answer(status, headers)
 
     def end(self) -> None:
         self._timer.cancel()
-        self.admission.ended()
+        self.admission.note_end()
 
 
 def _octets(text: str) -> bytes:
@@ -449,14 +466,13 @@ def _octets(text: str) -> bytes:
 
 
 def check_type(browser_type: BrowserType) -> None:
+    """Raise PolicyError if a browser is not Chromium."""
     if browser_type.name != "chromium":
-        raise PolicyError(
-            f"a browser {browser_type.name} does not tell of its requests: use Chromium"
-        )
+        raise PolicyError(f"{browser_type.name} does not report its requests: use Chromium")
 
 
 class _GuardedBrowser:
-    """A browser whose contexts have no way out but the proxy."""
+    """A browser that makes contexts with the proxy as their only way out."""
 
     def __init__(
         self,
@@ -481,16 +497,18 @@ class _GuardedBrowser:
         return await self._browser.new_page(**self._options(options))
 
     def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options with the proxy. A browser that was started elsewhere does not know the key of the proxy, and accepts it
-        only if it accepts all."""
-        route, changed = route_of(options.get("proxy") or self._proxy), dict(options)
+        """Return the options of a context with the proxy.
+
+        A browser that was started elsewhere does not know the key of the proxy. It has to accept
+        all certificates, so the proxy refuses servers with invalid ones."""
+        route, new_options = route_of(options.get("proxy") or self._proxy), dict(options)
         if self._is_started_elsewhere and not options.get("ignore_https_errors"):
-            route, changed["ignore_https_errors"] = route._replace(is_strict=True), True
-        return changed | {"proxy": {"server": self._guarding.listen(route)}}
+            route, new_options["ignore_https_errors"] = route._replace(is_strict=True), True
+        return new_options | {"proxy": {"server": self._guarding.listen(route)}}
 
 
 def route_of(proxy: Mapping[str, str] | None) -> Route:
-    """The proxy of Playwright's options. PolicyError for one that is no HTTP proxy."""
+    """Return the route for the proxy in Playwright's options. PolicyError: it is no HTTP proxy."""
     if not proxy:
         return Route()
     scheme, separator, address = proxy["server"].rpartition("://")
@@ -505,5 +523,5 @@ def route_of(proxy: Mapping[str, str] | None) -> Route:
 
 
 def _http(url: str) -> str:
-    """The URL of a WebSocket with http in place of ws."""
+    """Return the URL of a WebSocket with http in place of ws."""
     return "http" + url.removeprefix("ws")

@@ -1,4 +1,4 @@
-"""scrapy-playwright, guarded: its download handler with a guard before each browser that it starts."""
+"""The download handler of scrapy-playwright, with a guard for each browser that it starts."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy_playwright.provider import BrowserProvider
 
-PAGE_INIT = "playwright_page_init_callback"  # of request.meta: scrapy-playwright calls it before a page goes anywhere
-PAGE = "playwright_page"  # of request.meta: a page that the spider has kept, to be used again
+# Keys of request.meta.
+PAGE_INIT = "playwright_page_init_callback"  # called before a page goes anywhere
+PAGE = "playwright_page"  # a page that the spider has kept for another request
 
 
 class GuardedHandler(ScrapyPlaywrightDownloadHandler):
-    """Puts a guard between browsers and the network. `guarded_handler` makes one of a project's own handler."""
+    """A download handler with a guard between browsers and the network.
+
+    `guarded_handler` adds the guard to a project's own handler."""
 
     browser_provider_cls: Any
     process_request_headers: Any
@@ -67,7 +70,7 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
         if not request.meta.get("playwright"):
             plain: Response = await super().download_request(request)
             return plain
-        with self._guard.admissions.handed_out(request):
+        with self._guard.admissions.hand_out(request):
             return await self._browse(request)
 
     async def _browse(self, request: Request) -> Response:
@@ -75,13 +78,13 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
         pages: list[Page] = [kept_page] if isinstance(kept_page, Page) else []
         for page in pages:
             self._guard.refusals(page).document_fields.clear()
-        theirs = request.meta.get(PAGE_INIT)
+        own_init = request.meta.get(PAGE_INIT)  # of the project
 
         async def init(page: Page, request: Request) -> None:
             pages.append(page)
-            await self._guard.entered(page)
-            if theirs is not None:
-                await _awaited(theirs(page, request))
+            await self._guard.wait_for_page(page)
+            if own_init is not None:
+                await _await_if_awaitable(own_init(page, request))
 
         request.meta[PAGE_INIT] = init
         try:
@@ -94,16 +97,16 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
                     ) from None
             raise
         finally:
-            if theirs is None:
+            if own_init is None:
                 del request.meta[PAGE_INIT]
             else:
-                request.meta[PAGE_INIT] = theirs
+                request.meta[PAGE_INIT] = own_init
         if pages:
             refusals = self._guard.refusals(pages[-1])
             self._crawl.responses.browsed[request] = Visit(
                 refusals, tuple(refusals.document_fields)
             )
-        # Playwright knows the address of the proxy.
+        # Playwright only knows the address of the proxy.
         return response.replace(
             ip_address=self._guard.proxy.address_of(urlsplit(response.url).hostname or "")
         )
@@ -116,7 +119,7 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
 def guarded_handler(
     handler: type[ScrapyPlaywrightDownloadHandler],
 ) -> type[ScrapyPlaywrightDownloadHandler]:
-    """The same handler with a guard."""
+    """Return a subclass of the handler with a guard, or the handler itself if it has one."""
     if handler is ScrapyPlaywrightDownloadHandler:
         return GuardedHandler
     return (
@@ -127,7 +130,7 @@ def guarded_handler(
 
 
 def check(settings: BaseSettings) -> None:
-    """PolicyError for settings of scrapy-playwright with which a browser could not be guarded."""
+    """Raise PolicyError if a browser cannot be guarded with these settings of scrapy-playwright."""
     contexts = settings.getdict("PLAYWRIGHT_CONTEXTS").values()
     for options in (settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS"), *contexts):
         route_of(options.get("proxy"))
@@ -136,13 +139,14 @@ def check(settings: BaseSettings) -> None:
         address = literal(host or "")
         if host and host != "localhost" and (address is None or not address.is_loopback):
             raise PolicyError(
-                f"{name} `{printable(host.encode())}` is another machine: its browser cannot reach comity's proxy, through which"
-                " all requests go. Start the browser on this machine, and write an address such as 127.0.0.1"
+                f"{name} `{printable(host.encode())}` is another machine: its browser cannot reach"
+                " comity's proxy, through which all requests go. Start the browser on this machine,"
+                " and write an address such as 127.0.0.1"
             )
 
 
 class _GuardedProvider:
-    """A provider of browsers (PLAYWRIGHT_BROWSER_PROVIDER) that are guarded."""
+    """A provider of guarded browsers (PLAYWRIGHT_BROWSER_PROVIDER)."""
 
     def __init__(
         self,
@@ -151,7 +155,7 @@ class _GuardedProvider:
         proxy: Mapping[str, str] | None,
         config: Config,
     ) -> None:
-        """`proxy`: of Playwright's options."""
+        """`proxy`: the proxy in Playwright's options. None means no proxy."""
         self._provider = provider(config)
         self._guard = guard
         self._proxy = proxy
@@ -182,9 +186,11 @@ class _GuardedProvider:
 async def _own_headers(
     process: Callable[..., Any], session_fields: frozenset[str], **arguments: Any
 ) -> dict[str, str]:
-    """The header fields of a request of a page. Those of the Scrapy request are its page's; its credentials are for no other
-    site that a frame of it may show."""
-    headers: dict[str, str] = await _awaited(process(**arguments))
+    """Return the header fields of a request of a page, without credentials for other sites.
+
+    The header fields of the Scrapy request are meant for the site of its page. Frames of the page
+    may show other sites."""
+    headers: dict[str, str] = await _await_if_awaitable(process(**arguments))
     data = arguments["scrapy_request_data"]
     if origin_or_empty(arguments["playwright_request"].url) == origin_or_empty(data["url"]):
         return headers
@@ -196,5 +202,6 @@ async def _own_headers(
     }
 
 
-async def _awaited(value: Awaitable[Any] | Any) -> Any:
+async def _await_if_awaitable(value: Awaitable[Any] | Any) -> Any:
+    """Return a value, or the result of an awaitable."""
     return await value if isawaitable(value) else value

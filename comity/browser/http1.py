@@ -1,6 +1,6 @@
-"""HTTP/1.1 as the proxy of a browser reads along with it: streams, requests and answers.
+"""HTTP/1.1 for the proxy of a browser: streams, requests and answers.
 
-Bodies and answers pass as they are. httptools says where an answer ends."""
+Bodies and answers pass unchanged. httptools finds the ends of answers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ from comity.policies.syntax.urls import DEFAULT_PORTS
 
 MAX_HEAD = 256 * 1024  # octets of a request line and its header fields
 PIECE = 64 * 1024  # octets that are handed on at once
-OF_PROXIES = ("proxy-connection", "proxy-authorization")  # header fields that no server gets
+OF_PROXIES = ("proxy-connection", "proxy-authorization")  # header fields for proxies only
 
 
 class Stream(asyncio.StreamReaderProtocol):
-    """One side of a connection."""
+    """One side of a connection.
+
+    Attributes:
+        reader: The octets from the other end.
+        has_ended: Set when the other end sends no more.
+    """
 
     def __init__(self) -> None:
         self.reader = asyncio.StreamReader(limit=MAX_HEAD)
         super().__init__(self.reader)
-        self.has_ended = asyncio.Event()  # the other end sends no more
+        self.has_ended = asyncio.Event()
         self._writer: asyncio.StreamWriter | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -44,7 +49,9 @@ class Stream(asyncio.StreamReaderProtocol):
         super().connection_lost(error)
 
     async def head(self) -> bytes:
-        """The request line and header fields of the next request; b"": there is none."""
+        """Return the request line and header fields of the next request, or b"" if there is none.
+
+        ValueError: the head is longer than MAX_HEAD."""
         try:
             return await self.reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError:
@@ -58,7 +65,10 @@ class Stream(asyncio.StreamReaderProtocol):
         await self._writer.drain()
 
     async def hand_on(self, length: int | None, receiver: Stream | None) -> None:
-        """Hand on octets. `length`: their number; None: all that come. `receiver`: None: they are dropped."""
+        """Hand on octets.
+
+        `length`: their number. None means all until the end. `receiver`: None means that they are
+        dropped."""
         while length is None or length > 0:
             data = await self.reader.read(PIECE if length is None else min(length, PIECE))
             if not data:
@@ -77,21 +87,33 @@ class Stream(asyncio.StreamReaderProtocol):
 
 
 class BrowserRequest(NamedTuple):
-    """A request as the browser sends it."""
+    """A request as the browser sends it.
+
+    Attributes:
+        method: The method.
+        url: The URL. It begins with http or https for WebSockets, too.
+        fields: The header fields, by their names in lower case.
+        destination: The server.
+        target: The target in the request line for the server.
+        lines: The lines of the header fields, without those for proxies.
+        length: The length of the body in octets.
+    """
 
     method: str
-    url: str  # with http or https also for a WebSocket
-    fields: dict[str, str]  # header fields
+    url: str
+    fields: dict[str, str]
     destination: Destination
-    target: str  # of the request line, for the server itself
-    lines: tuple[bytes, ...]  # of the header fields
-    length: int  # of the body
+    target: str
+    lines: tuple[bytes, ...]
+    length: int
 
     @classmethod
     def read(cls, head: bytes, tunnel: Destination | None) -> Self:
-        """Read the request line and the header fields. ValueError: Chromium sends no such request.
+        """Read the request line and the header fields.
 
-        `tunnel`: where the tunnel leads through which the request comes; None: the URL is in the request line."""
+        `tunnel`: the destination of the tunnel that the request comes through. None means that the
+        URL is in the request line.
+        ValueError: Chromium sends no such request."""
         line, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
         method, target, _ = line.decode("ascii").split(" ")
         if tunnel is None:
@@ -128,7 +150,9 @@ class BrowserRequest(NamedTuple):
         return self.fields.get("upgrade", "").lower() == "websocket"
 
     def head(self, proxy: Proxy | None) -> bytes:
-        """The request line and header fields, as they go out. RFC 9112 section-3.2.2: a proxy gets the URL, but in no tunnel."""
+        """Return the request line and header fields for the server, or for the operator's proxy.
+
+        RFC 9112 section-3.2.2: a proxy gets the URL, except in a tunnel."""
         if self.destination.scheme == "https" or self.is_socket:
             proxy = None
         lines = [
@@ -141,14 +165,26 @@ class BrowserRequest(NamedTuple):
 
 
 class Answer:
-    """Reads along an answer. What is not clear HTTP goes on to the browser until the server ends the connection."""
+    """The state of an answer that passes. The octets are only read, never changed.
+
+    An answer that cannot be parsed goes on to the browser until the server ends the connection.
+
+    Attributes:
+        is_begun: True after the first octet.
+        has_head: True after the header fields of the final answer. Answers with status 1xx do not
+            count.
+        is_complete: True after the last octet.
+        is_switched: True if the connection has switched to another protocol.
+        status: The status of the final answer. 0 means that it has not come.
+        headers: The header fields.
+    """
 
     def __init__(self, request: BrowserRequest) -> None:
         self.is_begun = False
-        self.has_head = False  # that of the answer itself, not of one with status 1xx
+        self.has_head = False
         self.is_complete = False
-        self.is_switched = False  # to another protocol
-        self._is_kept_open = False  # by the server
+        self.is_switched = False
+        self._is_kept_open = False  # True if the server keeps the connection open
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self._has_no_body = request.method == "HEAD"
@@ -160,6 +196,7 @@ class Answer:
         return self.is_complete and self._is_kept_open
 
     def read(self, data: bytes) -> None:
+        """Update the state with the next octets."""
         self.is_begun = True
         if self._parser is None:
             return
@@ -170,11 +207,11 @@ class Answer:
         except httptools.HttpParserError:
             self._parser, self.is_complete, self._is_kept_open = None, False, False
 
-    # Of httptools
+    # Callbacks of httptools
 
     def on_message_begin(self) -> None:
         if self.has_head:
-            self._is_kept_open = False  # more octets than were asked for
+            self._is_kept_open = False  # the server sends a second answer
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self.has_head:
@@ -201,11 +238,13 @@ class Answer:
 
 
 def destination_of(scheme: str, authority: str) -> Destination:
+    """Return the destination for a scheme and authority. A missing port is the default one."""
     parts = urlsplit(f"//{authority}")
     return Destination(scheme, parts.hostname or "", parts.port or DEFAULT_PORTS.get(scheme, 0))
 
 
 def origin_of(destination: Destination) -> str:
+    """Return the origin of a destination, without a default port."""
     scheme, host, port = destination
     name = f"[{host}]" if ":" in host else host
     return f"{scheme}://{name}" if port == DEFAULT_PORTS[scheme] else f"{scheme}://{name}:{port}"

@@ -1,4 +1,4 @@
-"""The identity that the proxy of a browser shows to the browser in place of a server's."""
+"""The TLS identity that the proxy shows to the browser in place of the server's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from cryptography.x509.oid import NameOID
 
 
 class Identity:
-    """A key, and a certificate for it that nobody else has signed. No name counts: the browser is told of the key."""
+    """A key, and a self-signed certificate for it.
+
+    The browser trusts the key, so names do not matter."""
 
     @cached_property
     def _key(self) -> ec.EllipticCurvePrivateKey:
@@ -32,6 +34,7 @@ class Identity:
 
     @cached_property
     def context(self) -> ssl.SSLContext:
+        """A server's TLS context with this identity."""
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "comity")])
         now = datetime.now(UTC)
         certificate = (
@@ -50,7 +53,7 @@ class Identity:
             serialization.NoEncryption(),
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with NamedTemporaryFile() as file:  # `ssl` reads files alone
+        with NamedTemporaryFile() as file:  # `ssl` can only read files
             file.write(
                 self._key.private_bytes(*form)
                 + certificate.public_bytes(serialization.Encoding.PEM)

@@ -1,9 +1,10 @@
-"""The kinds of requests of a browser: one table, by what Chromium calls them (docs/browsers.md).
+"""The kinds of requests of a browser, by the names of Chromium (docs/browsers.md).
 
-RFC 9309 knows no sub-resources: "crawlers" access "URIs", and what a page embeds has a URI as the page has. So each request is
-judged by the files of its own origin, whatever it is for. What makes a difference is the drafts' kind of request
-(draft-liao-aipref-autoctl-ext): of a script, or not. As with any other client that follows from the header fields that go out,
-of which Fetch Metadata's `Sec-Fetch-Dest` tells the most; Chromium adds it after it has asked us."""
+RFC 9309 knows no sub-resources: "crawlers" access "URIs", and the parts of a page have URIs like
+the page itself. So each request is judged by the files of its own origin. The drafts
+(draft-liao-aipref-autoctl-ext) distinguish requests of scripts from others. As with any other
+client, the header fields tell the difference, most of all `Sec-Fetch-Dest` of Fetch Metadata.
+Chromium adds this field after the guard has decided, so the table tells its value."""
 
 from __future__ import annotations
 
@@ -13,22 +14,30 @@ ALL, DOCUMENTS = "all", "documents"  # values of COMITY_BROWSER
 
 
 class Kind(NamedTuple):
-    """A kind of request of a browser."""
+    """A kind of request of a browser.
 
-    name: str  # in the tag and in statistics
-    destination: str  # its Sec-Fetch-Dest; "empty": a script's
-    is_part: bool = False  # a page needs it to be shown: the decision about that holds, with COMITY_BROWSER=documents
+    Attributes:
+        name: The name in the tag and in statistics.
+        destination: The value of Sec-Fetch-Dest. "empty" means a request of a script, "" no value.
+        is_part: True if a page needs the answer for its display. With COMITY_BROWSER=documents, the
+            decision about the page applies to such requests.
+    """
+
+    name: str
+    destination: str
+    is_part: bool = False
 
 
 DOCUMENT = Kind("document", "document")
 SCRIPT = Kind("xhr", "empty")
 SOCKET = Kind("websocket", "empty")
 OTHER = Kind("other", "")
-UNTOLD = Kind(
-    "untold", ""
-)  # the protocol did not tell of it; judged as a document, and as a script's unless it says what it is for
+# A request that the protocol does not report. It is judged as a document. Without Sec-Fetch-Dest it
+# is judged as a request of a script, too.
+UNTOLD = Kind("untold", "")
 
-# Network.ResourceType of the Chrome DevTools Protocol -> the kind. What is not here is OTHER, and judged like a document.
+# The kinds, by Network.ResourceType of the Chrome DevTools Protocol. Other types are OTHER, and
+# judged like documents.
 KINDS = {
     "Document": DOCUMENT,  # frames, pop-ups, forms, downloads, objects too
     "Stylesheet": Kind("style", "style", is_part=True),
@@ -50,4 +59,5 @@ KINDS = {
 
 
 def kind_of(resource_type: str) -> Kind:
+    """Return the kind for a Network.ResourceType."""
     return KINDS.get(resource_type, OTHER)

@@ -1,17 +1,19 @@
-"""The proxy of a guarded browser: each of its requests goes out here, or nowhere.
+"""The proxy of a guarded browser, which is its only way to the network.
 
-How it works. Chromium sends requests that it does not tell the DevTools protocol of (docs/browsers.md lists them). All requests
-come to this proxy. It asks the guard about each one, and makes the connection to the server itself.
+How it works. Chromium does not report all requests to the DevTools protocol (docs/browsers.md lists
+the others). All requests come to this proxy. It asks the guard about each one, and makes the
+connection to the server itself.
 
     http              the URL is in the request line (RFC 9112 section-3.2.2)
-    https, ws, wss    the browser asks for a tunnel (RFC 9110 section-9.3.6). TLS ends in the proxy, which reads the requests
+    https, ws, wss    the browser asks for a tunnel (RFC 9110 section-9.3.6); TLS ends in the proxy,
+                      which reads the requests
 
-The browser trusts one key beside its own roots: the proxy's, which lasts as long as the proxy. The proxy verifies the
-certificates of servers. If it cannot, it shows the browser a certificate of another key: the browser fails, or goes on with
-`ignore_https_errors`.
+Beside its own roots, the browser trusts one key: that of the proxy, which exists as long as the
+proxy. The proxy verifies the certificates of servers. If it cannot, it shows the browser a
+certificate of another key. Then the browser fails, or goes on with `ignore_https_errors`.
 
-Both sides speak HTTP/1.1. Bodies and answers pass as they are; httptools reads along to find their ends. A connection of the
-browser has one connection to a server at a time."""
+Both sides speak HTTP/1.1. Bodies and answers pass unchanged. httptools reads along to find their
+ends. A connection of the browser has one connection to a server at a time."""
 
 from __future__ import annotations
 
@@ -45,14 +47,14 @@ from comity.gate.fetching.reach import IPAddress, Reach
 
 logger = logging.getLogger(__name__)
 
-ACCEPT_AGAIN = 1.0  # seconds after which a connection is accepted that could not be before
-MAX_SERVERS = 10_000  # that are remembered
+ACCEPT_AGAIN = 1.0  # seconds before the next try to accept connections
+MAX_SERVERS = 10_000  # servers whose addresses are remembered
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 NOT_ESTABLISHED = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
-# RFC 9209 section-2.3.15. Chromium asks again where a connection ends without an answer.
+# RFC 9209 section-2.3.15. Without an answer, Chromium would repeat the request.
 REFUSED = (
-    b"HTTP/1.1 403 Forbidden\r\nProxy-Status: comity; error=http_request_denied\r\nCache-Control: no-store\r\n"
-    b"Content-Length: 0\r\nConnection: close\r\n\r\n"
+    b"HTTP/1.1 403 Forbidden\r\nProxy-Status: comity; error=http_request_denied\r\n"
+    b"Cache-Control: no-store\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 )
 TLS_HANDSHAKE = b"\x16"  # RFC 8446 section-5.1: the first octet of a ClientHello
 
@@ -60,13 +62,21 @@ T = TypeVar("T")
 
 
 class Route(NamedTuple):
-    """The way of requests from the proxy to servers."""
+    """The way of requests from the proxy to servers.
 
-    proxy: Proxy | None = None  # the operator's own; None: there is none
-    bypass: str = ""  # domains that are asked without it, divided by commas
-    is_strict: bool = False  # the browser would not mind a certificate that cannot be verified: there is no connection
+    Attributes:
+        proxy: The operator's own proxy. None means no further proxy.
+        bypass: Domains that are asked without the operator's proxy, separated by commas.
+        is_strict: True to refuse connections to servers with invalid certificates, because the
+            browser would accept them.
+    """
+
+    proxy: Proxy | None = None
+    bypass: str = ""
+    is_strict: bool = False
 
     def proxy_for(self, host: str) -> Proxy | None:
+        """Return the operator's proxy for a host, or None."""
         return (
             None
             if self.bypass and proxy_bypass_environment(host, {"no": self.bypass})
@@ -79,26 +89,28 @@ class Passage(Protocol):
 
     @property
     def referrer_reach(self) -> Reach | None:
-        """The reach of the site that leads there; None: the operator does."""
+        """The reach of the site that leads to the request.
 
-    def answered(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """The header fields of the answer came."""
+        None means that the operator leads to it."""
 
-    def unsent(self) -> None:
-        """No server was reached. The browser may send the request again."""
+    def note_answer(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Note that the header fields of the answer came."""
 
-    def ended(self) -> None:
-        """The request is over."""
+    def note_no_server(self) -> None:
+        """Note that no server was reached. The browser may repeat the request."""
+
+    def note_end(self) -> None:
+        """Note that the request is over."""
 
 
 class Judge(Protocol):
-    """Decides about requests."""
+    """The decisions about requests."""
 
     async def let_out(self, request: BrowserRequest) -> Passage | None:
-        """The permission, once it is the request's turn. None: the request is refused."""
+        """Return the permission when it is the request's turn. None means that it is refused."""
 
-    def announced(self, origin: str) -> Passage | None:
-        """The permission of a request to this origin that has not come yet. None: there is none."""
+    def expected_passage(self, origin: str) -> Passage | None:
+        """Return the permission of a request to this origin that is still to come, or None."""
 
 
 class BrowserProxy:
@@ -112,14 +124,13 @@ class BrowserProxy:
         self._streams: WeakSet[Stream] = WeakSet()
         self._is_started = False
         self._addresses: Bounded[str, IPAddress | None] = Bounded(MAX_SERVERS)
-        self.identity = Identity()  # that the browser is to trust
+        self.identity = Identity()  # the browser trusts this one
         self.foreign_identity = Identity()
-        self.unverified: Bounded[str, None] = Bounded(
-            MAX_SERVERS
-        )  # origins whose certificates could not be verified
+        # Origins of servers with invalid certificates.
+        self.unverified: Bounded[str, None] = Bounded(MAX_SERVERS)
 
     def listen(self, route: Route) -> str:
-        """Return the URL of the proxy whose requests take this route."""
+        """Return the URL of the proxy for this route."""
         listener = self._listeners.get(route)
         if listener is None:
             self._listeners[route] = listener = socket.create_server(("127.0.0.1", 0), backlog=512)
@@ -129,12 +140,13 @@ class BrowserProxy:
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
     def start(self) -> None:
-        """Serve. To be called within the loop."""
+        """Serve all routes. Call this method within the event loop."""
         self._is_started = True
         for route, listener in self._listeners.items():
             self._spawn(self._accept(listener, route))
 
     async def close(self) -> None:
+        """End all connections, and close the ports."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -144,7 +156,9 @@ class BrowserProxy:
             listener.close()
 
     def address_of(self, host: str) -> IPAddress | None:
-        """The address of the last connection to this host. None: there was none, or only another proxy knows."""
+        """Return the address of the last connection to this host.
+
+        None means that there was no connection, or that only another proxy knows the address."""
         return self._addresses.get(host)
 
     async def open(
@@ -156,11 +170,14 @@ class BrowserProxy:
         is_tunnel: bool,
         is_verified: bool,
     ) -> Stream:
-        """Connect to a server. TransferError: there is no connection. CertificateError: its certificate cannot be verified; the
-        browser gets to know with its next connection.
+        """Connect to a server.
 
-        `reach`: of the site that leads there; None: the operator does. `is_tunnel`: tunnel through the operator's proxy for http,
-        too."""
+        `reach`: the reach of the site that leads to the server. None means that the operator leads
+        to it.
+        `is_tunnel`: use a tunnel through the operator's proxy for http, too.
+        TransferError: there is no connection.
+        CertificateError: the certificate cannot be verified. The browser learns this with its next
+        connection."""
         try:
             server, self._addresses[destination.host] = await self._network().open(
                 destination,
@@ -179,13 +196,14 @@ class BrowserProxy:
 
     @cached_property
     def _verifying(self) -> ssl.SSLContext:
-        return TLS().context()  # reads the certificates of the machine
+        return TLS().context()  # reads the root certificates of the machine
 
     @cached_property
     def _trusting(self) -> ssl.SSLContext:
         return TLS(is_verified=False).context()
 
     def new_stream(self) -> Stream:
+        """Return a stream that ends with the proxy."""
         stream = Stream()
         self._streams.add(stream)
         return stream
@@ -199,7 +217,7 @@ class BrowserProxy:
         while True:
             try:
                 sock, _ = await asyncio.get_running_loop().sock_accept(listener)
-            except OSError as error:  # there are too many open files
+            except OSError as error:  # for example, too many open files
                 logger.warning(
                     "The browser is not connected to: %(error)s", {"error": described(error)}
                 )
@@ -228,12 +246,13 @@ class Conversation:
         self._proxy = proxy
         self._route = route
         self._browser = proxy.new_stream()
-        self._tunnel: Destination | None = None  # None: each request names its server
-        self._is_verified = True  # the certificate of the server
+        self._tunnel: Destination | None = None  # None: each request line has the URL
+        self._is_verified = True  # True if the certificate of the server is valid
         self._server: Stream | None = None
-        self._destination: Destination | None = None  # of the server
+        self._destination: Destination | None = None  # the address of the server
 
     def close(self) -> None:
+        """Close the connections to both sides."""
         self._browser.close()
         if self._server is not None:
             self._server.close()
@@ -264,12 +283,14 @@ class Conversation:
             raise
 
     async def _identity(self, tunnel: Destination) -> Identity:
-        """The identity to show in a tunnel: that which the browser does not trust, if the certificate of the server cannot be
-        verified. TransferError: there is no connection to the server.
+        """Return the identity for a tunnel.
 
-        Only a permitted request that is to come allows to connect to the server before the request is read."""
+        If the certificate of the server is invalid, it is an identity that the browser does not
+        trust. The proxy connects to the server before it reads the request, but only if a permitted
+        request is expected.
+        TransferError: there is no connection to the server."""
         origin = origin_of(tunnel)
-        if (passage := self._proxy.judge.announced(origin)) is not None:
+        if (passage := self._proxy.judge.expected_passage(origin)) is not None:
             try:
                 await self._connect(tunnel, passage.referrer_reach)
             except CertificateError:
@@ -279,7 +300,7 @@ class Conversation:
         return self._proxy.identity if self._is_verified else self._proxy.foreign_identity
 
     async def go_on(self) -> None:
-        """Let requests out until one side ends the connection, or a request is refused."""
+        """Let requests out, until one side ends the connection or a request is refused."""
         while head := await self._browser.head():
             if not await self._while_there(self._let_out(head)):
                 return
@@ -289,20 +310,19 @@ class Conversation:
         request = BrowserRequest.read(head, self._tunnel)
         passage = await self._proxy.judge.let_out(request)
         if passage is None:
-            await self._browser.hand_on(
-                request.length, None
-            )  # or the end of the connection would overtake the answer
+            # Read the body, or the end of the connection would overtake the answer.
+            await self._browser.hand_on(request.length, None)
             await self._browser.write(REFUSED)
             return False
         try:
             return await self._exchange(request, passage)
         finally:
-            passage.ended()
+            passage.note_end()
 
     async def _connect(
         self, destination: Destination, reach: Reach | None, *, is_tunnel: bool = False
     ) -> Stream:
-        """Connect to another server, or anew."""
+        """Connect to a server, in place of the previous connection."""
         if self._server is not None:
             self._server.close()
         self._server = await self._proxy.open(
@@ -314,7 +334,8 @@ class Conversation:
     async def _exchange(self, request: BrowserRequest, passage: Passage) -> bool:
         """Hand on a request and its answer. True: both sides stay connected.
 
-        If a server has closed an old connection instead of answering a request without a body, it is asked once more."""
+        If a server closes an old connection without an answer, and the request has no body, the
+        request is sent once more."""
         server = self._server
         if (
             server is not None
@@ -334,7 +355,7 @@ class Conversation:
                 request.destination, passage.referrer_reach, is_tunnel=request.is_socket
             )
         except TransferError:
-            passage.unsent()
+            passage.note_no_server()
             raise
         answer = Answer(request)
         await self._ask(server, request, passage, answer)
@@ -349,13 +370,13 @@ class Conversation:
             had_head = answer.has_head
             answer.read(data)
             if answer.has_head and not had_head:
-                passage.answered(answer.status, answer.headers)
+                passage.note_answer(answer.status, answer.headers)
             await self._browser.write(data)
         if answer.is_switched and request.is_socket:
-            await self._switched(server)
+            await self._relay(server)
 
-    async def _switched(self, server: Stream) -> None:
-        """Hand on the octets of both sides, until one of them ends (RFC 9110 section-15.2.2)."""
+    async def _relay(self, server: Stream) -> None:
+        """Hand on the octets of both sides until one of them ends (RFC 9110 section-15.2.2)."""
         pairs = ((self._browser, server), (server, self._browser))
         directions = [asyncio.create_task(source.hand_on(None, target)) for source, target in pairs]
         try:
@@ -366,7 +387,9 @@ class Conversation:
             await asyncio.gather(*directions, return_exceptions=True)
 
     async def _while_there(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the work. EOFError: the browser ended the connection meanwhile."""
+        """Return the result of the work.
+
+        EOFError: the browser has ended the connection meanwhile."""
         task, end = asyncio.create_task(work), asyncio.create_task(self._browser.has_ended.wait())
         try:
             await asyncio.wait((task, end), return_when=asyncio.FIRST_COMPLETED)
@@ -380,8 +403,10 @@ class Conversation:
 
 
 async def _first_head(sock: socket.socket) -> bytes:
-    """The first octets of a connection: the whole head of a request for a tunnel, or some of another request. b"": there are
-    none."""
+    """Return the first octets of a connection.
+
+    They are the whole head of a request for a tunnel, or the beginning of another request. b""
+    means that there are none."""
     received = b""
     while len(received) < MAX_HEAD:
         data = await asyncio.get_running_loop().sock_recv(sock, PIECE)
@@ -396,7 +421,7 @@ async def _first_head(sock: socket.socket) -> bytes:
 
 
 async def _peek(sock: socket.socket) -> bytes:
-    """The next octet, which stays to be read. b"": the other end sends no more."""
+    """Return the next octet without reading it. b"" means that the other end sends no more."""
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()
     loop.add_reader(sock, readable.set)

@@ -12,20 +12,26 @@ from comity.bounded import Bounded
 from comity.policies import Decision
 from comity.policies.syntax.printable import printable
 
-MAX_LISTED = 100  # refusals of a page; more of them are only counted
-MAX_REMEMBERED = 4096  # refusals of which nobody knows yet whose they are
+MAX_LISTED = 100  # refusals of a page; a flag tells that there are more
+MAX_REMEMBERED = 4096  # refusals without a page yet
 
 
 class Refusal(NamedTuple):
-    """A request that a browser was not let make."""
+    """A refused request of a browser.
+
+    Attributes:
+        url: The URL.
+        kind: The name of a kind of comity.browser.kinds.
+        decision: The decision that refuses the request.
+    """
 
     url: str
-    kind: str  # of comity.browser.kinds
+    kind: str
     decision: Decision
 
     @property
     def tag(self) -> dict[str, Any]:
-        """The refusal as the tag of an item has it."""
+        """The refusal, in the format of an item's tag."""
         reason = self.decision.reasons[0]
         return {
             "url": printable(self.url.encode("utf-8", "replace")),
@@ -37,22 +43,29 @@ class Refusal(NamedTuple):
 
 
 class PageRefusals:
-    """The refusals of one page, the first ones, and the header fields of the last documents that it showed."""
+    """The first refusals of one page, and the header fields of the last documents in it.
+
+    Attributes:
+        main_frame: The id of its main frame. "" means that it is not known.
+        document_fields: The header fields of the last MAX_LISTED documents.
+        are_more: True if the page has more refusals than MAX_LISTED.
+    """
 
     def __init__(self) -> None:
-        self.main_frame = ""  # its id; "": it is not known
+        self.main_frame = ""
         self.document_fields: deque[tuple[tuple[bytes, bytes], ...]] = deque(maxlen=MAX_LISTED)
         self._refusals: dict[tuple[str, str], Refusal] = {}
-        self.are_more = False  # than are listed
+        self.are_more = False
 
     def add(self, refusal: Refusal) -> None:
+        """Note a refusal, once for each kind and URL."""
         if len(self._refusals) < MAX_LISTED:
             self._refusals.setdefault((refusal.kind, refusal.url), refusal)
         elif (refusal.kind, refusal.url) not in self._refusals:
             self.are_more = True
 
-    def showed(self, frame: str, fields: tuple[tuple[bytes, bytes], ...]) -> None:
-        """A document came, perhaps that of a pop-up."""
+    def note_document(self, frame: str, fields: tuple[tuple[bytes, bytes], ...]) -> None:
+        """Note the header fields of a document, unless it belongs to a pop-up."""
         if frame == self.main_frame:
             self.document_fields.append(fields)
 
@@ -60,39 +73,43 @@ class PageRefusals:
         return iter(self._refusals.values())
 
     def tag(self, url: str) -> dict[str, Any]:
-        """`browser` of the tag of an item. `url`: where the browser ended."""
+        """Return `browser` of an item's tag. `url`: the last URL of the browser."""
         more = {"more_refused": True} if self.are_more else {}
         return {"url": url, "refused": [refusal.tag for refusal in self], **more}
 
 
 class Visit(NamedTuple):
-    """A page as one request found it, which may be one of several."""
+    """The state of a page after one request. A spider may use a page for several requests."""
 
     refusals: PageRefusals
     document_fields: tuple[tuple[tuple[bytes, bytes], ...], ...]
 
     def tag(self, url: str) -> dict[str, Any]:
+        """Return `browser` of an item's tag. `url`: the last URL of the browser."""
         return self.refusals.tag(url)
 
 
 class Refusals:
     """The refusals of a browser, by page.
 
-    The protocol by which requests are stopped does not tell the page of a frame or a worker; Playwright does, a moment later,
-    when it tells that the request has failed."""
+    The DevTools protocol, which stops requests, does not tell the page of a frame or worker.
+    Playwright tells it a moment later, when it reports that the request has failed."""
 
     def __init__(self) -> None:
         self._by_url: Bounded[str, Refusal] = Bounded(MAX_REMEMBERED)
         self._by_page: WeakKeyDictionary[Any, PageRefusals] = WeakKeyDictionary()
 
     def note(self, refusal: Refusal) -> None:
+        """Remember a refusal until its page is known."""
         self._by_url[refusal.url] = refusal
 
     def for_page(self, page: Any) -> PageRefusals:
-        """The refusals of the page, which become more as it goes on."""
+        """Return the refusals of a page. Later refusals are added to the same object."""
         return self._by_page.setdefault(page, PageRefusals())
 
-    def failed(self, url: str, page: Any) -> None:
-        """A request of the page failed, perhaps as it was refused."""
+    def note_failure(self, url: str, page: Any) -> None:
+        """Add the refusal of this URL to a page, if there is one.
+
+        The request may have failed for another reason."""
         if (refusal := self._by_url.get(urldefrag(url)[0])) is not None:
             self.for_page(page).add(refusal)

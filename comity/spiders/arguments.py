@@ -1,4 +1,6 @@
-"""Spider arguments, which come as text from `scrapy crawl -a name=value`."""
+"""Read spider arguments, which `scrapy crawl -a name=value` passes as text.
+
+The functions end the program with one line if an argument is invalid."""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ from comity.gate import options
 
 
 def stop(spider: str, message: str) -> NoReturn:
-    """Ends the program with one line. Scrapy would print a traceback for any other exception."""
+    """End the program with one line. For other exceptions, Scrapy would print a traceback."""
     options.stop(message, program=f"scrapy crawl {spider}")
 
 
 def number(spider: str, name: str, value: str | int | None) -> int | None:
-    """A whole number of at least 0, None where it is not given."""
+    """Return a whole number of at least 0, or None if the argument is missing."""
     if value is None:
         return None
     try:
@@ -28,25 +30,30 @@ def number(spider: str, name: str, value: str | int | None) -> int | None:
 
 
 def flag(spider: str, name: str, value: str | bool) -> bool:
+    """Return True for 1, true and yes, False for 0, false and no."""
     words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
     is_true = words.get(str(value).lower())
     if is_true is None:
-        stop(spider, f"{name} `{value}` is neither true nor false")
+        stop(spider, f"{name} `{value}` is invalid: write true or false")
     return is_true
 
 
 def extractor(spider: str, value: str) -> Extractor | None:
-    """The extractor of the text of a page, None for comity's own; ends the program where it is not installed."""
+    """Return the extractor for the text of pages. None means comity's own.
+
+    The program ends if the extractor is not installed."""
     if value == "main":
         return None
     if value != "trafilatura":
-        stop(spider, f"text `{value}` is neither main nor trafilatura")
+        stop(spider, f"text `{value}` is invalid: write main or trafilatura")
     if find_spec("trafilatura") is None:
         stop(spider, "text=trafilatura: trafilatura is not installed: pip install 'comity[text]'")
     return by_trafilatura
 
 
 def only(spider: str, unknown: dict[str, object], arguments: str) -> None:
-    """Ends the program where an argument is given that the spider doesn't know."""
+    """End the program if there are unknown arguments.
+
+    `arguments`: a phrase that lists the known ones."""
     if unknown:
         stop(spider, f"there is no argument `{next(iter(unknown))}`: {arguments}")

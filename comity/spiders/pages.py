@@ -1,4 +1,4 @@
-"""The item that the ready spiders make of a page."""
+"""The item of a page, for the ready spiders."""
 
 from __future__ import annotations
 
@@ -13,34 +13,47 @@ from comity.crawler import elements
 from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
 from comity.policies.syntax.urls import base_url
 
-_OF_NO_ELEMENT = {elements.CSS: ""}
+_OF_NO_ELEMENT = {elements.CSS: ""}  # the field comes from no element of the page
 
 
 @dataclass(slots=True, kw_only=True)
 class PageItem:
-    """One page. `text`, `title` and `links` are those of HTML; of anything else they are empty."""
+    """One page. `title`, `text` and `links` are empty for content other than HTML.
 
-    url: str = field(metadata=_OF_NO_ELEMENT)  # that was asked for
-    final_url: str = field(metadata=_OF_NO_ELEMENT)  # that answered, after redirects
+    Attributes:
+        url: The requested URL.
+        final_url: The URL of the answer, after redirects.
+        status: The HTTP status.
+        fetched_at: The time of the answer in UTC, in ISO 8601.
+        content_type: The media type that the server sent, or "".
+        title: The title.
+        text: The main text, one block in each line, or the text of the extractor.
+        links: The links: absolute, each once, in the order of the page.
+        sha256: The SHA-256 digest of the body, hexadecimal.
+        html: The source of the page. None if it was not requested, or is not text.
+        permissions: The tag with the permitted uses. comity writes it.
+    """
+
+    url: str = field(metadata=_OF_NO_ELEMENT)
+    final_url: str = field(metadata=_OF_NO_ELEMENT)
     status: int = field(metadata=_OF_NO_ELEMENT)
-    fetched_at: str = field(metadata=_OF_NO_ELEMENT)  # ISO 8601, UTC
-    content_type: str = field(
-        metadata=_OF_NO_ELEMENT
-    )  # as the server said, "" where it said nothing
+    fetched_at: str = field(metadata=_OF_NO_ELEMENT)
+    content_type: str = field(metadata=_OF_NO_ELEMENT)
     title: str
-    text: str  # the main text, a line a block; with an extractor, as that has it
-    links: list[str]  # absolute, each once, in the order of the page
-    sha256: str = field(metadata=_OF_NO_ELEMENT)  # of the body, hexadecimal
-    html: str | None = None  # the page as it came, where it is asked for
-    permissions: dict[str, Any] = field(
-        default_factory=dict
-    )  # what may be done with it; comity writes it
+    text: str
+    links: list[str]
+    sha256: str = field(metadata=_OF_NO_ELEMENT)
+    html: str | None = None
+    permissions: dict[str, Any] = field(default_factory=dict)
 
 
 def page_item(
     response: Response, *, html: bool = False, extractor: Extractor | None = None
 ) -> PageItem:
-    """The item of a response, without its permissions. `extractor`: None for comity's own."""
+    """Return the item of a response, without its permissions.
+
+    `html`: True to keep the source of the page. `extractor`: extracts the text; None means comity's
+    own extractor."""
     request = response.request
     first_url = request.meta.get("redirect_urls", [request.url])[0] if request else response.url
     content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")

@@ -1,4 +1,4 @@
-"""The spider `policies`: the policy files of many sites, and nothing else of them."""
+"""The spider `policies`: fetch only the policy files of many sites."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ if TYPE_CHECKING:
     from comity.crawler.feeds.policy_archive import PolicyArchive
 
 ARGUMENTS = "origins, field, warc, tries, unreachable"
-TRIES = 4  # how often an origin is asked at most, when its robots.txt cannot be had
-MOST_NAMED = 100  # bad lines, and unreachable origins, that the log names; all are counted
-TELL_AFTER = 60.0  # seconds between two lines in the log on how far it is
+TRIES = 4  # for an origin with a robots.txt that cannot be fetched
+MOST_NAMED = 100  # bad lines, and unreachable origins, in the log; all of them are counted
+TELL_AFTER = 60.0  # seconds between two log lines about the progress
 ENDINGS = (".warc", ".warc.gz")
 BOM = b"\xef\xbb\xbf"
 
 
 class PoliciesSpider(Spider):
-    """Fetches the policy files of the sites in a list into the policy store, and into a WARC file where one is named.
+    """Fetch the policy files of the sites in a list into the policy store, and into a WARC file.
 
-    scrapy crawl policies -a origins=FILE [-a field=NAME] [-a warc=FILE.warc.gz] [-a tries=N] [-a unreachable=FILE.jsonl]"""
+    scrapy crawl policies -a origins=FILE [-a field=NAME] [-a warc=FILE.warc.gz] [-a tries=N]
+        [-a unreachable=FILE.jsonl]"""
 
     name = "policies"
 
@@ -56,32 +57,34 @@ class PoliciesSpider(Spider):
         unreachable: str = "",
         **unknown: object,
     ) -> None:
-        """`origins`: a file with a URL or a host a line, - for standard input, or a dataset. `field`: of the dataset, that has
-        the URLs. `warc`: file into which all files are written. `tries`: for an origin that cannot be had. `unreachable`: file
-        that gets the origins that could not be had, as JSON Lines."""
+        """Check the arguments, and open the list.
+
+        `origins`: a file with a URL or host in each line, `-` for standard input, or a dataset.
+        `field`: the field of the dataset with the URLs. "" means the usual names of such fields.
+        `warc`: a WARC file for all policy files. "" means none.
+        `tries`: the number of tries for an unreachable origin, at least 1.
+        `unreachable`: a file for the unreachable origins, in JSON Lines. "" means none."""
         super().__init__()
         only(self.name, unknown, f"it takes {ARGUMENTS}")
         if not origins:
             stop(
                 self.name,
-                "of which sites? Add -a origins=FILE, with a URL or a host a line, or a dataset",
+                "no origins: add -a origins=FILE, with a URL or host in each line, or a dataset",
             )
         self._tries = max(number(self.name, "tries", tries) or 0, 1)
-        self._size = self._position = (
-            0  # octets of the list; of a stream nobody knows how many it has
-        )
+        self._size = self._position = 0  # octets of the list; the size of a stream is not known
         self._bad = 0  # lines and records without an origin
-        self._unreachable: list[str] = []  # the first of them, in words
+        self._unreachable: list[str] = []  # the first unreachable origins, with their errors
         self._unreachable_count = 0
         self._list_path = Path(unreachable) if unreachable else None
         self._list: IO[bytes] | None = None
         self._survey: Survey | None = None
-        self.comity_is_complete = False  # `scrapy crawl` tells who called it
+        self.comity_is_complete = False  # False: `scrapy crawl` ends with ENDED_EARLY
         self._began = self._logged_at = 0.0
         try:
             with ExitStack() as files:
                 make_archive = _archive_class(warc)
-                self._origins = self._opened(origins, (field,) if field else URL_FIELDS, files)
+                self._origins = self._open_list(origins, (field,) if field else URL_FIELDS, files)
                 self._archive = make_archive(Path(warc)) if make_archive else None
                 files.pop_all()
         except (DatasetError, PolicyError) as error:
@@ -102,38 +105,43 @@ class PoliciesSpider(Spider):
                 for entry in self._archive.unreachable() if self._archive else ():
                     self._note_unreachable(entry)
                 self._survey = Survey(self.crawler, tries=self._tries, on_outcome=self._note)
-                await self._survey.run(self._new())
+                await self._survey.run(self._new_origins())
                 if self._archive:
                     self._archive.finish()
                 self.comity_is_complete = True
                 self._sum_up()
-        except ClosingError:  # Ctrl-C; or Scrapy cancels this
+        except ClosingError:  # Ctrl-C, or Scrapy cancels the coroutine
             pass
         except (DatasetError, OSError) as error:
             self.logger.error("%s", error)
         finally:
             if not self.comity_is_complete:
                 self.logger.warning(
-                    "Ended early: what was had is kept, and the next run goes on behind it"
+                    "Ended early: fetched files are kept, and the next run continues behind them"
                 )
-        if False:  # what makes it a generator
+        if False:  # a generator needs a `yield`
             yield
 
     def comity_progress(self) -> str:
-        """The progress of the survey, its rate, and when it will be done."""
+        """Return the progress of the survey, its rate, and the remaining time."""
         if self._survey is None:
             return "0 origins"
         seconds = max(monotonic() - self._began, 0.001)
         rate = self._survey.done / seconds
-        text = f"{self._survey.done} origins   {self._survey.unreachable} unreachable   {rate:.1f} a second"
+        text = (
+            f"{self._survey.done} origins   {self._survey.unreachable} unreachable   "
+            f"{rate:.1f} a second"
+        )
         if not self._size:
             return text
         share = min(self._position / self._size, 1.0)
         remaining = f"   {seconds * (1 - share) / share / 60:.0f} min left" if share else ""
         return f"{text}   {share:.0%} of the list{remaining}"
 
-    def _opened(self, name: str, fields: Sequence[str], files: ExitStack) -> Iterator[str]:
-        """`files`: gets what has to be closed if nothing is read."""
+    def _open_list(self, name: str, fields: Sequence[str], files: ExitStack) -> Iterator[str]:
+        """Open the list, and return its origins.
+
+        `files`: gets the open file, to close it if nothing is read."""
         if name == "-":
             return self._of_lines(name, sys.stdin.buffer)
         path = path_of(name)
@@ -154,11 +162,12 @@ class PoliciesSpider(Spider):
                         yield origin_of(typed_url(text))
                     except ValueError:
                         self._note_bad(
-                            f"{name}:{number_}: `{printable(text)}` is no host and no http or https URL"
+                            f"{name}:{number_}: `{printable(text)}` is not a host or an http or "
+                            "https URL"
                         )
 
-    def _new(self) -> Iterator[str]:
-        """The origins that are not in the archive."""
+    def _new_origins(self) -> Iterator[str]:
+        """Yield the origins that are not in the archive yet."""
         for origin in self._origins:
             if self._archive is None or origin not in self._archive:
                 yield origin
@@ -173,10 +182,10 @@ class PoliciesSpider(Spider):
         if self._bad <= MOST_NAMED:
             self.logger.error("%s: passed over", problem)
         if self._bad == MOST_NAMED:
-            self.logger.error("More of this is passed over and counted, and not named")
+            self.logger.error("Further bad lines are passed over and counted, but not listed")
 
     def _note(self, origin: str, policies: Policies) -> None:
-        """An outcome."""
+        """Count and archive the outcome for an origin, and log the progress now and then."""
         assert self.crawler.stats
         self.crawler.stats.inc_value("comity/origins/done")
         entry = ""
@@ -195,8 +204,8 @@ class PoliciesSpider(Spider):
         """List an unreachable origin. `entry`: a line of JSON."""
         self._unreachable_count += 1
         if len(self._unreachable) < MOST_NAMED:
-            told = json.loads(entry)
-            self._unreachable.append(f"{told['origin']}: {told['error']}")
+            fields = json.loads(entry)
+            self._unreachable.append(f"{fields['origin']}: {fields['error']}")
         if self._list:
             self._list.write(entry.encode() + b"\n")
 
@@ -211,18 +220,20 @@ class PoliciesSpider(Spider):
                 else self._unreachable
             )
             self.logger.warning(
-                "%d origins could not be had:\n%s", self._unreachable_count, "\n".join(lines)
+                "%d origins could not be fetched:\n%s", self._unreachable_count, "\n".join(lines)
             )
 
 
 def _archive_class(name: str) -> type[PolicyArchive] | None:
-    """The class of the archive; None where none is asked for. DatasetError where none can be made."""
+    """Return the class of the archive. None means that no archive was requested.
+
+    DatasetError: the name is no WARC file, or warcio is not installed."""
     if not name:
         return None
     if not name.lower().endswith(ENDINGS):
         raise DatasetError(f"warc `{name}`: name a file that ends in {' or '.join(ENDINGS)}")
     if find_spec("warcio") is None:
         raise DatasetError("warc: warcio is not installed: pip install 'comity[warc]'")
-    from comity.crawler.feeds.policy_archive import PolicyArchive  # of the extra `warc`
+    from comity.crawler.feeds.policy_archive import PolicyArchive  # needs the extra `warc`
 
     return PolicyArchive

@@ -1,4 +1,4 @@
-"""The spider `site`: the pages of one site."""
+"""The spider `site`: crawl the pages of one site."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from comity.spiders.arguments import extractor, flag, number, only, stop
 from comity.spiders.pages import PageItem, page_item
 
 ARGUMENTS = "url, depth, max_pages, subdomains, html, text"
-MAX_SITEMAP_BYTES = 50 * 1024 * 1024  # octets of one, uncompressed; sitemaps.org allows no more
-MAX_SITEMAPS = 100  # sitemaps that are read, those in sitemap indexes included
+MAX_SITEMAP_BYTES = 50 * 1024 * 1024  # octets of an uncompressed sitemap; the limit of sitemaps.org
+MAX_SITEMAPS = 100  # including sitemaps in sitemap indexes
 
-registered_domain = tldextract.TLDExtract(
-    suffix_list_urls=()
-)  # the list that it ships: nothing is fetched
+# Without URLs, tldextract fetches nothing and uses the list in its package.
+registered_domain = tldextract.TLDExtract(suffix_list_urls=())
 
 
 class SiteSpider(Spider):
-    """Follows links within a host, and reads the sitemaps that its robots.txt names.
+    """Follow the links within a host, and read the sitemaps in its robots.txt.
 
-    scrapy crawl site -a url=https://example.com [-a depth=N] [-a max_pages=N] [-a subdomains=true] [-a html=true]
-    [-a text=trafilatura]"""
+    scrapy crawl site -a url=https://example.com [-a depth=N] [-a max_pages=N] [-a subdomains=true]
+    [-a html=true] [-a text=trafilatura]"""
 
     name = "site"
 
@@ -47,12 +46,19 @@ class SiteSpider(Spider):
         text: str = "main",
         **unknown: object,
     ) -> None:
-        """`depth`: links from the first page, 0 for it alone. `max_pages`: items at most. `subdomains`: take in all hosts of the
-        registered domain. `html`: keep the page's source in the item. `text`: what takes its text."""
+        """Check the arguments.
+
+        `url`: the URL of the first page.
+        `depth`: the number of links to follow from the first page. 0 means only that page, None no
+        limit.
+        `max_pages`: the largest number of items. None means no limit.
+        `subdomains`: true to crawl all hosts of the registered domain.
+        `html`: true to keep the source of pages in their items.
+        `text`: the extractor of the text: main or trafilatura."""
         super().__init__()
         only(self.name, unknown, f"it takes {ARGUMENTS}")
         if not url:
-            stop(self.name, "which site? Add -a url=https://example.com")
+            stop(self.name, "no site: add -a url=https://example.com")
         try:
             self.url = typed_url(url)
         except ValueError as error:
@@ -64,7 +70,7 @@ class SiteSpider(Spider):
         self.scope = _scope(self.url, subdomains=flag(self.name, "subdomains", subdomains))
         self._pages = 0
         self._sitemaps = 0
-        self._has_sitemaps = False  # of robots.txt
+        self._has_sitemaps = False  # True after the sitemaps in robots.txt have been requested
 
     async def start(self) -> AsyncIterator[Request]:
         yield Request(self.url)
@@ -78,7 +84,7 @@ class SiteSpider(Spider):
     def parse(self, response: Response) -> Iterator[Request | PageItem]:
         if not self._in_scope(response.url):
             self.logger.info(
-                "%s led to %s, which is not of this site", response.request, response.url
+                "%s led to %s, which does not belong to this site", response.request, response.url
             )
             return
         self._end_where_full()
@@ -91,8 +97,8 @@ class SiteSpider(Spider):
             yield from self._requests(item.links)
 
     def parse_sitemap(self, response: Response) -> Iterator[Request]:
-        """The pages of a sitemap count as linked from the first page, whatever names the sitemap."""
-        response.meta["depth"] = 0  # from which Scrapy counts on
+        """Yield requests for the pages in a sitemap. They count as linked from the first page."""
+        response.meta["depth"] = 0  # Scrapy adds 1 for the next requests
         try:
             body = (
                 gunzip(response.body, max_size=MAX_SITEMAP_BYTES)
@@ -101,8 +107,8 @@ class SiteSpider(Spider):
             )
             sitemap = Sitemap(body[:MAX_SITEMAP_BYTES])
             locations = [url for entry in sitemap if (url := _absolute(response, entry.get("loc")))]
-        except Exception as error:  # whatever lxml and zlib make of what the site sent
-            self.logger.info("%s is no sitemap: %s", response, type(error).__name__)
+        except Exception as error:  # lxml and zlib raise many kinds of errors for bad input
+            self.logger.info("%s is not a sitemap: %s", response, type(error).__name__)
             return
         if sitemap.type == "sitemapindex":
             for location in locations:
@@ -112,7 +118,9 @@ class SiteSpider(Spider):
             yield from self._requests(locations)
 
     def _named_sitemaps(self, policies: Policies | None) -> Iterator[Request]:
-        """The sitemaps that robots.txt names, once that can be had: a server that fails at first may recover."""
+        """Yield requests for the sitemaps in robots.txt, once.
+
+        If robots.txt cannot be fetched yet, yield nothing: the server may recover later."""
         if self._has_sitemaps or policies is None or policies.unreachable or self.depth == 0:
             return
         self._has_sitemaps = True
@@ -126,14 +134,17 @@ class SiteSpider(Spider):
                 yield request
 
     def _request(self, url: str) -> Request | None:
-        """The request; None where it is of another site, or its URL is none."""
+        """Return a request for a URL. None means that it is invalid, or belongs to another site."""
         try:
             return Request(url) if self._in_scope(url) else None
-        except ValueError:  # e.g. a port that is none
+        except ValueError:  # for example, an invalid port
             return None
 
     def _sitemap_request(self, url: str) -> Request | None:
-        """The request for a sitemap; None where it is of another site, or one too many."""
+        """Return the request for a sitemap.
+
+        None means that its URL is invalid or belongs to another site, or that MAX_SITEMAPS is
+        reached."""
         request = self._request(url) if self._sitemaps < MAX_SITEMAPS else None
         if request is None:
             return None
@@ -141,6 +152,7 @@ class SiteSpider(Spider):
         return request.replace(callback=self.parse_sitemap, priority=-1)
 
     def _end_where_full(self) -> None:
+        """End the crawl after `max_pages` items."""
         if self._pages == self.max_pages:
             raise CloseSpider("max_pages")
 
@@ -152,7 +164,7 @@ class SiteSpider(Spider):
 
 
 def _absolute(response: Response, location: str | None) -> str:
-    """The URL of an entry; "" where it has none that can be one: the others count all the same."""
+    """Return the absolute URL of an entry, or "" if it has no valid one."""
     try:
         return response.urljoin(location) if location else ""
     except ValueError:
@@ -160,7 +172,7 @@ def _absolute(response: Response, location: str | None) -> str:
 
 
 def _scope(url: str, *, subdomains: bool) -> str:
-    """A host, or "." and a registered domain for all hosts in it."""
+    """Return the host of a URL, or "." and its registered domain to include all hosts in that."""
     host = urlsplit(url).hostname or ""
     domain = registered_domain(host).top_domain_under_public_suffix if subdomains else ""
     return f".{domain}" if domain else host

@@ -1,4 +1,4 @@
-"""The spider `urls`: the pages of a list."""
+"""The spider `urls`: fetch the pages in a list."""
 
 from __future__ import annotations
 
@@ -18,26 +18,32 @@ from comity.spiders.arguments import extractor, flag, only, stop
 from comity.spiders.pages import PageItem, page_item
 
 ARGUMENTS = "file, html, text"
-PAUSE = 0.1  # seconds between two looks at how many wait
+PAUSE = 0.1  # seconds between two looks at the number of waiting requests
 
 
 class UrlsSpider(Spider):
-    """Fetches the URLs of a file or of standard input, one a line; blank lines and lines that begin with # are passed over.
+    """Fetch the URLs in a file or from standard input, one in each line.
+
+    Blank lines and lines that begin with # are skipped.
 
     scrapy crawl urls -a file=urls.txt [-a html=true] [-a text=trafilatura]
     ... | scrapy crawl urls -a file=-"""
 
     name = "urls"
-    most_waiting = 1000  # requests; no more of the list is read while that many wait
+    most_waiting = 1000  # the list is not read on while so many requests wait
 
     def __init__(
         self, file: str = "", html: str | bool = False, text: str = "main", **unknown: object
     ) -> None:
-        """`file`: a path, or - for standard input. `html`: keep the page's source in the item. `text`: what takes its text."""
+        """Check the arguments, and open the list.
+
+        `file`: a path, or - for standard input.
+        `html`: true to keep the source of pages in their items.
+        `text`: the extractor of the text: main or trafilatura."""
         super().__init__()
         only(self.name, unknown, f"it takes {ARGUMENTS}")
         if not file:
-            stop(self.name, "which URLs? Add -a file=urls.txt, or -a file=- for standard input")
+            stop(self.name, "no list: add -a file=urls.txt, or -a file=- for standard input")
         self.file = file
         self.keep_html = flag(self.name, "html", html)
         self.extractor = extractor(self.name, text)
@@ -51,12 +57,13 @@ class UrlsSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         number = 0
         with self._lines:
-            # Reading may block, on a pipe for as long as it likes.
+            # Reading may block, on a pipe without limit.
             while line := await asyncio.to_thread(self._lines.readline):
                 number += 1
                 if request := self._request(line.strip(), number):
                     yield request
-                while self._waiting() >= self.most_waiting:  # noqa: ASYNC110  # nobody tells when the queue gets shorter
+                # The queue has no event for getting shorter.
+                while self._waiting() >= self.most_waiting:  # noqa: ASYNC110
                     await asyncio.sleep(PAUSE)
 
     def parse(self, response: Response) -> Iterator[PageItem]:

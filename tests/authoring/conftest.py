@@ -1,4 +1,4 @@
-"""Settings for what asks sites, as a project has them."""
+"""The settings of a project, for tests that fetch sites."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def project(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The settings module of a project, with a store of its own."""
+    """Set up the settings module of a project with its own store."""
     folder = tmp_path_factory.mktemp("project")
     settings = folder / "explained_settings.py"
     settings.write_text(
-        f'COMITY_STORE = "{folder / "policies.sqlite"}"\nCOMITY_MIN_DELAY = 0\nCOMITY_AGENT = "testbot"\n',
+        (
+            f'COMITY_STORE = "{folder / "policies.sqlite"}"\nCOMITY_MIN_DELAY = 0\n'
+            'COMITY_AGENT = "testbot"\n'
+        ),
         "utf-8",
     )
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.delitem(sys.modules, "explained_settings", raising=False)  # of the test before
+    # The module of the previous test.
+    monkeypatch.delitem(sys.modules, "explained_settings", raising=False)
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "explained_settings")
     return settings

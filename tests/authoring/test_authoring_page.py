@@ -1,4 +1,4 @@
-"""The five things that publishers want, for people: docs/authoring.md, whose files `make docs` writes from INTENTS."""
+"""docs/authoring.md, the intents of publishers. `make docs` writes its files from INTENTS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LANGUAGES = {ELEMENT: "html", ".json": "json", ".xml": "xml"}
 
 
 def page(written: str) -> str:
-    """The page with the intents made anew, between `<!-- intents -->` and `<!-- end -->`."""
+    """Return the page with new intents between `<!-- intents -->` and `<!-- end -->`."""
     before, mark, rest = written.partition("<!-- intents -->\n")
     lines = [line for intent in INTENTS for line in _of_intent(intent)]
     return (
@@ -35,7 +35,12 @@ def _of_intent(intent: Intent) -> Iterator[str]:
             yield from (f"### {intent.title}: {name}", "")
         for form in forms:
             yield from _of_form(intent, form)
-    yield from (f"### {intent.title}: what cannot say it", "", "| format | why |", "|---|---|")
+    yield from (
+        f"### {intent.title}: formats that cannot say it",
+        "",
+        "| format | why |",
+        "|---|---|",
+    )
     yield from (f"| {unsaid.format} | {unsaid.reason} |" for unsaid in intent.unsaid)
     yield ""
 
@@ -66,7 +71,7 @@ def _language(artefact: Artefact) -> str:
 
 
 def test_the_page_is_what_the_intents_make_of_it() -> None:
-    """`make docs` writes it."""
+    """If this test fails, run `make docs`."""
     assert PAGE.read_text("utf-8") == page(PAGE.read_text("utf-8"))
 
 

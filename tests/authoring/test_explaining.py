@@ -1,4 +1,4 @@
-"""What the files of a site mean together, in sentences, and the lines that decide."""
+"""Explanations of the files of a site: sentences, and the lines that decide."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMITY = Agent("comitybot")
 
 
 def source_of(files: dict[str, str | bytes | Fetched], **pages: str) -> Source:
-    """A site with these files and pages, which have their paths as names."""
+    """Return a site with these files and pages. Their paths are their names."""
     fetched = {
         path: Fetched(status=200, body=file.encode() if isinstance(file, str) else file)
         if not isinstance(file, Fetched)
@@ -51,7 +51,7 @@ def robots(*lines: str) -> Source:
 
 
 def answers(explanation: Explanation, *agents: str) -> dict[str, Answer]:
-    """The answers about the group of exactly these agents, by what they are about."""
+    """Return the answers for the group of exactly these agents, by topic."""
     [group] = [group for group in explanation.groups if set(group.agents) == set(agents)]
     return {answer.topic: answer for answer in group.answers}
 
@@ -80,7 +80,7 @@ def test_every_crawler_that_is_named_is_told_of_its_own() -> None:
         COMITY,
     )
     assert sentences(explanation)["access"] == (
-        "Everybody else may fetch everything but what 2 lines refuse:"
+        "Everybody else may fetch everything with 2 exceptions:"
         " `Disallow: /private` (robots.txt:2), `Disallow: /*.pdf$` (robots.txt:3)."
     )
     assert (
@@ -88,7 +88,7 @@ def test_every_crawler_that_is_named_is_told_of_its_own() -> None:
         == "CCBot and GPTBot may fetch nothing (robots.txt:8)."
     )
     assert sentences(explanation, "otherbot")["access"] == (
-        "otherbot may fetch nothing but what one line permits: `Allow: /blog/` (robots.txt:12);"
+        "otherbot may fetch nothing with one exception: `Allow: /blog/` (robots.txt:12);"
         " the rest is refused (robots.txt:11)."
     )
 
@@ -137,9 +137,7 @@ def test_nobody_is_told_of_a_refusal_of_everybody() -> None:
     told = sentences(
         explain(robots("User-agent: *", "Content-Signal: search=yes, ai-train=no"), COMITY)
     )
-    assert (
-        told["access"] == "Everybody may fetch everything: no line that was asked about refuses it."
-    )
+    assert told["access"] == "Everybody may fetch everything: no line refuses a sample URL."
     assert told["search"] == "Everybody may show pages as results of a search (robots.txt:2)."
 
 
@@ -163,7 +161,8 @@ def test_a_path_for_which_something_else_is_said_is_an_exception() -> None:
         )
     )
     assert told["training"].sentence == (
-        "Nobody may train AI with pages (robots.txt:2); permitted by `Content-Usage: /open/ train-ai=y` (robots.txt:3)."
+        "Nobody may train AI with pages (robots.txt:2); permitted by `Content-Usage: /open/ "
+        "train-ai=y` (robots.txt:3)."
     )
     assert told["training"].exceptions[0].urls == (f"{ORIGIN}/open/",)
 
@@ -176,7 +175,8 @@ def test_a_page_that_says_something_else_is_an_exception() -> None:
     )
     told = sentences(explain(source, COMITY))
     assert told["training"] == (
-        "Everybody may train AI with pages (robots.txt:2); refused by `noai` (hidden.html:1 (meta robots))."
+        "Everybody may train AI with pages (robots.txt:2); refused by `noai` (hidden.html:1 "
+        "(meta robots))."
     )
     assert "hidden.html:1" in told["archive"]
     assert "at most 50 characters of them (shown.html:1" in told["snippets"]
@@ -193,7 +193,8 @@ def test_limits_of_permissions_are_told() -> None:
         )
     )
     assert told["snippets"] == (
-        "Everybody may show snippets of pages, until they are fetched again, at most 30 words of them (robots.txt:2)."
+        "Everybody may show snippets of pages, until they are fetched again, at most 30 words of "
+        "them (robots.txt:2)."
     )
 
 
@@ -212,18 +213,20 @@ def test_rates_are_told_with_the_lines_that_ask_for_them() -> None:
     )
     assert (
         sentences(explanation)["rates"]
-        == "Everybody else may come only so often: 5 s between requests (robots.txt:2)."
+        == "Everybody else has to keep this pace: 5 s between requests (robots.txt:2)."
     )
     assert sentences(explanation, "slowbot")["rates"] == (
-        "slowbot may come only so often: 1 request in 60 s from 08:00 to 12:30 UTC (robots.txt:7)."
+        "slowbot has to keep this pace: 1 request in 60 s from 08:00 to 12:30 UTC (robots.txt:7)."
     )
     preferences = source_of(
         {
-            "/automation-preferences.txt": "scope: /\nallowed-methods: GET\nrequest-limit: 6/minute\nconcurrent-limit: 2\n"
+            "/automation-preferences.txt": (
+                "scope: /\nallowed-methods: GET\nrequest-limit: 6/minute\nconcurrent-limit: 2\n"
+            )
         }
     )
     assert sentences(explain(preferences, COMITY))["rates"] == (
-        "Everybody may come only so often: 6 requests in 60 s, 2 at a time"
+        "Everybody has to keep this pace: 6 requests in 60 s, 2 at a time"
         " (automation-preferences.txt:3, automation-preferences.txt:4)."
     )
 
@@ -232,14 +235,16 @@ def test_rates_are_told_with_the_lines_that_ask_for_them() -> None:
 def test_a_limit_that_cannot_be_read_is_told_with_the_pace_that_applies_and_the_right_way() -> None:
     preferences = source_of(
         {
-            "/automation-preferences.txt": "scope: /\nallowed-methods: GET\nrequest-limit: 1/5s\nconcurrent-limit: two\n"
+            "/automation-preferences.txt": (
+                "scope: /\nallowed-methods: GET\nrequest-limit: 1/5s\nconcurrent-limit: two\n"
+            )
         }
     )
     assert sentences(explain(preferences, COMITY))["rates"] == (
-        "Everybody may come only so often: 1 request in 300 s, as `request-limit: 1/5s` cannot be read"
-        " (write N/second, N/minute, N/hour or N/day, here `12/minute`),"
-        " 1 at a time, as `concurrent-limit: two` cannot be read (write a whole number, such as `1`)"
-        " (automation-preferences.txt:3, automation-preferences.txt:4)."
+        "Everybody has to keep this pace: 1 request in 300 s, as `request-limit: 1/5s` cannot be "
+        "read (write N/second, N/minute, N/hour or N/day, here `12/minute`), 1 at a time, as "
+        "`concurrent-limit: two` cannot be read (write a whole number, such as `1`) "
+        "(automation-preferences.txt:3, automation-preferences.txt:4)."
     )
 
 
@@ -266,14 +271,16 @@ def test_conditions_on_requests_are_told_with_their_paths_and_values() -> None:
     access = answers(explanation)["access"]
     assert (access.verdict, access.sentence) == (
         "allow",
-        f"Everybody may fetch everything ({PREFERENCES}:2), under conditions by `allowed-purposes: research` ({PREFERENCES}:6).",
+        f"Everybody may fetch everything ({PREFERENCES}:2), under conditions by "
+        f"`allowed-purposes: research` ({PREFERENCES}:6).",
     )
     told = [answer for answer in explanation.groups[0].answers if answer.topic == "conditions"]
     assert [answer.sentence for answer in told] == [
-        f"Everywhere, only GET and HEAD requests ({PREFERENCES}:2), no requests with tools, no API requests,"
-        f" no requests by scripts ({PREFERENCES}:1).",
-        f"Under /api/, only requests for research ({PREFERENCES}:6), only GET requests ({PREFERENCES}:5), no requests with tools,"
-        f" no API requests, no requests by scripts ({PREFERENCES}:4).",
+        f"Everywhere, only GET and HEAD requests ({PREFERENCES}:2), no requests with tools, no "
+        f"API requests, no requests by scripts ({PREFERENCES}:1).",
+        f"Under /api/, only requests for research ({PREFERENCES}:6), only GET requests "
+        f"({PREFERENCES}:5), no requests with tools, no API requests, no requests by scripts "
+        f"({PREFERENCES}:4).",
     ]
     assert [answer.verdict for answer in told] == ["limit", "limit"]
     assert [citation.line for citation in told[1].citations] == [6, 5, 4, 4, 4]
@@ -384,9 +391,8 @@ def test_what_a_file_has_between_braces_is_told_as_it_stands() -> None:
     ]
     assert told.startswith("Under /%7Bsubject%7D/, only requests for `'a'` or `{subject}` (")
     refused = sentences(explain(robots("User-agent: *", "Disallow: /{subject}"), COMITY))["access"]
-    assert (
-        refused
-        == "Everybody may fetch everything but what one line refuses: `Disallow: /{subject}` (robots.txt:2)."
+    assert refused == (
+        "Everybody may fetch everything with one exception: `Disallow: /{subject}` (robots.txt:2)."
     )
 
 
@@ -394,7 +400,9 @@ def test_conditions_beside_a_refusal_of_robots_txt_lift_nothing() -> None:
     source = source_of(
         {
             "/robots.txt": "User-agent: *\nDisallow: /\n",
-            "/automation-preferences.txt": "scope: /\nallowed-methods: GET\nallowed-purposes: research\n",
+            "/automation-preferences.txt": (
+                "scope: /\nallowed-methods: GET\nallowed-purposes: research\n"
+            ),
         }
     )
     assert answers(explain(source, COMITY))["access"].verdict == "deny"
@@ -441,10 +449,12 @@ def test_actions_that_a_site_asks_for_are_told() -> None:
 @pytest.mark.requirement("RFC-7")
 def test_policies_that_cannot_be_had_are_said_so() -> None:
     explanation = explain(source_of({"/robots.txt": Fetched(status=503)}), COMITY)
-    assert explanation.files == (("robots.txt", "cannot be had: HTTP status 503"),)
+    assert explanation.files == (("robots.txt", "cannot be fetched: HTTP status 503"),)
     access = answers(explanation)["access"]
     assert access.verdict == "deny"
-    assert access.sentence.startswith("Nobody may fetch anything, as robots.txt cannot be had: ")
+    assert access.sentence.startswith(
+        "Nobody may fetch anything, as robots.txt cannot be fetched: "
+    )
 
 
 @pytest.mark.requirement("MEET-8")
@@ -455,7 +465,8 @@ def test_uses_under_a_file_that_cannot_be_fetched_are_told() -> None:
     mining = answers(explanation)["mining"]
     assert mining.verdict == "deny"
     assert mining.sentence == (
-        "Nobody may mine pages for text and data as long as .well-known/tdmrep.json cannot be fetched: HTTP status 503."
+        "Nobody may mine pages for text and data as long as .well-known/tdmrep.json cannot be "
+        "fetched: HTTP status 503."
     )
     assert mining.citations[0].rule == "tdmrep.unreachable"
     assert "access" in answers(explanation)
@@ -468,7 +479,7 @@ def test_uses_under_a_file_that_cannot_be_fetched_are_told() -> None:
         (Fetched(status=200, body=b"User-agent: *\n"), "read"),
         (
             Fetched(status=200, body=b"User-agent: *\n", oversized=True),
-            "read, up to the size that is read",
+            "read up to the size limit",
         ),
         (Fetched(status=410), "states nothing: HTTP status 410"),
         (
@@ -477,7 +488,7 @@ def test_uses_under_a_file_that_cannot_be_fetched_are_told() -> None:
         ),
         (
             Fetched(status=0, error="no answer within 15 seconds"),
-            "cannot be had: no answer within 15 seconds",
+            "cannot be fetched: no answer within 15 seconds",
         ),
     ],
 )
@@ -519,7 +530,7 @@ def test_more_crawlers_than_are_explained_are_counted() -> None:
         robots(*(f"User-agent: bot{number}" for number in range(300)), "Disallow: /"), COMITY
     )
     assert explanation.notes == (
-        "the files name 300 crawlers, of which 100 are explained: ask about others by name",
+        "the files name 300 crawlers: only 100 are explained. Ask about others by name",
     )
     assert sum(len(group.agents) for group in explanation.groups) == 100
 
@@ -539,7 +550,7 @@ def test_what_is_said_of_one_path_is_not_said_of_everything(path: str) -> None:
 def test_what_is_said_of_everything_is_said_so(path: str) -> None:
     explanation = explain(robots("User-agent: *", f"Disallow: {path}", "Allow: /a"), COMITY)
     assert sentences(explanation)["access"].startswith(
-        "Nobody may fetch anything but what one line permits: `Allow: /a`"
+        "Nobody may fetch anything with one exception: `Allow: /a`"
     )
 
 
@@ -549,7 +560,7 @@ def test_where_lines_begin_with_every_letter_a_path_is_left_all_the_same() -> No
         robots("User-agent: *", *(f"Disallow: /{letter}" for letter in letters)), COMITY
     )
     assert sentences(explanation)["access"].startswith(
-        "Everybody may fetch everything but what 26 lines refuse: `Disallow: /a`"
+        "Everybody may fetch everything with 26 exceptions: `Disallow: /a`"
     )
 
 
@@ -559,7 +570,10 @@ def test_samples_are_the_paths_of_which_files_speak() -> None:
             "/robots.txt": "User-agent: *\nDisallow: /a/*.pdf$ # not /this\nContent-Usage: /b?x=1 train-ai=n\nAllow: *.gif\n"
             "Sitemap: https://example.com/map.xml\n",
             "/.well-known/tdmrep.json": '[{"location": "/c/*", "tdm-reservation": 1}]',
-            "/license.xml": '<rsl xmlns="https://rslstandard.org/rsl"><content url="/d/"><license/></content></rsl>',
+            "/license.xml": (
+                '<rsl xmlns="https://rslstandard.org/rsl"><content url="/d/"><license/>'
+                "</content></rsl>"
+            ),
             "/ai.txt": "User-agent: *\n  Path: /e/ html\n",
         }
     )
@@ -571,10 +585,10 @@ def test_sample_urls_can_be_given() -> None:
     explanation = explain(source, COMITY, urls=["/b/c", f"{ORIGIN}/d"])
     assert explanation.samples == (f"{ORIGIN}/b/c", f"{ORIGIN}/d")
     assert sentences(explanation)["access"] == (
-        "Everybody may fetch everything but what one line refuses: `Disallow: /b` (robots.txt:3)."
+        "Everybody may fetch everything with one exception: `Disallow: /b` (robots.txt:3)."
     )
     with pytest.raises(
-        PolicyError, match=r"`https://example.org/` is no URL of https://example.com"
+        PolicyError, match=r"`https://example.org/` does not belong to https://example.com"
     ):
         explain(source, COMITY, urls=["https://example.org/"])
 

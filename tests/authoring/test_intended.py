@@ -1,4 +1,4 @@
-"""The same in other formats: what is offered says what the file says, by decisions, and changes nothing else."""
+"""Intents in other formats: drafts lead to the decisions of the file, and change nothing else."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def intent_names(path: str, text: str) -> list[str]:
     return [stated_intent.intent.name for stated_intent in stated_intents(kind, text)]
 
 
-def offered(path: str, texts: dict[str, str]) -> dict[str, Draft]:
-    """Name and format -> what is offered for the file at a path."""
+def drafts_for(path: str, texts: dict[str, str]) -> dict[str, Draft]:
+    """Return the drafts for the file at a path, by intent and format."""
     kind = kind_of(path, texts[path].encode())
     assert kind is not None
     return {
@@ -50,7 +50,7 @@ FORMS = [
     if all(artefact.location.startswith("/") for artefact in form.artefacts)
 ]
 
-# The others are left to `make test-all`: each is asked about a hundred samples, for each format that could say the same.
+# `make test-all` runs the others: each needs a hundred samples for each possible format.
 SOME_FORMS = [
     pytest.param(*form.values, id=form.id, marks=[pytest.mark.slow] * (number % 6 > 0))
     for number, form in enumerate(FORMS)
@@ -72,7 +72,7 @@ def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) ->
         artefact.location: artefact.text(intent.values()),
         **({} if artefact.location == "/robots.txt" else {"/robots.txt": SITEMAP}),
     }
-    for draft in offered(artefact.location, texts).values():
+    for draft in drafts_for(artefact.location, texts).values():
         path = draft.form.artefacts[-1].location
         assert draft.form.format != form.format
         if path not in texts:
@@ -96,17 +96,19 @@ def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) ->
     [
         ("/robots.txt", "User-agent: *\nDisallow:\n"),
         ("/robots.txt", ""),
+        # Refuses more than the intent.
         (
             "/robots.txt",
             "User-agent: *\nDisallow: /\nContent-Usage: train-ai=n\n",
-        ),  # more than that
+        ),
+        # Refuses less than the intent.
         (
             "/robots.txt",
             "User-agent: *\nContent-Usage: /a train-ai=n\nDisallow:\n",
-        ),  # less than that
-        ("/robots.txt", AIPREF + "\nUser-agent: x\nDisallow:\n"),  # not of everybody
+        ),
+        ("/robots.txt", AIPREF + "\nUser-agent: x\nDisallow:\n"),  # is not about everybody
         ("/robots.txt", AIPREF + "Content-Signal: ai-train=yes, search=no\n"),
-        ("/robots.txt", "User-agent: GPTBot\nDisallow: /\n"),  # one of those that train
+        ("/robots.txt", "User-agent: GPTBot\nDisallow: /\n"),  # refuses only one training crawler
         ("/ai.txt", "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Train\n"),
         ("/ai.txt", "User-agent: x\n  Path: / html\n    Element: *\n      Disallow: Train\n"),
         ("/.well-known/tdmrep.json", '[{"location": "/a", "tdm-reservation": 1}]'),
@@ -122,13 +124,15 @@ def test_nothing_is_found_where_a_file_says_something_else(path: str, text: str)
 def test_two_intents_of_one_file_are_both_found_whatever_else_it_says_of_paths() -> None:
     text = AIPREF + "Disallow: /private/\nCrawl-delay: 7\n"
     assert intent_names("/robots.txt", text) == ["no-training", "slower"]
-    added = offered("/robots.txt", {"/robots.txt": text})["slower automation-preferences.txt"].added
+    added = drafts_for("/robots.txt", {"/robots.txt": text})[
+        "slower automation-preferences.txt"
+    ].added
     assert "request-limit: 8/minute\n" in added["/automation-preferences.txt"]
 
 
 def test_a_file_that_has_several_formats_is_offered_the_others() -> None:
     text = AIPREF + "Content-Signal: ai-train=no\n"
-    formats = {name.partition(" ")[2] for name in offered("/robots.txt", {"/robots.txt": text})}
+    formats = {name.partition(" ")[2] for name in drafts_for("/robots.txt", {"/robots.txt": text})}
     assert {"ai.txt", "TDMRep"} <= formats
     assert not {"Content-Usage", "Content Signals"} & formats
 
@@ -136,29 +140,27 @@ def test_a_file_that_has_several_formats_is_offered_the_others() -> None:
 def test_lines_are_added_where_they_count_for_everybody_and_change_nothing_else() -> None:
     reserved = '[{"location": "/", "tdm-reservation": 1}]'
     of = "/.well-known/tdmrep.json"
-    draft = offered(of, {of: reserved, "/robots.txt": "User-agent: *\nDisallow: /private"})[
+    draft = drafts_for(of, {of: reserved, "/robots.txt": "User-agent: *\nDisallow: /private"})[
         "no-training Content-Usage"
     ]
     assert draft.added == {"/robots.txt": "\n\n" + AIPREF}
     own_group = {of: reserved, "/robots.txt": "User-agent: x\nDisallow: /private\n"}
-    assert "no-training Content-Usage" not in offered(of, own_group)
-    half = {
-        of: reserved,
-        "/robots.txt": "User-agent: x\n",
-    }  # which would take what is added for its own
-    assert "no-training robots.txt" not in offered(of, half)
+    assert "no-training Content-Usage" not in drafts_for(of, own_group)
+    # An added line would join the group of x.
+    half = {of: reserved, "/robots.txt": "User-agent: x\n"}
+    assert "no-training robots.txt" not in drafts_for(of, half)
 
 
 def test_a_file_that_is_there_and_is_no_lines_stays_as_it_is() -> None:
     texts = {"/robots.txt": AIPREF, "/ai.txt": "User-agent: x\n", "/.well-known/tdmrep.json": "[]"}
-    formats = {name.partition(" ")[2] for name in offered("/robots.txt", texts)}
+    formats = {name.partition(" ")[2] for name in drafts_for("/robots.txt", texts)}
     assert not {"ai.txt", "ai.txt of Spawning", "TDMRep"} & formats
 
 
 @pytest.mark.slow
 def test_a_reference_is_written_where_the_site_is_known_alone() -> None:
-    assert "no-training RSL" not in offered("/robots.txt", {"/robots.txt": AIPREF})
+    assert "no-training RSL" not in drafts_for("/robots.txt", {"/robots.txt": AIPREF})
     robots = AIPREF + SITEMAP.replace("example.com", "news.example")
-    draft = offered("/robots.txt", {"/robots.txt": robots})["no-training RSL"]
+    draft = drafts_for("/robots.txt", {"/robots.txt": robots})["no-training RSL"]
     assert list(draft.added) == ["/robots.txt", "/license.xml"]
     assert "License: https://news.example/license.xml\n" in draft.added["/robots.txt"]

@@ -1,4 +1,4 @@
-"""The files for what publishers want, against decisions: what each refuses, what it leaves open, and whom it leaves alone."""
+"""The files of the intents, tested by decisions: refusals, open uses, and unbound crawlers."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ USES = (
 )
 BY_NAME = {intent.name: intent for intent in INTENTS}
 
-# What is refused and what is permitted to everybody, of USES, by intent and format; nothing is said of the others. Where a format
-# refuses more than is wanted, its remark says so.
-TRAINING = {"train-ai", "train-genai", "tdm"}  # who may not train may not do all that mining is
+# The refused and permitted uses of USES for everybody, by intent and format. The others are
+# undecided. If a format refuses more than the intent, its remark says so.
+# Training is a part of mining, so mining as a whole is refused too.
+TRAINING = {"train-ai", "train-genai", "tdm"}
 NO_AI = TRAINING | {"ai-input"}
 ACAP_OTHER = (NO_AI | {"search"}, {"index", "present-snippet", "present", "preserve", "follow"})
 NOTHING: tuple[set[str], set[str]] = (set(), set())
@@ -80,7 +81,7 @@ FORMS = [
 
 
 class Published:
-    """A site that has what a form says, and nothing else."""
+    """A site with the artefacts of one form, and nothing else."""
 
     def __init__(self, intent: Intent, form: Form, **parameters: str) -> None:
         texts = [
@@ -97,7 +98,10 @@ class Published:
             *((name.encode(), value.encode()) for name, _, value in fields),
         ]
         head = "".join(text for location, text in texts if location == ELEMENT)
-        self.body = f"<!DOCTYPE html><html><head>{head}<title>A page</title></head><body><p>Text</p></body></html>".encode()
+        self.body = (
+            f"<!DOCTYPE html><html><head>{head}<title>A page</title></head><body><p>Text</p>"
+            "</body></html>"
+        ).encode()
 
     def page(self, agent: Agent) -> Page:
         return self.site.page(agent, URL, headers=self.headers, body=self.body)
@@ -106,7 +110,7 @@ class Published:
         return self.site.access(Agent(token), URL, **facts).verdict
 
     def uses(self, token: str) -> tuple[set[str], set[str]]:
-        """What is refused by a statement, and what is permitted by one."""
+        """Return the uses that a statement refuses, and the uses that one permits."""
         uses = self.page(Agent(token)).uses
         stated = {use: uses[use].verdict for use in USES if uses[use].stated}
         refused = {use for use, verdict in stated.items() if verdict is Verdict.DENY}
@@ -118,7 +122,7 @@ def test_a_form_says_what_the_table_has_and_no_more(intent: Intent, form: Form) 
     published = Published(intent, form)
     assert published.uses("somebot") == STATED[intent.name, form.format]
     findings = {finding.rule for finding in published.page(Agent("somebot")).findings}
-    assert findings <= {"ait.format"}  # which says which of the two formats of that name it is
+    assert findings <= {"ait.format"}  # tells which of the two formats of that name is meant
     assert ("ait.format" in findings) == (form.format == "ai.txt of Spawning")
 
 

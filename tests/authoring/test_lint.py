@@ -1,4 +1,4 @@
-"""`comity lint`: what it finds in files, folders and sites, how it tells it, and what it mends."""
+"""`comity lint`: problems in files, folders and sites, their output, and their fixes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MISSPELLED = b"User-agent: *\nDissallow: /private/\n"
 
 @pytest.fixture
 def lint(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run `comity lint`, and return its exit status, what it printed, and its complaints."""
+    """Run `comity lint`. Return its exit status, standard output and standard error."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
         status = main(["lint", *map(str, arguments)])
@@ -57,7 +57,7 @@ def write(folder: Path, files: Mapping[str, bytes | str]) -> Path:
 
 
 def rules(folder: Path, files: Mapping[str, bytes | str], rule: str) -> list[tuple[str, int, str]]:
-    """The problems by a rule in a folder: file, line and message."""
+    """Return the problems of a rule in a folder: file, line and message."""
     problems = lint_site(load(str(write(folder, files))))
     return [
         (Path(problem.file).name, problem.span.line if problem.span else 0, problem.message)
@@ -66,7 +66,7 @@ def rules(folder: Path, files: Mapping[str, bytes | str], rule: str) -> list[tup
     ]
 
 
-# How it is told
+# Output
 
 
 @pytest.mark.requirement("IDE-4")
@@ -75,7 +75,8 @@ def test_a_problem_is_shown_at_its_place_with_its_section(tmp_path: Path, lint: 
     status, out, _ = lint(file)
     assert status == 1
     assert out.splitlines()[:3] == [
-        f"{file}:2:1: error: `dissallow` is read as `disallow` [robots.misspelled, RFC 9309 section-2.2]",
+        f"{file}:2:1: error: `dissallow` is read as `disallow` [robots.misspelled, RFC 9309 "
+        "section-2.2]",
         "  2 | Dissallow: /private/",
         "    | ^^^^^^^^^",
     ]
@@ -96,7 +97,10 @@ def test_a_problem_is_shown_at_its_place_with_its_section(tmp_path: Path, lint: 
 def test_of_markup_what_the_message_quotes_is_marked_where_it_stands_once(
     name: str, line: str, marked: str | None
 ) -> None:
-    rsl = f'<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/">\n<license>\n{line}\n</license></content></rsl>'
+    rsl = (
+        f'<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/">\n<license>\n{line}\n'
+        "</license></content></rsl>"
+    )
     text = rsl if name.endswith(".xml") else f"<html><head>\n{line}\n</head>"
     kind = kind_of(name, text.encode())
     assert kind
@@ -122,10 +126,11 @@ def test_columns_count_characters_and_the_caret_stands_below_them(
     _, out, _ = lint(file, "--select", "robots.path")
     heading, shown, caret, *_ = out.splitlines()
     assert heading.startswith(f"{file}:2:11: ")
+    # Each letter is two columns wide.
     assert (shown, caret) == (
         "  2 | Disallow: 日本/€",
         "    |           ^^^^^^",
-    )  # two columns for each letter
+    )
 
 
 @pytest.mark.requirement("IDE-6")
@@ -187,7 +192,7 @@ def test_json_has_place_section_severity_and_fix(tmp_path: Path, lint: Lint) -> 
 
 
 def unknown(part: Any) -> set[str]:
-    """The names in a SARIF document that its model does not know."""
+    """Return the names in a SARIF document that are not in its model."""
     if isinstance(part, list):
         return {name for each in part for name in unknown(each)}
     if not hasattr(part, "model_fields_set"):
@@ -247,7 +252,7 @@ def test_rules_are_chosen_by_name_or_by_the_beginning_of_it(
     } == expected
 
 
-# What it looks at
+# Targets
 
 
 def test_every_well_known_file_of_every_format_is_known_by_its_name() -> None:
@@ -292,18 +297,18 @@ def test_standard_input_is_what_it_is_said_to_be(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-"], "-: nothing tells what it is: say it with --as, one of ai.txt, "),
-        (["{folder}/notes.md"], "notes.md: nothing tells what it is: say it with --as"),
-        (["{folder}/nowhere"], "is no file, no folder and no URL: write https:// before a host"),
+        (["-"], "-: its kind is not known: add --as with one of ai.txt, "),
+        (["{folder}/notes.md"], "notes.md: its kind is not known: add --as with one of "),
+        (["{folder}/nowhere"], "is not a file, a folder or a URL: write https:// before a host"),
         (["{folder}/empty"], "has none of "),
-        ([""], "`` is no file, no folder and no URL"),
-        (["x" * 5000], "is no file, no folder and no URL"),
-        (["--fix", "nowhere"], "`nowhere` is no file, no folder and no URL"),
+        ([""], "`` is not a file, a folder or a URL"),
+        (["x" * 5000], "is not a file, a folder or a URL"),
+        (["--fix", "nowhere"], "`nowhere` is not a file, a folder or a URL"),
         (
             ["--select", "nonsense"],
-            "`nonsense` is no rule, and no rule begins with it: docs/rules.md lists them",
+            "`nonsense` is not a rule or the beginning of one: docs/rules.md lists all rules",
         ),
-        (["--fix", "http://127.0.0.1:1/"], "is mended where its files are kept: name the folder"),
+        (["--fix", "http://127.0.0.1:1/"], "cannot be fixed by its URL: name the folder"),
         (
             ["--sample", "{folder}/nowhere.html"],
             "nowhere.html cannot be read: No such file or directory",
@@ -361,7 +366,7 @@ def test_the_command_is_installed_and_scrapy_has_it_too(
     assert "lint knows no `--fixx`" in done.stderr
 
 
-# A file, and the site that it is in
+# A file and its site
 
 
 GTPBOT = "User-agent: GTPBot\nDisallow: /private/\n"
@@ -431,10 +436,11 @@ def test_files_of_one_site_are_judged_together_in_one_reading(
 def test_checks_that_were_left_out_are_named(tmp_path: Path, lint: Lint) -> None:
     write(tmp_path, {"draft.txt": GTPBOT, "draft.html": "<p>", "b.html": "<p>", "c.html": "<p>"})
     status, out, complaints = lint(tmp_path / "draft.txt", "--as", "robots.txt")
-    assert (status, "comity.agent-misspelled" in out) == (1, True)  # it takes no other file
+    assert (status, "comity.agent-misspelled" in out) == (1, True)  # the check needs no other file
     assert complaints == (
-        f"{tmp_path}/draft.txt: checked without the other files and the pages of the site, which comity.contradiction and "
-        "comity.unmatched-element need. Name the folder of the site to check these too.\n"
+        f"{tmp_path}/draft.txt: checked without the other files and the pages of the site, which "
+        "comity.contradiction and comity.unmatched-element need. Name the folder of the site to "
+        "check these too.\n"
     )
     pages = [tmp_path / name for name in ("draft.html", "b.html", "c.html")]
     _, _, complaints = lint(*pages, tmp_path / "draft.txt", "--as", "page.html")
@@ -497,9 +503,8 @@ def test_a_policy_file_that_no_crawler_asks_for_is_told_its_place(
     assert f"{tmp_path / file} is not read: crawlers ask for it at {place}" in "".join(
         capsys.readouterr()
     ).replace("\n", "")
-    write(
-        tmp_path, {place: (tmp_path / file).read_bytes()}
-    )  # the file at its place counts, the other one is a copy
+    # The other file is a copy of the one at its place.
+    write(tmp_path, {place: (tmp_path / file).read_bytes()})
     assert lint(tmp_path, "--select", "comity.file-place") == (0, "Nothing is wrong.\n", "")
 
 
@@ -523,7 +528,7 @@ def test_files_that_are_no_policies_are_passed_over_if_that_is_said(
         "",
     )
     status, _, complaints = lint(tmp_path / "sitemap.xml", tmp_path / "robots.txt")
-    assert (status, "sitemap.xml: nothing tells what it is" in complaints) == (2, True)
+    assert (status, "sitemap.xml: its kind is not known" in complaints) == (2, True)
 
 
 def test_the_hooks_are_given_every_kind_of_file(tmp_path: Path, lint: Lint) -> None:
@@ -563,15 +568,15 @@ def test_the_hooks_are_given_every_kind_of_file(tmp_path: Path, lint: Lint) -> N
     [
         (
             "User-agent: *\nDisallow: /a\n".encode("utf-16"),
-            "warning: it is in UTF-16: save it as UTF-8",
+            "warning: This file is in UTF-16. Save it as UTF-8.",
         ),
         (
             b"User-agent: *\nDisallow: /\xe9\n",
-            "warning: some octets are no UTF-8: save it as UTF-8",
+            "warning: Some octets of this file are not UTF-8. Save it as UTF-8.",
         ),
         (
             b"User-agent: *\nDisallow: /a\n" + b"#" * 512_000,
-            "and crawlers have to read the first 512000 alone",
+            "Crawlers only have to read the first 512000.",
         ),
     ],
 )
@@ -595,7 +600,7 @@ def test_a_file_by_itself_is_as_it_is_in_its_folder(
     assert message in out
 
 
-# What no format sees by itself
+# Checks beyond single formats
 
 
 AI_PERMITS = "User-agent: *\nContent-Signal: ai-train=yes\nDisallow: /private/\n"
@@ -615,7 +620,8 @@ TDM_REFUSES = '[{"location": "/", "tdm-reservation": 1}]'
             (
                 "robots.txt",
                 2,
-                "`ai-train` is permitted here, and refused by {folder}/ai.txt:4 (`Disallow: Train`)",
+                "`ai-train` is permitted here, but {folder}/ai.txt:4 (`Disallow: Train`) "
+                "refuses it",
             ),
         ),
         (
@@ -623,7 +629,8 @@ TDM_REFUSES = '[{"location": "/", "tdm-reservation": 1}]'
             (
                 "robots.txt",
                 2,
-                f"`ai-train` is permitted here, and refused by {{folder}}/.well-known/tdmrep.json:1 (`{TDM_REFUSES[1:-1]}`)",
+                f"`ai-train` is permitted here, but {{folder}}/.well-known/tdmrep.json:1 "
+                f"(`{TDM_REFUSES[1:-1]}`) refuses it",
             ),
         ),
     ],
@@ -632,7 +639,7 @@ def test_a_permission_that_another_file_refuses_is_named_with_the_line_that_refu
     files: dict[str, str], expected: tuple[str, int, str], tmp_path: Path
 ) -> None:
     name, line, message = expected
-    expected = (name, line, f"{message.replace('{folder}', str(tmp_path))}: it is refused")
+    expected = (name, line, f"{message.replace('{folder}', str(tmp_path))}. The refusal wins.")
     assert rules(tmp_path, files, "comity.contradiction") == [expected]
 
 
@@ -668,7 +675,8 @@ def test_crawlers_are_asked_about_as_far_as_the_size_of_the_files_lets(
     files = {"robots.txt": robots, ".well-known/tdmrep.json": TDM_REFUSES}
     assert rules(tmp_path, files, "comity.contradiction")
     monkeypatch.setattr(contradictions, "MAX_OCTETS", len(robots))
-    assert rules(tmp_path, files, "comity.contradiction") == []  # of everybody alone
+    # Only rules for everybody are compared.
+    assert rules(tmp_path, files, "comity.contradiction") == []
 
 
 def test_files_that_agree_contradict_nothing(tmp_path: Path) -> None:
@@ -684,7 +692,7 @@ def test_what_one_crawler_is_permitted_and_refused_is_said_of_it_alone(tmp_path:
         "comity.contradiction",
     )
     assert [
-        (line, "is permitted here to gptbot, and" in message) for _, line, message in found
+        (line, "is permitted here to gptbot, but" in message) for _, line, message in found
     ] == [(2, True)]
 
 
@@ -694,31 +702,36 @@ def test_a_page_that_permits_what_the_files_refuse_is_named(tmp_path: Path) -> N
     )
     robots = "User-agent: *\nContent-Usage: tdm=n\nAllow: /\n"
     found = rules(tmp_path, {"robots.txt": robots, "page.html": page}, "comity.contradiction")
-    assert [(name, line) for name, line, _ in found] == [
-        ("page.html", 0)
-    ]  # reasons of elements have no line
-    assert f"`tdm` is permitted here, and refused by {tmp_path}/robots.txt:2" in found[0][2]
+    # Reasons of elements have no line.
+    assert [(name, line) for name, line, _ in found] == [("page.html", 0)]
+    assert f"`tdm` is permitted here, but {tmp_path}/robots.txt:2" in found[0][2]
 
 
 @pytest.mark.parametrize(
     ("rule", "line", "words"),
     [
-        ("comity.agent-misspelled", 1, "`GPTBot` (OpenAI) may be meant"),
-        ("comity.agent-unknown", 3, "no crawler is known by the name `completely-made-up`"),
-        ("comity.agent-retired", 4, "`anthropic-ai` is not in use any more"),
+        ("comity.agent-misspelled", 1, "If you mean the one of OpenAI, write `GPTBot`."),
+        ("comity.agent-unknown", 3, "No known crawler has the name `completely-made-up`"),
+        ("comity.agent-retired", 4, "`anthropic-ai` is no longer in use"),
     ],
 )
 def test_names_of_crawlers_are_compared_with_those_that_are_known(
     rule: str, line: int, words: str, tmp_path: Path
 ) -> None:
-    robots = "User-agent: GPTBto\nUser-agent: Googlebot\nUser-agent: completely-made-up\nUser-agent: anthropic-ai\nDisallow: /\n"
+    robots = (
+        "User-agent: GPTBto\nUser-agent: Googlebot\nUser-agent: completely-made-up\n"
+        "User-agent: anthropic-ai\nDisallow: /\n"
+    )
     ((name, number, message),) = rules(tmp_path, {"robots.txt": robots}, rule)
     assert (name, number) == ("robots.txt", line)
     assert words in message
 
 
 def test_every_name_in_a_line_of_ai_txt_is_compared(tmp_path: Path) -> None:
-    ai_txt = "User-agent: GPTBot, Google-Extnded, GTPBot\n  Path: / html\n    Element: *\n      Disallow: Train\n"
+    ai_txt = (
+        "User-agent: GPTBot, Google-Extnded, GTPBot\n  Path: / html\n    Element: *\n"
+        "      Disallow: Train\n"
+    )
     problems = lint_site(load(str(write(tmp_path, {"ai.txt": ai_txt}))))
     spans = [problem.span for problem in problems if problem.rule == "comity.agent-misspelled"]
     assert [span and ai_txt[span.column - 1 : span.end_column - 1] for span in spans] == [
@@ -732,8 +745,8 @@ def test_a_line_that_another_reader_understands_otherwise_is_named(tmp_path: Pat
     found = rules(tmp_path, {"robots.txt": robots}, "comity.other-readers")
     assert [(name, line) for name, line, _ in found] == [("robots.txt", 2)]
     assert (
-        "urllib.robotparser would not fetch /a/b as comity-nobody: it follows the first rule that matches"
-        in found[0][2]
+        "urllib.robotparser would not fetch /a/b as comity-nobody: it follows the first rule "
+        "that matches" in found[0][2]
     )
     assert (
         rules(
@@ -761,7 +774,7 @@ def test_elements_that_no_sample_has_are_named(tmp_path: Path, lint: Lint) -> No
         each for each in json.loads(out)["problems"] if each["rule"] == "comity.unmatched-element"
     ]
     assert [(each["line"], each["message"]) for each in found] == [
-        (6, "`.gone` selects nothing in the sample page")
+        (6, "`.gone` selects nothing in the sample page. Check the selector.")
     ]
 
 
@@ -779,7 +792,13 @@ TEXT = b"text/plain; charset=utf-8"
     ("status", "media_type", "body", "rule", "words"),
     [
         (503, TEXT, MISSPELLED, "comity.file-status", "status 503"),
-        (403, TEXT, MISSPELLED, "comity.file-status", "status 403 counts as no file"),
+        (
+            403,
+            TEXT,
+            MISSPELLED,
+            "comity.file-status",
+            "With status 403, crawlers treat this file as if it did not exist",
+        ),
         (200, b"", MISSPELLED, "comity.file-type", "without a media type"),
         (
             200,
@@ -789,7 +808,7 @@ TEXT = b"text/plain; charset=utf-8"
             "served as application/octet-stream",
         ),
         (200, b"text/html", MISSPELLED, "robots.media-type", "served as text/html"),
-        (200, TEXT, b"<p>Not found", "comity.file-type", "an HTML page is served in its place"),
+        (200, TEXT, b"<p>Not found", "comity.file-type", "This file is an HTML page"),
         (200, TEXT, b"<pre>" + MISSPELLED, "robots.markup", "Save the file as plain text"),
         (
             200,
@@ -803,21 +822,21 @@ TEXT = b"text/plain; charset=utf-8"
             TEXT,
             b"User-agent: *\nDisallow: /\xe9\n",
             "comity.file-encoding",
-            "some octets are no UTF-8",
+            "Some octets of this file are not UTF-8",
         ),
         (
             200,
             TEXT,
             "User-agent: *\nDisallow: /a\n".encode("utf-16"),
             "comity.file-encoding",
-            "it is in UTF-16",
+            "This file is in UTF-16",
         ),
         (
             200,
             TEXT,
             b"#" * 510 * 1024,
             "comity.file-size",
-            "crawlers have to read the first 512000 alone",
+            "Crawlers only have to read the first 512000.",
         ),
     ],
 )
@@ -837,9 +856,8 @@ def test_how_a_file_is_served_is_looked_at(
         Source("https://example.com", site, (SourceFile(url, url, site.files[url]),), ())
     )
     assert [words in problem.message for problem in problems if problem.rule == rule] == [True]
-    assert (
-        len([problem for problem in problems if problem.rule.endswith("-type")]) <= 1
-    )  # the same is not said twice
+    # The problem is reported once.
+    assert len([problem for problem in problems if problem.rule.endswith("-type")]) <= 1
 
 
 def test_a_file_that_is_served_as_it_must_be_is_left_alone(
@@ -864,7 +882,7 @@ def test_a_file_that_is_elsewhere_is_said_to_be(serve: Serve, lint: Lint) -> Non
     assert [(each["file"], each["message"]) for each in json.loads(out)["problems"]] == [
         (
             server.url("/robots.txt"),
-            f"it is redirected to {server.url('/files/robots.txt')}: serve it here",
+            f"This file is redirected to {server.url('/files/robots.txt')}. Serve it here.",
         )
     ]
     assert "/files/robots.txt" in server.paths
@@ -877,17 +895,24 @@ def test_a_file_that_is_elsewhere_is_said_to_be(serve: Serve, lint: Lint) -> Non
         ("ai.txt", "User-agent: *\n  Path: /a b={} html\n    Element: p\n      Disallow: Train\n"),
         (
             "ai.txt",
-            "User-agent: *\n  Path: / html\n    Element: p\n      Guide: Train\n        Lang: a{}-UK\n        Guideline: a\n",
+            "User-agent: *\n  Path: / html\n    Element: p\n      Guide: Train\n        Lang: "
+            "a{}-UK\n        Guideline: a\n",
         ),
         ("automation-preferences.txt", 'scope: "/a={}"\nallowed-methods: GET\n'),
         ("tdmrep.json", '[{"location": "/a b={}", "tdm-reservation": 1}]'),
         (
             "rsl.xml",
-            '<rsl xmlns="https://rslstandard.org/rsl"><content url="/a b={}"><license/></content></rsl>',
+            (
+                '<rsl xmlns="https://rslstandard.org/rsl"><content url="/a b={}"><license/>'
+                "</content></rsl>"
+            ),
         ),
         (
             "rsl.xml",
-            '<rsl xmlns="https://rslstandard.org/rsl"><content url="https://a{}.com/"/><content url="https://b.com/"/></rsl>',
+            (
+                '<rsl xmlns="https://rslstandard.org/rsl"><content url="https://a{}.com/"/>'
+                '<content url="https://b.com/"/></rsl>'
+            ),
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""`comity lint --fix` and `--diff`: what they change in files, and that nothing is lost."""
+"""`comity lint --fix` and `--diff`: the changes in files, and that nothing is lost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_folder_is_mended_file_by_file(robots: Path) -> None:
     assert b"Dissallow" not in robots.read_bytes()
     assert (
         robots.parent / "notes.txt"
-    ).read_bytes() == b"Dissallow: /\n"  # nothing says that it is a policy
+    ).read_bytes() == b"Dissallow: /\n"  # the file has no known kind
 
 
 def test_standard_input_is_printed_mended(

@@ -1,4 +1,4 @@
-"""What a publisher names, as it is read: folders, and sites over real servers."""
+"""Read the targets of publishers: folders, and sites on real servers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ def test_a_folder_has_its_policy_files_and_pages(
 
 
 def test_files_that_the_files_refer_to_are_there(tmp_path: Path) -> None:
-    robots = "License: https://site.example/license.xml\nLicense: https://other.example/terms.xml\n\nUser-agent: *\nDisallow:\n"
+    robots = (
+        "License: https://site.example/license.xml\nLicense: https://other.example/terms.xml\n"
+        "\nUser-agent: *\nDisallow:\n"
+    )
     license_ = (
         '<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license/></content></rsl>'
     )
@@ -103,8 +106,8 @@ def test_more_pages_than_are_read_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "origin", "message"),
     [
-        ("nowhere", None, "`nowhere` is no folder, and no URL: write https:// before a host"),
-        ("ftp://example.com/", None, "is no folder, and no URL"),
+        ("nowhere", None, "`nowhere` is not a folder or a URL: write https:// before a host"),
+        ("ftp://example.com/", None, "is not a folder or a URL"),
         (
             "site/robots.txt",
             None,
@@ -112,8 +115,8 @@ def test_more_pages_than_are_read_are_told(tmp_path: Path) -> None:
         ),
         ("https://example.com/", "https://example.org", "a URL has its own"),
         ("site", "example.org", "is not an http or https URL"),
-        ("mailto:x@y.z", None, "`mailto:x@y.z` is no folder, and no URL: write `https://y.z`"),
-        ("http//typo", None, "`http//typo` is no folder, and no URL: write `http://typo`"),
+        ("mailto:x@y.z", None, "`mailto:x@y.z` is not a folder or a URL: write `https://y.z`"),
+        ("http//typo", None, "`http//typo` is not a folder or a URL: write `http://typo`"),
         ("https://mailto:x@y.z", None, "is not an http or https URL: write `https://y.z`"),
         ("https://", None, "`https://` has no host"),
     ],
@@ -131,7 +134,7 @@ def test_what_cannot_be_read_is_told(
     params=['COMITY_AGENT = "two words"\n', "import no_such_module_of_a_project\n", "(\n"]
 )
 def broken_project(project: Path, request: pytest.FixtureRequest) -> str:
-    """Settings that cannot be used, and how a message begins that says so."""
+    """Make invalid settings. Return the beginning of the message about them."""
     project.write_text(request.param, "utf-8")
     if request.param.startswith("COMITY"):
         return "COMITY_AGENT `two words` is not a product token"
@@ -231,7 +234,7 @@ def test_a_program_with_a_loop_asks_in_a_thread(serve: Serve) -> None:
 
 
 def test_files_are_asked_for_anew_each_time(serve: Serve) -> None:
-    """However fresh the copy in the store is: who publishes has just changed it."""
+    """Fresh copies in the store do not count, because the publisher has just changed the files."""
     server = serve(
         {
             "/robots.txt": serve.Answer(
@@ -297,7 +300,7 @@ def test_a_page_that_is_refused_is_not_asked_for(serve: Serve) -> None:
     assert source.pages == ()
     [note] = source.notes
     line = f"{server.url('/robots.txt')}:2: Disallow: /private"
-    assert note == f"{server.url('/private')} was not asked for: it is refused to testbot by {line}"
+    assert note == f"{server.url('/private')} was not fetched: it is refused to testbot by {line}"
 
 
 def test_a_page_behind_a_redirect_that_is_refused_is_not_asked_for(serve: Serve) -> None:
@@ -311,7 +314,7 @@ def test_a_page_behind_a_redirect_that_is_refused_is_not_asked_for(serve: Serve)
     assert "/private" not in server.paths
     assert source.pages == ()
     [note] = source.notes
-    assert note.startswith(f"{server.url('/old')} could not be had: ")
+    assert note.startswith(f"{server.url('/old')} could not be fetched: ")
     assert "/private" in note
 
 
@@ -330,7 +333,7 @@ def test_a_site_whose_policies_cannot_be_had_is_asked_for_nothing_more(serve: Se
 def test_settings_that_are_about_items_change_nothing_of_the_page(
     serve: Serve, project: Path
 ) -> None:
-    """A project that strips what it may not use, and skips what it may use for nothing, gets the page as it came."""
+    """Settings that strip elements, or skip unusable pages, do not affect the page."""
     with project.open("a", encoding="utf-8") as file:
         file.write(
             'COMITY_ELEMENTS = "strip"\nCOMITY_USES = "train"\nCOMITY_DEFAULTS = "train:deny"\n'

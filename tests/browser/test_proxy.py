@@ -1,4 +1,4 @@
-"""The proxy of a browser: what goes out through it, and what does not, between real sockets."""
+"""The proxy of a browser, between real sockets: requests that go out, and requests that do not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DIRECT = Route()
 
 
 class Judge:
-    """Refuses paths with `private`. It is the permission of all other requests, too."""
+    """Refuse paths with `private`. The object is also the permission of all other requests."""
 
     def __init__(self, *, announces: bool = False, reach: Reach | None = None) -> None:
         self.referrer_reach = reach
@@ -47,16 +47,16 @@ class Judge:
         self.asked.append(request)
         return None if "private" in request.url else self
 
-    def announced(self, origin: str) -> Judge | None:
+    def expected_passage(self, origin: str) -> Judge | None:
         return self if self._announces else None
 
-    def answered(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def note_answer(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self.statuses.append(status)
 
-    def unsent(self) -> None:
+    def note_no_server(self) -> None:
         self.number_of_unsent += 1
 
-    def ended(self) -> None:
+    def note_end(self) -> None:
         self.has_ended.set()
 
 
@@ -78,7 +78,7 @@ Script = Callable[[Peer], Awaitable[None]]
 
 
 class Server:
-    """Each connection follows the script. `heads`: the requests of each connection."""
+    """A server with a script for each connection. `heads`: the requests of each connection."""
 
     def __init__(self, script: Script) -> None:
         self.heads: list[list[str]] = []
@@ -106,7 +106,7 @@ class Server:
 async def serving(
     script: Script, context: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[Server, int]]:
-    """A server and its port."""
+    """Start a server. Yield it and its port."""
     server = Server(script)
     listener = await asyncio.start_server(server.follow, "127.0.0.1", ssl=context)
     yield server, listener.sockets[0].getsockname()[1]
@@ -114,10 +114,10 @@ async def serving(
 
 
 @asynccontextmanager
-async def proxied(
+async def run_proxy(
     judge: Judge, route: Route = DIRECT
 ) -> AsyncIterator[tuple[BrowserProxy, Callable[[], Any]]]:
-    """A proxy, and a function that connects to it."""
+    """Start a proxy. Yield it, and a function that connects to it."""
     proxy = BrowserProxy(judge, lambda: NETWORK)
     port = urlsplit(proxy.listen(route)).port
     proxy.start()
@@ -152,8 +152,13 @@ def says(octets: bytes, *, closes: bool = False) -> Script:
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"
 KEPT_OPEN = {
-    "length": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n\r\nab",
-    "chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1;x=y\r\nb\r\n0\r\nT: 1\r\n\r\n",
+    "length": (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n\r\nab"
+    ),
+    "chunked": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1;x=y\r\nb\r\n0\r\n"
+        b"T: 1\r\n\r\n"
+    ),
     "no content": b"HTTP/1.1 204 No Content\r\n\r\n",
     "not modified": b"HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n",
     "interim": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + OK,
@@ -164,7 +169,9 @@ UNTIL_CLOSED = {
     "announced": b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab",
     "unclear": b"HTTP/1.1 200 OK\r\nA\x01: b\r\n\r\nab",
     "no HTTP": b"here",
-    "switched": b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n",
+    "switched": (
+        b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n"
+    ),
     "too much": OK + b"more",
 }
 
@@ -173,7 +180,10 @@ UNTIL_CLOSED = {
 def test_an_answer_passes_as_it_is_and_the_connection_stays(name: str) -> None:
     async def work() -> None:
         judge = Judge()
-        async with serving(says(KEPT_OPEN[name])) as (server, port), proxied(judge) as (_, connect):
+        async with (
+            serving(says(KEPT_OPEN[name])) as (server, port),
+            run_proxy(judge) as (_, connect),
+        ):
             browser = await connect()
             for _ in range(2):
                 await browser.ask(
@@ -191,7 +201,7 @@ def test_an_answer_that_may_have_no_end_lasts_as_long_as_the_connection(name: st
     async def work() -> None:
         async with (
             serving(says(UNTIL_CLOSED[name], closes=True)) as (_, port),
-            proxied(Judge()) as (_, connect),
+            run_proxy(Judge()) as (_, connect),
         ):
             browser = await connect()
             await browser.ask(f"GET http://127.0.0.1:{port}/a HTTP/1.1", f"Host: 127.0.0.1:{port}")
@@ -204,7 +214,7 @@ def test_an_answer_to_head_has_no_body() -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
 
     async def work() -> None:
-        async with serving(says(answer)) as (server, port), proxied(Judge()) as (_, connect):
+        async with serving(says(answer)) as (server, port), run_proxy(Judge()) as (_, connect):
             browser = await connect()
             for _ in range(2):
                 await browser.ask(
@@ -241,7 +251,7 @@ def test_a_server_gets_the_request_that_the_browser_made() -> None:
 
     async def work() -> None:
         judge = Judge()
-        async with serving(script) as (server, port), proxied(judge) as (_, connect):
+        async with serving(script) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             fields = (
                 f"Host: 127.0.0.1:{port}",
@@ -283,7 +293,7 @@ def test_a_server_gets_the_request_that_the_browser_made() -> None:
 def test_a_request_that_is_refused_reaches_nobody(body: bytes) -> None:
     async def work() -> None:
         judge = Judge()
-        async with serving(says(OK)) as (server, port), proxied(judge) as (_, connect):
+        async with serving(says(OK)) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             length = f"Content-Length: {len(body)}"
             await browser.ask(f"POST http://127.0.0.1:{port}/private HTTP/1.1", length, body=body)
@@ -311,7 +321,7 @@ def test_a_request_that_is_refused_reaches_nobody(body: bytes) -> None:
 def test_a_request_that_no_browser_sends_reaches_nobody(line: str) -> None:
     async def work() -> None:
         judge = Judge(announces=True)
-        async with serving(says(OK)) as (server, port), proxied(judge) as (_, connect):
+        async with serving(says(OK)) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await browser.ask(line % port if "%" in line else line, f"Host: 127.0.0.1:{port}")
             assert await browser.reader.read() == b""
@@ -322,19 +332,20 @@ def test_a_request_that_no_browser_sends_reaches_nobody(line: str) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"body"])
 def test_an_old_connection_that_the_server_has_ended_is_replaced(body: bytes) -> None:
-    """But for a request with a body, which only the browser has."""
+    """Requests with a body are not repeated, because only the browser has the body."""
     connections: list[Peer] = []
 
     async def script(peer: Peer) -> None:
         if connections == [peer]:
-            peer.writer.close()  # as a server that has grown tired, when the next request is on its way already
+            # A server may close an old connection while the next request is on its way.
+            peer.writer.close()
         else:
             connections.append(peer)
             await says(OK)(peer)
 
     async def work() -> None:
         judge = Judge()
-        async with serving(script) as (server, port), proxied(judge) as (_, connect):
+        async with serving(script) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await browser.ask(f"GET http://127.0.0.1:{port}/ HTTP/1.1")
             await browser.reader.readexactly(len(OK))
@@ -375,7 +386,7 @@ def test_a_request_that_the_browser_gives_up_ends(waits_for: str) -> None:
                 given_up.set()
 
         judge = Waits()
-        async with serving(script) as (_, port), proxied(judge) as (_, connect):
+        async with serving(script) as (_, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await browser.ask(f"GET http://127.0.0.1:{port}/ HTTP/1.1")
             await came.wait()
@@ -398,7 +409,9 @@ def context(certificate: Path) -> ssl.SSLContext:
 
 
 async def tunnel(browser: Peer, port: int, *, is_secure: bool = True) -> str:
-    """Open a tunnel, as a browser that accepts all certificates. Return the fingerprint of the key that was shown."""
+    """Open a tunnel, as a browser that accepts all certificates.
+
+    Return the fingerprint of the key in the certificate."""
     await browser.ask(f"CONNECT 127.0.0.1:{port} HTTP/1.1", f"Host: 127.0.0.1:{port}")
     assert (await browser.head()).startswith(b"HTTP/1.1 200 ")
     if not is_secure:
@@ -420,7 +433,10 @@ def test_a_request_in_a_tunnel_is_judged_before_the_server_is_connected_to(
 
     async def work() -> None:
         judge = Judge()
-        async with serving(says(OK), context) as (server, port), proxied(judge) as (proxy, connect):
+        async with (
+            serving(says(OK), context) as (server, port),
+            run_proxy(judge) as (proxy, connect),
+        ):
             for path in ("private", "open"):
                 browser = await connect()
                 assert await tunnel(browser, port) == proxy.identity.fingerprint
@@ -447,14 +463,14 @@ def test_a_certificate_that_cannot_be_verified_is_not_vouched_for(
 
     async def work() -> None:
         judge = Judge(announces=True)
-        async with serving(says(OK), context) as (_, port), proxied(judge) as (proxy, connect):
+        async with serving(says(OK), context) as (_, port), run_proxy(judge) as (proxy, connect):
             expected = proxy.identity if is_known else proxy.foreign_identity
             for _ in range(2):
                 browser = await connect()
                 assert await tunnel(browser, port) == expected.fingerprint
                 await browser.ask("GET / HTTP/1.1", f"Host: 127.0.0.1:{port}")
                 assert await browser.reader.readexactly(len(OK)) == OK
-                judge._announces = False  # it stays known
+                judge._announces = False  # the proxy remembers the validity of the certificate
 
     run(work())
 
@@ -464,7 +480,7 @@ def test_a_request_that_was_not_announced_goes_to_no_server_that_cannot_be_verif
 ) -> None:
     async def work() -> None:
         judge = Judge()
-        async with serving(says(OK), context) as (server, port), proxied(judge) as (_, connect):
+        async with serving(says(OK), context) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await tunnel(browser, port)
             await browser.ask("GET / HTTP/1.1", f"Host: 127.0.0.1:{port}")
@@ -479,13 +495,13 @@ def test_a_request_that_was_not_announced_goes_to_no_server_that_cannot_be_verif
 def test_a_tunnel_to_a_server_that_is_not_connected_to_is_not_opened(
     context: ssl.SSLContext, *, is_there: bool
 ) -> None:
-    """Because the server is not there, or cannot be verified and the browser would not mind."""
+    """The server does not listen, or its certificate is invalid and the browser would accept it."""
 
     async def work() -> None:
         async with serving(says(OK), context) as (server, port):
             if not is_there:
                 port = 1
-            async with proxied(Judge(announces=True), Route(is_strict=True)) as (_, connect):
+            async with run_proxy(Judge(announces=True), Route(is_strict=True)) as (_, connect):
                 browser = await connect()
                 await browser.ask(f"CONNECT 127.0.0.1:{port} HTTP/1.1")
                 assert (await browser.head()).startswith(b"HTTP/1.1 502 ")
@@ -495,11 +511,11 @@ def test_a_tunnel_to_a_server_that_is_not_connected_to_is_not_opened(
 
 
 def test_no_site_leads_to_an_inner_address() -> None:
-    """The address that the name has when the connection is made counts (SEC-7)."""
+    """The address of the name at the time of the connection counts (SEC-7)."""
 
     async def work() -> None:
         judge = Judge(reach=Reach.PUBLIC)
-        async with serving(says(OK)) as (server, port), proxied(judge) as (_, connect):
+        async with serving(says(OK)) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await browser.ask(f"GET http://localhost:{port}/ HTTP/1.1")
             assert await browser.reader.read() == b""
@@ -512,14 +528,15 @@ def test_no_site_leads_to_an_inner_address() -> None:
 def test_a_websocket_is_judged_and_handed_on(path: str) -> None:
     async def script(peer: Peer) -> None:
         await says(
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello"
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\n\r\nhello"
         )(peer)
         while data := await peer.reader.read(100):
             peer.writer.write(data.upper())
 
     async def work() -> None:
         judge = Judge()
-        async with serving(script) as (server, port), proxied(judge) as (_, connect):
+        async with serving(script) as (server, port), run_proxy(judge) as (_, connect):
             browser = await connect()
             await tunnel(browser, port, is_secure=False)
             await browser.ask(f"GET /{path} HTTP/1.1", "Connection: Upgrade", "Upgrade: WebSocket")
@@ -541,13 +558,13 @@ def test_a_websocket_is_judged_and_handed_on(path: str) -> None:
 
 @pytest.mark.parametrize("bypass", ["", "127.0.0.1"])
 def test_the_operators_proxy_is_asked(bypass: str) -> None:
-    """By its URL for http; for a tunnel for https and for WebSockets."""
+    """It gets the URL for http, and is asked for a tunnel for https and WebSockets."""
 
     async def work() -> None:
         judge = Judge()
         async with serving(says(OK)) as (direct, port), serving(says(OK)) as (other, other_port):
             route = Route(Proxy("127.0.0.1", other_port, "Basic YTpi"), bypass)
-            async with proxied(judge, route) as (_, connect):
+            async with run_proxy(judge, route) as (_, connect):
                 browser = await connect()
                 await browser.ask(
                     f"GET http://127.0.0.1:{port}/a HTTP/1.1", f"Host: 127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""What a page did not get, as its tag has it."""
+"""The refused requests of a page, in the tag."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from comity.policies.tag import TAG, join_tags, read_tag
 
 
 class Page:
-    """Something that can be told from others."""
+    """A stand-in for a page, with an identity only."""
 
 
 def test_the_list_is_bounded_and_says_so() -> None:
@@ -20,9 +20,8 @@ def test_the_list_is_bounded_and_says_so() -> None:
                 f"http://a.example/{number}", "image", refusal_of("http://a.example/", "a test")
             )
         )
-    refusals.add(
-        Refusal("http://a.example/0", "image", refusal_of("http://a.example/", "a test"))
-    )  # once more
+    # The same refusal again.
+    refusals.add(Refusal("http://a.example/0", "image", refusal_of("http://a.example/", "a test")))
     assert "more_refused" not in refusals.tag("http://a.example/")
     refusals.add(
         Refusal("http://a.example/more", "image", refusal_of("http://a.example/", "a test"))
@@ -36,8 +35,8 @@ def test_a_failed_request_tells_whose_a_refusal_is() -> None:
     refusals, page, other = Refusals(), Page(), Page()
     refusal = Refusal("http://a.example/a", "script", refusal_of("http://a.example/a", "a test"))
     refusals.note(refusal)
-    refusals.failed("http://a.example/b", page)
-    refusals.failed("http://a.example/a", page)
+    refusals.note_failure("http://a.example/b", page)
+    refusals.note_failure("http://a.example/a", page)
     assert list(refusals.for_page(page)) == [refusal]
     assert list(refusals.for_page(other)) == []
 

@@ -1,4 +1,4 @@
-"""The add-on sees that a project uses browsers."""
+"""The add-on recognises projects that use browsers."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_policy_files_and_nothing_else_are_asked_for(
     assert (crawled.stats["comity/origins/done"], crawled.stats["comity/urls/bad"]) == (3, 1)
     assert "3 origins   0 unreachable" in crawled.log
     assert "100% of the list" in crawled.log
-    assert f"{tmp_path / 'list.txt'}:6: `ftp://x.example` is no host" in crawled.log
+    assert f"{tmp_path / 'list.txt'}:6: `ftp://x.example` is not a host" in crawled.log
     with open_captures([tmp_path / "policies.sqlite"], agent=AGENT) as captures:
         for site in sites:
             today = captures.today(site.origin)
@@ -170,7 +170,7 @@ def test_what_cannot_be_had_is_asked_again_and_listed_at_the_end(
     }
     assert entries == {fails.origin: "HTTP status 503", waits.origin: "HTTP status 503"}
     assert crawled.stats["comity/origins/unreachable"] == 2
-    assert "2 origins could not be had:" in crawled.log
+    assert "2 origins could not be fetched:" in crawled.log
     assert f"{fails.origin}: HTTP status 503" in crawled.log
 
 
@@ -198,7 +198,7 @@ def test_one_origin_of_a_host_is_asked_at_a_time(
 
 
 WRONG = [
-    ({}, "of which sites?"),
+    ({}, "no origins: add -a origins=FILE"),
     ({"origins": "nothing.txt"}, "origins `nothing.txt` cannot be read"),
     ({"origins": "nothing.parquet"}, "nothing.parquet cannot be read"),
     (
@@ -304,7 +304,7 @@ def test_ctrl_c_keeps_what_was_had(serve: Serve, tmp_path: Path) -> None:
     is_known.set()
     _, error = running[0].communicate(timeout=300)
     assert running[0].returncode == 1, error  # a script does not go on with what is not whole
-    assert "Ended early: what was had is kept" in error, error
+    assert "Ended early: fetched files are kept" in error, error
     assert not (tmp_path / "policies.warc.gz").exists()
     assert (tmp_path / ".policies.warc.gz.part").stat().st_size
 
@@ -348,7 +348,7 @@ def test_origins_that_a_killed_crawl_could_not_have_are_listed(
         PoliciesSpider, origins=listed(tmp_path / "list.txt", dead.origin, site.origin), **options
     )
     assert (tmp_path / "dead.jsonl").read_text() == f"{entry}\n"
-    assert f"1 origins could not be had:\n{dead.origin}: " in crawled.log
+    assert f"1 origins could not be fetched:\n{dead.origin}: " in crawled.log
     assert dead.paths == ["/robots.txt"]
 
 

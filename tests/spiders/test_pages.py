@@ -1,4 +1,4 @@
-"""What the ready spiders take from a page."""
+"""The items of pages, for the ready spiders."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_main_text(html: str, text: str) -> None:
 
 @pytest.mark.requirement("SEC-1")
 def test_deep_nesting_is_read() -> None:
-    """Recursion would end at a thousand levels."""
+    """A recursive parser would fail at a thousand levels."""
     body = innermost = etree.Element("body")
     for _ in range(5_000):
         innermost = etree.SubElement(innermost, "div")
@@ -79,7 +79,10 @@ def test_title(html: str, want: str) -> None:
 
 
 def test_an_item_of_a_redirected_page() -> None:
-    body = b'<title>T</title><a href="/a#x">1</a><a href="/a">2</a><a href="mailto:m@example.com">3</a><a href="http://[x">4</a>'
+    body = (
+        b'<title>T</title><a href="/a#x">1</a><a href="/a">2</a><a href="mailto:m@example.com">'
+        b'3</a><a href="http://[x">4</a>'
+    )
     request = Request(
         "https://example.com/new", meta={"redirect_urls": ["https://example.com/old"]}
     )

@@ -1,6 +1,7 @@
-"""Checks of what no format sees by itself: how files are served, whom they name, and what they say together.
+"""Checks beyond single formats: how files are served, and whether names and rules are effective.
 
-Each check is given what was had of a site, and sample pages; its findings name the file by its URL."""
+Each check gets the files and pages of a site, and sample pages. Its findings name the file by its
+URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of crawlers in the files: whether anybody has them."""
+"""Check whether known crawlers have the names in the files."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ _AGENT_LINE = re.compile(
     rb"[ \t]*(?:user-?agent|acap-crawler)[ \t]*:[ \t]*([^#\r\n]*)", re.IGNORECASE
 )
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
-MAX_REPORTED = 50  # of one file
+MAX_REPORTED = 50  # names in one file
 
 
 def check_addressees(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+    """Yield a finding for each crawler that is unknown, misspelled or retired."""
     names = source.site.crawler_names
     for file in source.files:
         yield from _in_file(Draft(file.url, file.fetched.body), names)
 
 
 def _in_file(draft: Draft, names: frozenset[str]) -> Iterator[Finding]:
-    """Yield the problems with names of crawlers in a file. `names`: those that some format reads, in lower case."""
+    """Yield the findings about names in a file.
+
+    `names`: the names that a format reads, in lower case."""
     reported: set[str] = set()
     for line in range(1, draft.lines + 1):
         match = _AGENT_LINE.match(draft.line(line))
-        for token in (
-            _TOKEN.finditer(match[1]) if match else ()
-        ):  # a line of ai.txt has several names
+        # A line of ai.txt has several names.
+        for token in _TOKEN.finditer(match[1]) if match else ():
             name = token[0].decode()
             if (
                 name.lower() not in names
@@ -53,14 +55,18 @@ def _in_file(draft: Draft, names: frozenset[str]) -> Iterator[Finding]:
 
 
 def _problem(name: str) -> tuple[str, str] | None:
+    """Return the rule and the message about a name. None means that a crawler in use has it."""
     crawler = known(name)
     if crawler is not None and crawler.retired:
-        return "comity.agent-retired", f"`{name}` is not in use any more, by {crawler.operator}"
+        advice = f" Write `{crawler.replaced_by}`." if crawler.replaced_by else ""
+        message = f"`{name}` is no longer in use by {crawler.operator}.{advice}"
+        return "comity.agent-retired", message
     if crawler is not None:
         return None
     if similar := nearest(name):
         return (
             "comity.agent-misspelled",
-            f"no crawler is known by the name `{name}`: `{similar.token}` ({similar.operator}) may be meant",
+            f"No known crawler has the name `{name}`. "
+            f"If you mean the one of {similar.operator}, write `{similar.token}`.",
         )
-    return "comity.agent-unknown", f"no crawler is known by the name `{name}`"
+    return "comity.agent-unknown", f"No known crawler has the name `{name}`. Check the spelling."

@@ -1,6 +1,7 @@
-"""Contradictions between files, and between files and pages: any refusal refuses, so what is permitted beside it has no effect.
+"""Find contradictions between files, and between files and pages.
 
-Each file's word for a use is asked of the site as if only one format were there."""
+Any refusal refuses, so a permission in another file has no effect. To compare formats, the site is
+read once for each format, as if the others were not there."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.formats import FORMATS
 from comity.policies.syntax.printable import unhidden
 
-NOBODY = "comity-nobody"  # a crawler that no file names: what is said to everybody
+NOBODY = "comity-nobody"  # a crawler that no file names: the rules for everybody apply to it
 MAX_AGENTS = 50
-MAX_OCTETS = 4 * 1024 * 1024  # that are looked through: those of the policy files, for each agent
+MAX_OCTETS = 4 * 1024 * 1024  # octets of all policy files, times the number of agents
 MAX_PAGES = 100
 
 
 def check_contradictions(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+    """Yield a finding for each permission that another file or page refuses."""
     size = sum(len(file.fetched.body) for file in source.files)
     tokens = sorted(filter(is_token, source.site.crawler_names))
     names = [NOBODY, *tokens[: min(MAX_AGENTS, MAX_OCTETS // (size + 1))]]
@@ -48,22 +50,26 @@ def check_contradictions(source: Source, samples: tuple[SourceFile, ...]) -> Ite
 
 
 def is_token(name: str) -> bool:
-    """Return whether a name is a product token, by which a crawler can be asked for."""
+    """Return True if a name is a product token, which an `Agent` can have."""
     return PRODUCT_TOKEN.fullmatch(name) is not None
 
 
-Contradiction = tuple[Reason, Reason, str]  # why it is permitted, why it is refused, the use
+# The reason that permits, the reason that refuses, and the use.
+Contradiction = tuple[Reason, Reason, str]
 
 
 def _of_files(source: Source, sites: Sequence[Site], agent: Agent) -> Iterator[Contradiction]:
-    """Yield the contradictions between formats about the site's first page. `sites`: the site by one format each."""
+    """Yield the contradictions between formats about the root of a site.
+
+    `sites`: the site as each single format describes it."""
     url = f"{source.origin}/"
-    access = source.site.access(agent, url)  # of all: by itself not every format has a word on it
+    # The access by all formats, because some formats by themselves say nothing about access.
+    access = source.site.access(agent, url)
     yield from _between([site.page(agent, url, body=None, access=access) for site in sites])
 
 
 def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
-    """Yield the contradictions between a page, which permits something for itself, and the files, which refuse it."""
+    """Yield the uses that a page permits for itself and the files refuse."""
     agent = Agent(NOBODY)
     itself = Site.from_files(source.origin, {}).page(
         agent, page.url, headers=page.fetched.headers, body=page.fetched.body
@@ -75,13 +81,14 @@ def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
 
 
 def _between(pages: Sequence[Page]) -> Iterator[Contradiction]:
-    """Yield the contradictions between views of one page, one by each source. A permission that follows from silence is none."""
+    """Yield the contradictions between several readings of one page.
+
+    A permission counts only if it is stated. Silence is no permission here."""
     uses = dict.fromkeys(
         use for page in pages for use, decision in page.uses.items() if decision.stated
     )
-    for use in (
-        use for use in uses if use not in ("crawl", "follow")
-    ):  # to fetch is no use of what is fetched
+    # Fetching is no use of content.
+    for use in (use for use in uses if use not in ("crawl", "follow")):
         decisions = [page.uses[use] for page in pages]
         permitting = [
             decision.reasons[0]
@@ -105,7 +112,7 @@ def _finding(
     )
     text = f" (`{origin.text}`)" if origin.text else ""
     message = (
-        f"`{use}` is permitted here{addressee}, and refused by {position}{text}: it is refused"
+        f"`{use}` is permitted here{addressee}, but {position}{text} refuses it. The refusal wins."
     )
     return Finding(
         rule="comity.contradiction",

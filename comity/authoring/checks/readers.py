@@ -1,4 +1,6 @@
-"""Lines of robots.txt by which other readers decide otherwise (`comity.gate.second_opinion`)."""
+"""Find lines of robots.txt that other parsers read differently.
+
+The parsers are in `comity.gate.second_opinion`."""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import target_of
 
 MAX_AGENTS = 5
-MAX_EXPLAINED = (
-    2  # URLs of one reader of which is looked why: that takes some hundred readings of the file
-)
+# URLs whose differences are explained for one parser. Each explanation parses the file some hundred
+# times.
+MAX_EXPLAINED = 2
 
 
 def check_readers(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
-    """Name for each cause by which a reader differs the first line."""
+    """Yield a finding at the first line for each cause of a difference, for each parser."""
     url = f"{source.origin}/robots.txt"
     robots = source.site.files[url]
     if availability(robots) is not Availability.PRESENT:

@@ -1,4 +1,4 @@
-"""The elements that rules name: whether they stand in sample pages."""
+"""Check whether the elements in rules occur in sample pages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from comity.policies.syntax.path_patterns import covers, normal_target
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import target_of
 
-MAX_PAGES = 20  # of the site's own that are looked at
+MAX_PAGES = 20  # of the site's own pages
 
 
 def check_samples(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
-    """Name the elements that are in no sample, nor in any page of the site to which their rules apply."""
+    """Yield a finding for each element of a rule that occurs in no sample page.
+
+    The site's own pages are samples for the rules that apply to them."""
     for rules in source.site.element_rules:
         element_rules = [
             rule
@@ -45,7 +47,7 @@ def check_samples(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[F
                 reason = rules.reason_of(rule, "")
                 element = printable(rule.element.encode("utf-8", "replace"))
                 searched = "the sample page" if pages == 1 else f"any of the {pages} sample pages"
-                message = f"`{element}` selects nothing in {searched}"
+                message = f"`{element}` selects nothing in {searched}. Check the selector."
                 yield Finding(
                     rule="comity.unmatched-element",
                     message=message,

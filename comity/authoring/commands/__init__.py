@@ -1,1 +1,1 @@
-"""The commands of `comity`, a module each: add_options(parser) and run(options), which returns the exit status."""
+"""The commands of `comity`, a module each: `add_options(parser)`, `run(options) -> status`."""

@@ -1,4 +1,4 @@
-"""`comity explain DIR|URL`: what the files of a site mean together, as a person would say it."""
+"""`comity explain DIR|URL`: explain the files of a site together, in plain sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from comity.gate.run.console import add_row, complain, line, open_console, read_
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
 
-FAILED = 2  # exit status for wrong usage, and where nothing could be had
+FAILED = 2  # exit status: wrong usage, or no file and no page could be read
 FORMATS = ("table", "markdown", "json")
 COLORS = {"allow": "green", "deny": "red", "defer": "yellow", "limit": "yellow"}
 
@@ -32,7 +32,7 @@ def add_options(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="crawler to explain; may be repeated (default: all named)",
+        help="crawler to explain; may be repeated (default: all in the files)",
     )
     parser.add_argument(
         "--origin",
@@ -43,7 +43,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--url",
         action="append",
         default=[],
-        help="sample URL or path; may be repeated (default: the root, and the paths that the files speak of)",
+        help="sample URL or path; may be repeated (default: the root, and the paths in the files)",
     )
     parser.add_argument(
         "--format",
@@ -68,9 +68,7 @@ def run(options: Namespace) -> int:
             complain(f"{name}: {outcome}")
         for note in source.place_notes:
             complain(note)
-        complain(
-            f"comity explain: neither a policy file nor a page of {options.target} could be had"
-        )
+        complain(f"comity explain: no policy file and no page of {options.target} could be fetched")
         return FAILED
     if options.format == "json":
         say(json.dumps(as_json(explanation), indent=2))
@@ -83,6 +81,7 @@ def run(options: Namespace) -> int:
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
+    """Return the explanation as a value for JSON."""
     return {
         "origin": explanation.origin,
         "files": [{"file": name, "outcome": outcome} for name, outcome in explanation.files],
@@ -116,30 +115,30 @@ def _answer(answer: Answer) -> dict[str, Any]:
 
 
 def as_markdown(explanation: Explanation) -> str:
-    """Return the explanation in Markdown. What is quoted from the files stands in code, or is escaped."""
-    lines = [f"# What the files of {_escaped(explanation.origin)} mean", ""]
+    """Return the explanation in Markdown. Quotations from the files are code, or are escaped."""
+    lines = [f"# The meaning of the files of {_escape(explanation.origin)}", ""]
     for group in explanation.groups:
-        lines += [f"## {_escaped(_heading(group, explanation))}", ""]
-        lines += [f"- {_escaped(answer.sentence)}" for answer in group.answers]
+        lines += [f"## {_escape(_heading(group, explanation))}", ""]
+        lines += [f"- {_escape(answer.sentence)}" for answer in group.answers]
         lines.append("")
     if explanation.as_everybody:
-        lines += [f"As everybody else: {_escaped(', '.join(explanation.as_everybody))}.", ""]
+        lines += [f"As everybody else: {_escape(', '.join(explanation.as_everybody))}.", ""]
     lines += [
         "## Files",
         "",
-        *(f"- {_escaped(name)}: {_escaped(outcome)}" for name, outcome in explanation.files),
+        *(f"- {_escape(name)}: {_escape(outcome)}" for name, outcome in explanation.files),
         "",
     ]
     if explanation.notes:
-        lines += ["## Notes", "", *(f"- {_escaped(note)}" for note in explanation.notes), ""]
+        lines += ["## Notes", "", *(f"- {_escape(note)}" for note in explanation.notes), ""]
     return "\n".join(lines)
 
 
-def _escaped(text: str) -> str:
-    """Return the text for Markdown: what stands between backticks is code, and nothing else is markup."""
+def _escape(text: str) -> str:
+    """Return the text for Markdown: code stays between backticks, other markup is escaped."""
     text = unhidden(text, keep="")
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # one of the files has a backtick itself
+    if len(parts) % 2 == 0:  # a quotation contains a backtick itself
         return _without_markup(text)
     return "`".join(
         part if number % 2 else _without_markup(part) for number, part in enumerate(parts)
@@ -159,7 +158,7 @@ def _heading(group: Group, explanation: Explanation) -> str:
 def show(explanation: Explanation, console: Console) -> None:
     """Print the explanation for people."""
     rows = table(
-        f"What the files of {explanation.origin} mean", "who", "about", "answer", "what they say"
+        f"The meaning of the files of {explanation.origin}", "agents", "about", "answer", "sentence"
     )
     for group in explanation.groups:
         agents = _heading(group, explanation)
@@ -176,7 +175,7 @@ def show(explanation: Explanation, console: Console) -> None:
     console.print(rows)
     if explanation.as_everybody:
         console.print(line(f"As everybody else: {', '.join(explanation.as_everybody)}"))
-    files = table("Files", "file", "what came back")
+    files = table("Files", "file", "outcome")
     for name, outcome in explanation.files:
         add_row(files, name, outcome)
     if files.row_count:

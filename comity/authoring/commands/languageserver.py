@@ -1,4 +1,4 @@
-"""`comity languageserver`: help for those who write policies, in their editors."""
+"""`comity languageserver`: help authors of policies in their editors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from comity.policies import PolicyError
 
 LOOPBACK = "127.0.0.1"
-ORIGIN = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@]+"
-)  # editors in pages have schemes of their own
+# Any scheme, because editors in pages have schemes of their own.
+ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@]+")
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -18,16 +17,19 @@ def add_options(parser: ArgumentParser) -> None:
     transport.add_argument(
         "--stdio",
         action="store_true",
-        help="by standard input and output, as it is without any of these",
+        help="use standard input and output (default)",
     )
     transport.add_argument(
         "--tcp",
         metavar="[HOST:]PORT",
         type=_address,
-        help="by TCP, for one editor; without HOST on this machine alone",
+        help="listen by TCP for one editor (default HOST: this machine only)",
     )
     transport.add_argument(
-        "--websocket", metavar="[HOST:]PORT", type=_address, help="by WebSocket, in the same way"
+        "--websocket",
+        metavar="[HOST:]PORT",
+        type=_address,
+        help="listen by WebSocket (default HOST: this machine only)",
     )
     parser.add_argument(
         "--allow-origin",
@@ -35,27 +37,30 @@ def add_options(parser: ArgumentParser) -> None:
         default=[],
         metavar="ORIGIN",
         type=_origin,
-        help="let a web page of that origin connect by WebSocket",
+        help="let web pages of this origin connect by WebSocket; may be repeated",
     )
 
 
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ArgumentTypeError(f"`{text}` is no address: write {LOOPBACK}:2087")
+        raise ArgumentTypeError(f"`{text}` is not an address: write {LOOPBACK}:2087")
     return host.removeprefix("[").removesuffix("]") or LOOPBACK, int(port)
 
 
 def _origin(text: str) -> str:
-    """The origin as browsers send it."""
+    """Return the origin as browsers send it, in lower case."""
     if not ORIGIN.fullmatch(text):
-        raise ArgumentTypeError(f"`{text}` is no origin: write https://example.com, without a path")
+        raise ArgumentTypeError(
+            f"`{text}` is not an origin: write https://example.com, without a path"
+        )
     return text.lower()
 
 
 def run(options: Namespace) -> int:
+    """Serve editors until they disconnect or a signal ends the server. Return the exit status 0."""
     if options.allow_origin and not options.websocket:
-        raise PolicyError("--allow-origin is of --websocket: write both")
+        raise PolicyError("--allow-origin needs --websocket: write both")
     try:
         from comity.authoring.language_server import server
     except ImportError as error:

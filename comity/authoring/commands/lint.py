@@ -1,4 +1,4 @@
-"""`comity lint`: what is wrong with the files by which a site speaks to crawlers."""
+"""`comity lint`: find the problems in the policy files of a site."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from comity.authoring.lint import (
     kind_of,
     lint_file,
     lint_site,
-    misplaced,
+    place_problem,
     right_place,
     site_folder,
 )
@@ -33,25 +33,24 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 
 STANDARD_INPUT = "-"
-OTHER_SUFFIXES = (
-    ".xml",
-    ".rsl",
-    ".json",
-    ".txt",
-)  # of files that have no place of their own on a site
-ACROSS_FILES = (
-    "comity.contradiction",
-    "comity.unmatched-element",
-)  # rules by which files and pages are compared
-MAX_LISTED = 3  # files that one message names
-MAX_ROUNDS = 10  # of fixes: one may make room for another
+# The suffixes of files without a fixed path on a site.
+OTHER_SUFFIXES = (".xml", ".rsl", ".json", ".txt")
+# The rules that compare files and pages.
+ACROSS_FILES = ("comity.contradiction", "comity.unmatched-element")
+MAX_LISTED = 3  # files that one message lists
+MAX_ROUNDS = 10  # of fixes: a fix may make another one possible
 PROBLEMS = 1  # exit status
 
 
 class Selection(NamedTuple):
-    """The rules by which problems are of interest."""
+    """The rules to report: those of --select without those of --ignore.
 
-    rules: frozenset[str] | None  # None: all
+    Attributes:
+        rules: The rules of --select. None means all.
+        ignored: The rules of --ignore.
+    """
+
+    rules: frozenset[str] | None
     ignored: frozenset[str]
 
     @classmethod
@@ -59,6 +58,7 @@ class Selection(NamedTuple):
         return cls(_rules_of(options.select) if options.select else None, _rules_of(options.ignore))
 
     def filter(self, problems: Iterable[Problem]) -> list[Problem]:
+        """Return the problems of the selected rules."""
         return [
             problem
             for problem in problems
@@ -68,7 +68,9 @@ class Selection(NamedTuple):
 
 
 def _rules_of(prefixes: Iterable[str]) -> frozenset[str]:
-    """The rules that are meant: `robots` means all that begin with `robots.`. PolicyError where none does."""
+    """Return the rules with these names or prefixes: `robots` means all that begin with `robots.`.
+
+    PolicyError: a name is no rule and no prefix of rules."""
     rules: set[str] = set()
     for prefix in prefixes:
         of_prefix = {
@@ -76,7 +78,7 @@ def _rules_of(prefixes: Iterable[str]) -> frozenset[str]:
         }
         if not of_prefix:
             raise PolicyError(
-                f"`{prefix}` is no rule, and no rule begins with it: docs/rules.md lists them"
+                f"`{prefix}` is not a rule or the beginning of one: docs/rules.md lists all rules"
             )
         rules |= of_prefix
     return frozenset(rules)
@@ -84,8 +86,8 @@ def _rules_of(prefixes: Iterable[str]) -> frozenset[str]:
 
 def add_options(parser: ArgumentParser) -> None:
     parser.epilog = (
-        "Exit status: 0 nothing is wrong, or notes (severity info) alone; 1 there are errors or warnings; 2 wrong usage, or what "
-        "is named cannot be had."
+        "Exit status: 0 no problems, or only notes (severity info); 1 errors or warnings; "
+        "2 wrong usage, or a target that cannot be read."
     )
     kinds = ", ".join(sorted(KINDS))
     option = parser.add_argument
@@ -93,14 +95,14 @@ def add_options(parser: ArgumentParser) -> None:
         "targets",
         nargs="*",
         metavar="FILE|FOLDER|URL",
-        help="what to look at; - is standard input (default: this folder)",
+        help="what to check; - is standard input (default: this folder)",
     )
     option(
         "--as",
         dest="kind",
         metavar="NAME",
         choices=sorted(KINDS),
-        help=f"what the files are: {kinds}",
+        help=f"kind of the files: {kinds}",
     )
     option(
         "--origin",
@@ -117,35 +119,36 @@ def add_options(parser: ArgumentParser) -> None:
     option(
         "--skip-unknown",
         action="store_true",
-        help="pass over a file that is none of these kinds; else it is an error",
+        help="skip files of other kinds; without it, they are an error",
     )
     option(
         "--select",
         action="append",
         default=[],
         metavar="RULE",
-        help="only this rule, or all of e.g. `robots`",
+        help="check only this rule, or the rules of e.g. `robots`; may be repeated",
     )
     option(
         "--ignore",
         action="append",
         default=[],
         metavar="RULE",
-        help="not this rule, or none of e.g. `robots`",
+        help="skip this rule, or the rules of e.g. `robots`; may be repeated",
     )
     option("--format", choices=FORMS, default="text", help="of the output (default: %(default)s)")
     mend = parser.add_mutually_exclusive_group()
     mend.add_argument(
         "--fix",
         action="store_true",
-        help="mend in the files what can be mended safely; - is printed mended",
+        help="apply the safe fixes to the files; - is printed with fixes",
     )
     mend.add_argument(
-        "--diff", action="store_true", help="show what --fix would change, and change nothing"
+        "--diff", action="store_true", help="show the changes of --fix, and change nothing"
     )
 
 
 def run(options: Namespace) -> int:
+    """Check or fix the targets. Return the exit status: 0, or PROBLEMS."""
     selection = Selection.from_options(options)
     _check_origin(options.origin)
     samples = tuple(_sample(name, options.origin) for name in options.sample)
@@ -165,7 +168,7 @@ def run(options: Namespace) -> int:
 
 
 def _check_origin(origin: str | None) -> None:
-    """PolicyError where it is no URL: of a single file nothing else would tell."""
+    """Raise PolicyError if --origin is no URL. Single files are checked without any use of it."""
     try:
         origin_of(DEFAULT_ORIGIN if origin is None else origin)
     except ValueError as error:
@@ -173,18 +176,22 @@ def _check_origin(origin: str | None) -> None:
 
 
 def _check_target(target: str) -> None:
-    """PolicyError where it is nothing that can be looked at."""
-    # Path has no name for "", and raises where a name is too long.
-    if target != STANDARD_INPUT and "://" not in target and not os.path.exists(target):  # noqa: PTH110
+    """Raise PolicyError if a target is no file, no folder, no URL and not `-`."""
+    # `Path("")` is the current folder, and `Path.exists` raises if a name is too long.
+    is_path = target != STANDARD_INPUT and "://" not in target
+    if is_path and not os.path.exists(target):  # noqa: PTH110
         raise PolicyError(
-            f"`{printable(os.fsencode(target))}` is no file, no folder and no URL: {remedy_for(target)}"
+            f"`{printable(os.fsencode(target))}` is not a file, a folder or a URL: "
+            f"{remedy_for(target)}"
         )
 
 
 def _lint(
     targets: Iterable[str], options: Namespace, samples: tuple[SourceFile, ...]
 ) -> list[Problem]:
-    """Return the problems of the targets, in their order. A file is judged together with the folder of its site."""
+    """Return the problems of the targets, in their order.
+
+    A file is checked together with the other files in the folder of its site, if that is known."""
     problems: dict[str, list[Problem]] = {}
     files: dict[str, tuple[Kind, bytes]] = {}
     folders: dict[Path, list[str]] = {}
@@ -206,13 +213,15 @@ def _lint(
         )
     if alone:
         complain(
-            f"{_listed(alone)}: checked without the other files and the pages of the site, which "
-            f"{' and '.join(ACROSS_FILES)} need. Name the folder of the site to check these too."
+            f"{_list_names(alone)}: checked without the other files and the pages of the site, "
+            f"which {' and '.join(ACROSS_FILES)} need. "
+            "Name the folder of the site to check these too."
         )
     return [problem for target in targets for problem in problems.get(target, ())]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
+    """Return the first MAX_LISTED names in one text, and the number of the others."""
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
     return (
         ", ".join(
@@ -232,12 +241,13 @@ def _lint_site(target: str, options: Namespace, samples: tuple[SourceFile, ...])
     }
     if not source.files and not source.pages and not others:
         raise PolicyError(
-            f"{target} has none of {', '.join(sorted(KINDS))}: name a file, or say what it is with --as"
+            f"{target} has none of {', '.join(sorted(KINDS))}: "
+            "name a file, or add --as with its kind"
         )
     problems = lint_site(source, samples)
     places = dict(source.misplaced)
     for name, kind in others.items():
-        problems += [misplaced(name, places[name])] if name in places else []
+        problems += [place_problem(name, places[name])] if name in places else []
         problems += lint_file(kind, name, _octets(name), origin=source.origin)
     return problems
 
@@ -245,13 +255,16 @@ def _lint_site(target: str, options: Namespace, samples: tuple[SourceFile, ...])
 def _lint_in_folder(
     folder: Path, names: Iterable[str], options: Namespace, samples: tuple[SourceFile, ...]
 ) -> dict[str, list[Problem]]:
-    """Return the problems of some files that are in the folder of a site, as far as the site has them."""
+    """Return the problems of files in the folder of a site, by name.
+
+    Files that are not part of the site, and all files of a site that cannot be read, are left
+    out."""
     is_relative = not any(map(os.path.isabs, names))
     try:
         source = load(
             os.path.relpath(folder) if is_relative else str(folder), origin=options.origin
         )
-    except PolicyError as error:  # another file of the site cannot be read
+    except PolicyError as error:  # for example, another file of the site cannot be read
         complain(str(error))
         return {}
     for note in source.notes:
@@ -270,29 +283,30 @@ def _lint_in_folder(
 def _lint_alone(
     name: str, kind: Kind, body: bytes, origin: str, samples: tuple[SourceFile, ...]
 ) -> list[Problem]:
-    """Return the problems of a file whose site is not known."""
+    """Return the problems of a file without the other files of its site."""
     if name == STANDARD_INPUT:
         name = "standard input"
     if not kind.path:
         return lint_file(kind, name, body, origin=origin)
-    place = (
-        right_place(Path(name), kind) if kind_of(name, body) is kind else ""
-    )  # else --as says what it is
-    placed = [misplaced(name, place)] if place else []
+    # A file of a kind that only --as tells has no place.
+    place = right_place(Path(name), kind) if kind_of(name, body) is kind else ""
+    place_problems = [place_problem(name, place)] if place else []
     file = SourceFile(name, origin + kind.path, Fetched(status=200, body=body))
-    return placed + lint_site(
+    return place_problems + lint_site(
         Source(origin, Site.from_files(origin, {file.url: file.fetched}), (file,), ()), samples
     )
 
 
 def _kind(target: str, body: bytes, options: Namespace) -> Kind | None:
-    """Return the kind of a file. None: it has none of the kinds, and is to be passed over."""
+    """Return the kind of a file.
+
+    None means that it has none of the kinds, and --skip-unknown is given."""
     if options.kind:
         return KINDS[options.kind]
     kind = kind_of(target, body) if target != STANDARD_INPUT else None
     if kind is None and not options.skip_unknown:
         raise PolicyError(
-            f"{target}: nothing tells what it is: say it with --as, one of {', '.join(sorted(KINDS))}"
+            f"{target}: its kind is not known: add --as with one of {', '.join(sorted(KINDS))}"
         )
     return kind
 
@@ -307,17 +321,20 @@ def _octets(name: str) -> bytes:
 
 
 def _files(target: str) -> list[str]:
-    """The files on this machine that a target means, policies or not."""
+    """Return the names of a target's files on this machine, including files of no known kind."""
     if target == STANDARD_INPUT or Path(target).is_file():
         return [target]
     if "://" in target:
-        raise PolicyError(f"{target} is mended where its files are kept: name the folder")
+        raise PolicyError(f"{target} cannot be fixed by its URL: name the folder with its files")
     source = load(target)
     return [*(file.name for file in (*source.files, *source.pages)), *_others(target, source)]
 
 
 def _others(target: str, source: Source) -> list[str]:
-    """Other files at the top of a folder: kinds of files that have no place of their own."""
+    """Return the other files that may be policy files in a folder.
+
+    These are files at its top with one of OTHER_SUFFIXES, and policy files that are not at their
+    place."""
     if not Path(target).is_dir():
         return []
     site_files = {os.path.realpath(file.name) for file in (*source.files, *source.pages)}
@@ -331,7 +348,7 @@ def _others(target: str, source: Source) -> list[str]:
 
 
 def _mend(name: str, options: Namespace, selection: Selection) -> bool:
-    """Mend a file, or show how; return whether anything changes."""
+    """Fix a file, or show the changes. Return True if there are changes."""
     before = body = _octets(name)
     kind = _kind(name, body, options) if name in options.targets else kind_of(name, body)
     if kind is None:
@@ -368,7 +385,7 @@ def _sample(name: str, origin: str | None) -> SourceFile:
         for note in source.notes:
             complain(note)
         if not source.pages:
-            raise PolicyError(f"the sample {name} cannot be had")
+            raise PolicyError(f"the sample {name} cannot be fetched")
         return source.pages[0]
     headers = ((b"Content-Type", b"text/html; charset=utf-8"),)
     return SourceFile(

@@ -1,4 +1,4 @@
-"""`comity workbench`: a page in the browser to write policies in, and to see what they mean."""
+"""`comity workbench`: write policies in a browser, and see their effect."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    """Serve the workbench until it is interrupted. Return the exit status 0."""
     try:
         from comity.authoring.workbench.server import serve
     except ModuleNotFoundError as error:

@@ -1,8 +1,12 @@
-"""A language server: the help of formats for their authors, in the editors that these have (LSP 3.17).
+"""A language server (LSP 3.17): help for authors of policy files in their editors.
 
-documents     a text, its lines, and positions in it as an editor counts them
-statements    what stands in a document: names and values with their spans, in lines, XML, JSON and HTML
-words         which words the formats have there
-samples       paths, elements and URLs of the site that the files are for, from the folder in which they are
-server        the protocol; every feature has a module of its own, of functions of a document
-What it can do, and how editors are set up, stands in docs/language-server.md."""
+documents     a text, its lines, and positions in it as editors count them
+statements    the names and values in a document, with their spans: in lines, XML, JSON and HTML
+words         the words of the formats in each kind of file
+outline       a document with the words of its formats
+samples       paths and elements of the site, from the folder of the file
+features/     a module for each feature, with functions of a document
+work          tasks about one document, in worker processes if it is large
+server        the protocol
+
+docs/language-server.md lists the features, and tells how to set up editors."""

@@ -1,7 +1,10 @@
-"""Texts as editors have them: lines end at CR, LF and CRLF and at nothing else, columns count UTF-16 units, or what was agreed.
+"""Texts as editors see them.
+
+Lines end at CR, LF and CRLF only. Columns count UTF-16 units, or the units that the editor and the
+server agreed on.
 
 Buffer(text)      a text that is edited
-Document(...)     a text as it stands at one moment, which features are asked about"""
+Document(...)     a text at one moment, for the features"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from lsprotocol.types import Position, PositionEncodingKind, Range
 from comity.authoring.lint import Kind, kind_of
 from comity.policies.formats.authoring import Draft, Edit
 
-# Of a file that is larger not even what it is is looked at: policies are read up to 512 KiB.
+# Larger files are ignored, their kind included. Crawlers read policies up to 512 KiB.
 MAX_TEXT = 4 * 1024 * 1024  # characters
 
 _LINES = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
@@ -31,7 +34,7 @@ UTF8, UTF16, UTF32 = (
 
 
 def split(text: str) -> list[str]:
-    """The lines of a text with their ends. The last one has none, and may be empty."""
+    """Return the lines of a text with their ends. The last line has no end, and may be empty."""
     lines = _LINES.findall(text)
     if not lines or lines[-1][-1] in "\r\n":
         lines.append("")
@@ -39,24 +42,27 @@ def split(text: str) -> list[str]:
 
 
 def without_surrogates(text: str) -> str:
-    """The text without halves of characters, which no file can have."""
+    """Return the text with replacements for surrogates, which no file can contain."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
 def _width(char: str, encoding: str) -> int:
-    """The length of a character as the editor counts."""
+    """Return the length of a character in units of the editor."""
     if encoding == UTF8:
         return len(char.encode("utf-8", "replace"))
     return 2 if encoding == UTF16 and char > "\uffff" else 1
 
 
 def units(text: str, encoding: str) -> int:
-    """The length of a text as the editor counts."""
+    """Return the length of a text in units of the editor."""
     return len(text) if text.isascii() else sum(_width(char, encoding) for char in text)
 
 
 def characters(text: str, count: int, encoding: str) -> int:
-    """The number of characters before a column of a line; of a column within a character, those before the character."""
+    """Return the number of characters before a column of a line.
+
+    `count`: the column, in units of the editor. A column inside a character counts as the start of
+    the character."""
     if text.isascii() or encoding == UTF32:
         return max(0, min(count, len(text)))
     number = 0
@@ -69,7 +75,7 @@ def characters(text: str, count: int, encoding: str) -> int:
 
 
 def _measure(line: str, encoding: str) -> Sequence[int]:
-    """Return what the editor counts before each character of a line, and before its end."""
+    """Return the editor's column of each character of a line, and of its end."""
     if line.isascii() or encoding == UTF32:
         return range(len(line) + 1)
     return list(accumulate((_width(char, encoding) for char in line), initial=0))
@@ -80,14 +86,17 @@ def without_end(line: str) -> str:
 
 
 class Buffer:
-    """A text that is edited. What an edit costs depends on the lines that it touches alone."""
+    """A text that is edited. The time of an edit depends only on the lines that it touches."""
 
     def __init__(self, text: str, version: int | None = None) -> None:
         self.lines = split(without_surrogates(text))
         self.version = version
 
     def replace(self, range_: Range | None, text: str, encoding: str) -> None:
-        """Replace a range by a text. A position that does not exist is the nearest that does. `range_` None: everything."""
+        """Replace a range by a text.
+
+        `range_`: None means the whole text. Positions outside the text count as the nearest ones in
+        it."""
         text = without_surrogates(text)
         if range_ is None:
             self.lines = split(text)
@@ -96,7 +105,7 @@ class Buffer:
         last, end = self._line_and_column(range_.end, encoding)
         if (last, end) < (first, start):
             last, end = first, start
-        # A CR and an LF that come together are one end of a line: the lines around are split again.
+        # The edit may join a CR and an LF into one line end, so the adjacent lines are split again.
         before, after = max(first - 1, 0), min(last + 1, len(self.lines) - 1)
         head = "".join(self.lines[before:first]) + self.lines[first][:start]
         tail = self.lines[last][end:] + "".join(self.lines[last + 1 : after + 1])
@@ -117,19 +126,23 @@ class Buffer:
 
 
 class Document:
-    """A text as it stands at one moment. Lines and columns are 0-based here, and columns count characters, but in `Position`."""
+    """A text at one moment.
+
+    Lines and columns count from 0, and columns count characters. Only `Position` counts units of
+    the editor."""
 
     def __init__(
         self, uri: str, text: str, *, encoding: str = UTF16, lines: list[str] | None = None
     ) -> None:
-        """`lines`: of the text, where they are known."""
+        """`lines`: the lines of the text, if they are known already."""
         self.uri = uri
         self.text = text
         self.encoding = encoding
         self.path = unquote(urlsplit(uri).path) if ":" in uri else uri
         if lines is not None:
             self.lines = lines
-        # The line that was asked for last: one line may have all that is asked about.
+        # The last line in use, without its end, and its columns. One line may be as long as the
+        # text.
         self._bare = -1, ""
         self._measured: tuple[int, Sequence[int]] = -1, range(1)
 
@@ -143,7 +156,7 @@ class Document:
 
     @cached_property
     def kind(self) -> Kind | None:
-        """The kind of file; None: none that is known here."""
+        """The kind of file. None means that it is no policy file, or larger than MAX_TEXT."""
         return None if len(self.text) > MAX_TEXT else kind_of(self.path, self.body)
 
     @cached_property
@@ -151,7 +164,7 @@ class Document:
         return Draft(self.uri, self.body)
 
     def line(self, number: int) -> str:
-        """A line without its end; "" where there is none."""
+        """Return a line without its end, or "" if it does not exist."""
         if self._bare[0] != number:
             self._bare = (
                 number,
@@ -160,22 +173,22 @@ class Document:
         return self._bare[1]
 
     def position(self, line: int, column: int) -> Position:
-        """The position as the editor counts."""
+        """Return the position in units of the editor."""
         return Position(line, self.units_before(line, column))
 
     def units_before(self, line: int, column: int) -> int:
-        """Return what the editor counts before a column of a line."""
+        """Return the editor's column for a column of a line."""
         if self._measured[0] != line:
             self._measured = line, _measure(self.line(line), self.encoding)
         widths = self._measured[1]
         return widths[max(0, min(column, len(widths) - 1))]
 
     def range(self, line: int, start: int, end: int, last: int | None = None) -> Range:
-        """The range between two columns. `last`: the line of the end, where it is another one."""
+        """Return the range between two columns. `last`: the line of the end; None means `line`."""
         return Range(self.position(line, start), self.position(line if last is None else last, end))
 
     def line_and_column(self, position: Position) -> tuple[int, int]:
-        """Line and column of the editor's position, the nearest that exist."""
+        """Return the line and column of the editor's position, or the nearest in the text."""
         number = max(0, min(position.line, len(self.lines) - 1))
         if number < position.line:
             return number, len(self.line(number))
@@ -183,20 +196,21 @@ class Document:
 
     @property
     def end(self) -> Position:
+        """The end of the text."""
         return self.position(len(self.lines) - 1, len(self.lines[-1]))
 
     def range_of(self, edit: Edit) -> Range:
-        """The range of octets of the body."""
-        return Range(self._of_octets(edit.start), self._of_octets(edit.end))
+        """Return the range of an edit, which counts octets of the body."""
+        return Range(self._position_of_octet(edit.start), self._position_of_octet(edit.end))
 
-    def _of_octets(self, octets: int) -> Position:
+    def _position_of_octet(self, octets: int) -> Position:
         line = min(max(bisect_right(self._octets, octets) - 1, 0), len(self.lines) - 1)
         before = self.body[self._octets[line] : octets].decode("utf-8", "replace")
         return Position(line, units(before, self.encoding))
 
     @cached_property
     def _octets(self) -> list[int]:
-        """The octets before each line."""
+        """The number of octets before each line, and of the whole body."""
         return list(
             accumulate((len(line.encode("utf-8", "replace")) for line in self.lines), initial=0)
         )

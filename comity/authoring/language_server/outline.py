@@ -1,9 +1,9 @@
-"""A document with the words of its formats: which names stand where, for whom they are, and which values they have.
+"""A document with the words of its formats: its statements, their values and their agents.
 
 Outline(document)
 Outline.statement_at(line, column)    the statement there, and the word of its value
-Outline.part(first, last)             the same for some lines
-Outline.with_agents(line)             the same for a line, with the list of agents for whom it is"""
+Outline.part(first, last)             the outline of some lines
+Outline.with_agents(line)             the outline of a line, and of the list of its agents"""
 
 from __future__ import annotations
 
@@ -27,18 +27,13 @@ from comity.authoring.language_server.statements import (
 )
 from comity.authoring.language_server.words import AGENT, Word, Words, kinds_at, words_of
 
-# Values are parted by spaces, commas and semicolons; a `#` behind a space begins a comment, but for selectors and prose.
+# Spaces, commas and semicolons separate the words of a value.
 _VALUE_WORD = re.compile(r"[^\s,;]+")
-_PARENTHESES = re.compile(
-    r"\(.*\)"
-)  # of a usage that the file defines: such a line is like that of any other
-_WHOLE = (
-    "selector",
-    "element",
-    "text",
-    "guideline",
-    "url",
-)  # kinds of value that are one, with spaces and all
+# `ACAP-allow-(mine)` permits a usage that the file defines. The word of `ACAP-allow-other`
+# describes it.
+_PARENTHESES = re.compile(r"\(.*\)")
+# Kinds of value that are one word, spaces and `#` included.
+_WHOLE = ("selector", "element", "text", "guideline", "url")
 
 
 class ValueWord(NamedTuple):
@@ -46,11 +41,18 @@ class ValueWord(NamedTuple):
 
     text: str
     span: Span
-    kinds: tuple[str, ...]  # of value that it can be
+    kinds: tuple[str, ...]  # the possible kinds of value
 
 
 class Outline:
-    """Worked out as far as it is asked for."""
+    """The statements of a document, parsed when they are first needed.
+
+    Attributes:
+        document: The document.
+        whole: The outline of the whole document, which is this one unless it is a part.
+        form: The way in which names and values are written.
+        words: The words of the formats in this kind of file.
+    """
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -60,18 +62,20 @@ class Outline:
 
     @cached_property
     def statements(self) -> list[Statement]:
+        """The statements in their order. A part has only those of its lines."""
         if self.document.kind is None:
             return []
         return statements(self.document.text, self.document.lines, self.form, self.words.nesting())
 
     def part(self, first: int, last: int) -> Outline:
-        """The outline of some lines, and of those before them that they stand below: a key must not wait for all of a large file.
+        """Return the outline of some lines, and of the lines above that they belong to.
 
-        Lines after them are not there: no statement reaches beyond, and only some of the agents of a list are known."""
+        A key must not wait for the rest of a large file. The part ends with the line `last`:
+        statements do not extend beyond it, and a list of agents may be incomplete."""
         return self._between_lines(self._start(first), last) if self._has_parts else self
 
     def with_agents(self, line: int) -> Outline:
-        """The outline of a line, and of what stands before it up to the agents for whom it is, whose list is whole."""
+        """Return the outline of a line, and of the lines above up to the start of its agents."""
         if not self._has_parts or not self.words.openers:
             return self
         lines = self.document.lines
@@ -84,6 +88,7 @@ class Outline:
 
     @property
     def _has_parts(self) -> bool:
+        """True if parts are worth their own outline: the whole document is not parsed yet."""
         return (
             self.form is Form.LINES
             and self.document.kind is not None
@@ -91,7 +96,7 @@ class Outline:
         )
 
     def _start(self, line: int) -> int:
-        """The last line before one that all those behind it can be read from."""
+        """Return the nearest line above `line` at which parsing can begin."""
         nesting = self.words.nesting()
         start = min(line, len(self.document.lines)) - 1
         while start > 0 and not begins_anew(self.document.lines[start], nesting):
@@ -111,6 +116,7 @@ class Outline:
         return [statement.name_span.line for statement in self.statements]
 
     def word(self, statement: Statement) -> Word | None:
+        """Return the word of a statement's name. None means that no format has it."""
         name = (
             _PARENTHESES.sub("other", statement.name) if "(" in statement.name else statement.name
         )
@@ -119,11 +125,14 @@ class Outline:
         )
 
     def between(self, first: int, last: int) -> range:
-        """The numbers of the statements whose names stand in these lines."""
+        """Return the numbers of the statements with names in these lines."""
         return range(bisect_right(self._lines, first - 1), bisect_right(self._lines, last))
 
     def statement_at(self, line: int, column: int) -> tuple[Statement, ValueWord | None] | None:
-        """Return the statement at a column of a line, and the word of its value; of its name None in place of the word."""
+        """Return the statement at a place, and the word of its value there.
+
+        The word is None if the place is in the name. The result is None without a statement, or
+        without a word in its value."""
         for number in reversed(self.between(line - 20, line)):
             statement = self.statements[number]
             if statement.name_span.holds(line, column):
@@ -140,7 +149,7 @@ class Outline:
         return None
 
     def value_words(self, statement: Statement) -> Iterator[ValueWord]:
-        """The words of a value, as far as its first line goes."""
+        """Yield the words in the first line of a value."""
         word = self.word(statement)
         line, start, end = statement.value_span
         value = self.document.line(line)[start:end]
@@ -157,7 +166,7 @@ class Outline:
             yield ValueWord(match[0], span, kinds_at(kinds, number))
 
     def kinds_by_attribute(self, statement: Statement, word: Word | None) -> tuple[str, ...]:
-        """The kind of the content of an element whose attribute names one: `type="usage"`."""
+        """Return the kind of an element's content, if an attribute tells it: `type="usage"`."""
         if word is None or self.form is not Form.XML or statement.is_attribute:
             return ()
         number = self._numbers[statement]
@@ -173,12 +182,13 @@ class Outline:
         return {statement: number for number, statement in enumerate(self.statements)}
 
     def ancestors(self, statement: Statement) -> Iterator[Statement]:
+        """Yield the statements that contain a statement, the innermost first."""
         while statement.parent >= 0:
             statement = self.statements[statement.parent]
             yield statement
 
     def agents_of(self, statement: Statement) -> list[str]:
-        """Return the agents whom a statement is for: those of the nearest list of agents above it."""
+        """Return the agents that a statement applies to: those of the nearest list above it."""
         for naming in (statement, *self.ancestors(statement)):
             word = self.word(naming)
             if word and AGENT in word.value_kinds:
@@ -186,7 +196,7 @@ class Outline:
         return [] if self.words.openers else self._of_block(statement)
 
     def _of_block(self, statement: Statement) -> list[str]:
-        """Return the agents of all lines that stand together with a statement, without a blank line between."""
+        """Return the agents in the block of a statement. Blank lines separate blocks."""
         number = self._numbers[statement]
         first = last = number
         while first and self._lines[first] - self._lines[first - 1] == 1:
@@ -200,7 +210,7 @@ class Outline:
         return [word.text for other in naming for word in self.value_words(other)]
 
     def _agent_list(self, naming: Statement) -> list[str]:
-        """The values of the lines of the same name that stand together."""
+        """Return the values of a list of agents: of adjacent statements with the same name."""
         if naming.parent >= 0 and naming.is_attribute:
             return [word.text for word in self.value_words(naming)]
         number = bisect_right(self._lines, naming.name_span.line) - 1
@@ -221,24 +231,27 @@ class Outline:
         ]
 
     def _is_empty(self, number: int) -> bool:
+        """Return True if a statement contains no others."""
         return self.statements[number].last_line == self.statements[number].name_span.line
 
     @cached_property
     def agents(self) -> list[str]:
-        """The agents that the whole document names, once each."""
+        """The agents in the whole document, each once."""
         if self.whole is not self:
             return self.whole.agents
         return list(
             dict.fromkeys(
                 value.text
-                for statement in self.valued(AGENT)
+                for statement in self.statements_with(AGENT)
                 for value in self.value_words(statement)
             )
         )
 
-    def valued(self, kind: str) -> Iterator[Statement]:
-        """The statements of the whole document that can have a value of a kind. Of lines only these are read, where their names
-        tell it: a key must not wait for all of a large file."""
+    def statements_with(self, kind: str) -> Iterator[Statement]:
+        """Yield the statements of the whole document that may have a value of this kind.
+
+        If the names of lines tell the kind, only those lines are parsed: a key must not wait for
+        the rest of a large file."""
         whole = self.whole
         names = (
             self.words.names_with(kind)
@@ -259,7 +272,7 @@ class Outline:
 
 
 def _name(line: str) -> str:
-    """The name of a line in lower case; "" where it has none."""
+    """Return the name of a line in lower case, or "" if it has none."""
     line_field = field(line) if ":" in line else None
     return line_field.name.lower() if line_field else ""
 
@@ -269,6 +282,7 @@ def _joins(other: Statement, naming: Statement) -> bool:
 
 
 def without_comment(value: str) -> str:
+    """Return a value without its comment, which begins with `#` at the start or behind a space."""
     if value.startswith("#"):
         return ""
     end = min(

@@ -1,6 +1,6 @@
-"""The site that a file is for, as far as the folder shows it in which the file is: its pages, their elements, its sitemaps.
+"""Sample paths and elements of a site, from the pages and sitemaps in its folder.
 
-samples(folder) -> Samples     what is there now; a folder that has not changed is not read again"""
+samples(folder) -> Samples     the current samples; unchanged folders are not read again"""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-MAX_FILES = 2000  # that are looked at
-MAX_PAGES = 50  # that are read
-MAX_PATHS = 500
-MAX_OCTETS = 256 * 1024  # of a page, 4 MiB of a sitemap
-MAX_DEPTH = 6
-URLS = 20  # of which a lens tells what is decided
+MAX_FILES = 2000  # whose names are read
+MAX_PAGES = 50  # whose content is read
+MAX_PATHS = 500  # and as many folders and selectors
+MAX_OCTETS = 256 * 1024  # of a page; sixteen times as many of a sitemap
+MAX_DEPTH = 6  # of folders
+URLS = 20  # paths in a code lens
 
 _PAGES = (".html", ".htm", ".xhtml")
 _LOCATION = re.compile(rb"<loc>\s*([^<\s]+)\s*</loc>", re.IGNORECASE)
@@ -27,11 +27,17 @@ _CLASS_NAME = re.compile(r"[A-Za-z_][\w-]*")
 
 
 class Samples(NamedTuple):
-    """Paths and elements of a site."""
+    """Paths and elements of a site.
 
-    targets: tuple[str, ...] = ()  # paths and queries of its pages
-    folders: tuple[str, ...] = ()  # "/images/"
-    selectors: tuple[str, ...] = ()  # of elements in its pages: "article", "#main", ".price"
+    Attributes:
+        targets: Paths of pages, with their queries. folders: Paths of folders: "/images/".
+        selectors: Selectors of elements in pages, the most frequent first: "article", "#main",
+        ".price".
+    """
+
+    targets: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    selectors: tuple[str, ...] = ()
 
 
 NONE = Samples()
@@ -39,7 +45,9 @@ _cache: dict[Path, tuple[tuple[tuple[str, int], ...], Samples]] = {}
 
 
 def samples(folder: Path | None) -> Samples:
-    """Return the samples in a folder. Never raises: what cannot be read is not there."""
+    """Return the samples in a folder. Never raises.
+
+    A folder that cannot be read, and None, have no samples."""
     if folder is None:
         return NONE
     try:
@@ -121,8 +129,8 @@ def _selectors(page: str) -> set[str]:
     return selectors
 
 
-def spread(targets: tuple[str, ...], count: int = URLS) -> tuple[str, ...]:
-    """So many of them, from everywhere among them."""
+def spread_evenly(targets: tuple[str, ...], count: int = URLS) -> tuple[str, ...]:
+    """Return at most `count` targets, at equal distances."""
     return (
         targets
         if len(targets) <= count

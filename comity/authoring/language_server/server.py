@@ -1,6 +1,7 @@
-"""The protocol: what editors ask, and what they are told (LSP 3.17).
+"""The protocol between editors and the server (LSP 3.17).
 
-No question ends in an error of the server, whatever the text is at that moment: what cannot be answered has no answer."""
+Requests never end in an error. If a feature fails, for example on incomplete text, its answer is
+empty."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from comity.authoring.problems import Problem
 
 NAME = "comity"
 OTHER_FORM = "comity.otherForm"
-QUIET = 0.2  # seconds without a key after which a file is looked at
+QUIET = 0.2  # seconds without a key before a file is checked
 MAX_MESSAGE = 64 * 1024 * 1024  # octets
 _TRIGGERS = [":", " ", "/", "=", "<", '"', ",", "(", "-", ".", "#"]
 
@@ -39,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 class Files(Workspace):
-    """The texts that editors have open, and the files of the disk."""
+    """The texts that are open in editors, and the files on the disk."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -62,14 +63,16 @@ class Files(Workspace):
         text_doc: lsp.VersionedTextDocumentIdentifier,
         change: lsp.TextDocumentContentChangeEvent,
     ) -> None:
-        """A text that is not open is not there."""
+        """Edit an open text. Changes of other texts are ignored."""
         buffer = self.buffers.get(text_doc.uri)
         if buffer is not None:
             buffer.replace(getattr(change, "range", None), change.text, self.encoding)
             buffer.version = text_doc.version
 
     def text(self, uri: str) -> str | None:
-        """Return the text of a file; None: there is none that can be read."""
+        """Return the text of a file.
+
+        None means that it does not exist, cannot be read or is too large."""
         if uri in self.buffers:
             return self.buffers[uri].text
         path = to_fs_path(uri)
@@ -81,7 +84,7 @@ class Files(Workspace):
             return None
 
     def texts(self, folder: str, paths: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """The files of a site that are there: path on it, text."""
+        """Return the existing files of a site: their paths on the site, and their texts."""
         texts = ((path, self.text(Path(folder).as_uri() + path)) for path in paths)
         return tuple((path, text) for path, text in texts if text is not None)
 
@@ -89,7 +92,10 @@ class Files(Workspace):
         return self.buffers[uri].version if uri in self.buffers else None
 
     def site_folder(self, uri: str, kind: Kind | None) -> Path | None:
-        """The folder of the site that a file is of: that in which it has its place, or the one that is open in the editor."""
+        """Return the folder of the site that a file belongs to. None means that it is not known.
+
+        For a policy file at its place, the place tells the folder. Otherwise it is the innermost
+        folder that is open in the editor, or the folder of the file."""
         path = to_fs_path(uri) if uri.startswith("file:") else None
         if path is None:
             return None
@@ -115,13 +121,13 @@ class Inspection(NamedTuple):
 
 
 class Server(LanguageServer):
-    """A language server of one editor."""
+    """A language server for one editor."""
 
     def __init__(self) -> None:
         super().__init__(NAME, __version__)
         self.workers = Workers()
         self.inspections: dict[str, Inspection] = {}
-        self._looking: dict[str, asyncio.Task[None]] = {}
+        self._checks: dict[str, asyncio.Task[None]] = {}  # by the URI of the file
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
@@ -129,7 +135,7 @@ class Server(LanguageServer):
         return cast(Files, self.workspace)
 
     def open_files(self) -> None:
-        """Put the files of comity in the place of those of pygls, which parts lines at more characters than LSP."""
+        """Replace the workspace of pygls, which ends lines at more characters than LSP does."""
         of_pygls = self.protocol.workspace
         folders = list(of_pygls.folders.values())
         self.protocol._workspace = Files(
@@ -141,6 +147,9 @@ class Server(LanguageServer):
             self.files.add_folder(lsp.WorkspaceFolder(of_pygls.root_uri, "root"))
 
     def snapshot(self, uri: str) -> Snapshot | None:
+        """Return the current snapshot of a file.
+
+        None means that it is no policy file, or cannot be read."""
         text = self.files.text(uri)
         if text is None or len(text) > MAX_TEXT:
             return None
@@ -152,7 +161,9 @@ class Server(LanguageServer):
         return bare._replace(folder=str(folder)) if folder else bare
 
     async def ask(self, task: str, uri: str, *arguments: Any) -> Any:
-        """Return the answer of a task about a file; None: there is no such file, or it is none of those that are known here."""
+        """Return the result of a task about a file.
+
+        None means that it is no policy file, or cannot be read."""
         snapshot = self.snapshot(uri)
         return await self.workers.ask(task, snapshot, *arguments) if snapshot else None
 
@@ -160,29 +171,32 @@ class Server(LanguageServer):
 
     @property
     def pulls(self) -> bool:
-        """The editor asks for diagnostics itself."""
+        """True if the editor requests diagnostics itself (pull diagnostics)."""
         documents = self.client_capabilities.text_document
         return documents is not None and documents.diagnostic is not None
 
     def begin(self, work: Awaitable[Any]) -> None:
+        """Run work in the background, and log its failure."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._end_task)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _end_task(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("a task ended with %r", error)
 
     def look_later(self, uri: str, *, quiet: float = QUIET, in_folder: bool = False) -> None:
-        """Look at a file when there has been no key for a while."""
-        if task := self._looking.get(uri):
+        """Check a file after `quiet` seconds without a key.
+
+        `in_folder`: check it together with the other files of its site, too."""
+        if task := self._checks.get(uri):
             task.cancel()
-        task = self._looking[uri] = asyncio.ensure_future(
+        task = self._checks[uri] = asyncio.ensure_future(
             self._look_after(uri, quiet, in_folder=in_folder)
         )
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._end_task)
 
     async def _look_after(self, uri: str, quiet: float, *, in_folder: bool) -> None:
         await asyncio.sleep(quiet)
@@ -191,7 +205,10 @@ class Server(LanguageServer):
             await self.look(uri, in_folder=True)
 
     async def look(self, uri: str, *, in_folder: bool = False) -> Inspection | None:
-        """Return the problems of the file as it is now. What is known already is not looked for again."""
+        """Check the current text of a file. None means that it is no policy file.
+
+        A text that has been checked already is not checked again, unless together with the other
+        files of its site."""
         version, snapshot = self.files.version(uri), self.snapshot(uri)
         previous = self.inspections.get(uri)
         if snapshot is None:
@@ -230,7 +247,7 @@ class Server(LanguageServer):
         return inspection.problems if inspection else []
 
     def known_problems(self, uri: str) -> list[Problem]:
-        """Return the problems of the text as it is, if it was looked at."""
+        """Return the problems of the current text, or [] if it has not been checked yet."""
         inspection = self.inspections.get(uri)
         return (
             inspection.problems
@@ -239,7 +256,8 @@ class Server(LanguageServer):
         )
 
     def forget(self, uri: str) -> None:
-        if task := self._looking.pop(uri, None):
+        """Drop the checks and problems of a file."""
+        if task := self._checks.pop(uri, None):
             task.cancel()
         self.inspections.pop(uri, None)
         if not self.pulls:
@@ -250,11 +268,14 @@ class Server(LanguageServer):
         super().shutdown()  # type: ignore[no-untyped-call]
 
     def start_ws(self, host: str, port: int, origins: Sequence[str] = ()) -> None:
-        """Serve one editor by WebSocket. `origins`: of web pages that may; what is no browser sends none."""
+        """Serve one editor by WebSocket.
+
+        `origins`: the origins of web pages that may connect. Programs other than browsers send no
+        origin, and may always connect."""
         self._stop_event = stop_event = Event()
         allowed = [None, *map(Origin, origins)]
 
-        async def connected(websocket: ServerConnection) -> None:
+        async def run_connection(websocket: ServerConnection) -> None:
             await run_websocket(
                 stop_event=stop_event, websocket=websocket, protocol=self.protocol, logger=log
             )
@@ -262,7 +283,7 @@ class Server(LanguageServer):
 
         async def listen() -> None:
             async with serve(
-                connected, host, port, origins=allowed, max_size=MAX_MESSAGE
+                run_connection, host, port, origins=allowed, max_size=MAX_MESSAGE
             ) as listening:
                 self._server = listening
                 for listener in listening.sockets:
@@ -272,12 +293,12 @@ class Server(LanguageServer):
         asyncio.run(listen())
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Errors go into the log alone."""
+        """Log an error. The editor does not see it."""
         log.error("%s: %r", getattr(source, "__name__", source), error)
 
 
 def create() -> Server:
-    """A server with all features."""
+    """Return a server with all features."""
     server = Server()
     _add_documents(server)
     _add_diagnostics(server)
@@ -293,7 +314,7 @@ Register = Callable[[Callable[[Any], Any]], None]
 def _feature(
     server: Server, method: str, options: Any = None, *, otherwise: Any = None
 ) -> Register:
-    """Register a handler that always has an answer."""
+    """Register a handler. If it fails, the error is logged and `otherwise` is the answer."""
 
     def register(handler: Callable[[Any], Any]) -> None:
         async def answer(params: Any) -> Any:
@@ -314,32 +335,32 @@ def _add_documents(server: Server) -> None:
     def initialize(params: lsp.InitializeParams) -> None:
         server.open_files()
 
-    # These are no coroutines: they have to be done before what follows them is read.
+    # These are no coroutines: they have to end before the next message is read.
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
-    def opened(params: lsp.DidOpenTextDocumentParams) -> None:
+    def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
         server.look_later(params.text_document.uri, quiet=0, in_folder=True)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    def changed(params: lsp.DidChangeTextDocumentParams) -> None:
+    def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
         if not server.pulls:
             server.look_later(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
-    def saved(params: lsp.DidSaveTextDocumentParams) -> None:
+    def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
         for uri in server.files.buffers:
             server.look_later(uri, quiet=0, in_folder=True)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    def closed(params: lsp.DidCloseTextDocumentParams) -> None:
+    def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
         server.forget(params.text_document.uri)
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    def configured(params: lsp.DidChangeConfigurationParams) -> None:
-        """There is nothing to configure."""
+    def did_change_configuration(params: lsp.DidChangeConfigurationParams) -> None:
+        """Accept the message. The server has no configuration."""
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    def files_changed(params: lsp.DidChangeWatchedFilesParams) -> None:
-        """Folders are looked at when they are needed."""
+    def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
+        """Accept the message. Folders are read anew when they are needed."""
 
 
 def _add_diagnostics(server: Server) -> None:
@@ -359,7 +380,7 @@ def _add_diagnostics(server: Server) -> None:
         snapshot = server.snapshot(uri)
         if snapshot is not None and len(snapshot.text) > MAX_AT_ONCE:
             await asyncio.sleep(QUIET)
-            if server.files.version(uri) != version:  # the next question is on its way
+            if server.files.version(uri) != version:  # the next request is on its way
                 previous = server.inspections.get(uri)
                 items = (
                     await server.workers.ask("diagnostics", previous.snapshot, previous.problems)
@@ -393,7 +414,7 @@ def _add_help_at_positions(server: Server) -> None:
         return completions or lsp.CompletionList(is_incomplete=False, items=[])
 
     @_feature(server, lsp.TEXT_DOCUMENT_HOVER)
-    async def hovered(params: lsp.HoverParams) -> Any:
+    async def hover(params: lsp.HoverParams) -> Any:
         return await server.ask("hover", params.text_document.uri, params.position)
 
     @_feature(server, lsp.TEXT_DOCUMENT_DEFINITION)
@@ -425,9 +446,9 @@ def _add_views(server: Server) -> None:
     )
     async def all_tokens(params: lsp.SemanticTokensParams) -> Any:
         snapshot = server.snapshot(params.text_document.uri)
-        if (
-            snapshot is None or len(snapshot.text) > MAX_AT_ONCE
-        ):  # of a large file those that are seen are asked for
+        # Of large files, editors request the tokens of visible lines
+        # (TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE).
+        if snapshot is None or len(snapshot.text) > MAX_AT_ONCE:
             return lsp.SemanticTokens([])
         return await server.workers.ask("tokens", snapshot)
 
@@ -460,8 +481,8 @@ def _add_views(server: Server) -> None:
         return await server.ask("lenses", params.text_document.uri)
 
 
-MAX_AT_ONCE = 128 * 1024  # characters of a file of which all tokens are told at once
-MAX_LINES = 2000  # that are asked about at once
+MAX_AT_ONCE = 128 * 1024  # characters of a file that is sent with all its tokens
+MAX_LINES = 2000  # lines in one answer
 
 
 def _add_changes(server: Server) -> None:
@@ -513,7 +534,9 @@ def _add_changes(server: Server) -> None:
 
     @server.command(OTHER_FORM)
     async def other_form(uri: str) -> dict[str, str] | None:
-        """The other written form of an ai.txt, for editors that cannot create files: its text and name."""
+        """Return the other form of an ai.txt: its text and name.
+
+        For editors that cannot create files."""
         form = await server.ask("other form", str(uri))
         return {"text": form[0], "name": form[1]} if form else None
 
@@ -526,7 +549,9 @@ def _creates_files(server: Server) -> bool:
 
 
 def serve_stdio() -> None:
-    """Serve the editor that has started the process. What anything prints goes to standard error: the protocol is alone."""
+    """Serve the editor that has started this process.
+
+    Standard output belongs to the protocol, so all other output goes to standard error."""
     sys.stdout.flush()
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -534,7 +559,7 @@ def serve_stdio() -> None:
 
 
 def show_address() -> None:
-    """Say on standard error where the server listens."""
+    """Log the address of the server on standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     for name in ("pygls.server", __name__):

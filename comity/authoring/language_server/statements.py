@@ -1,7 +1,10 @@
-"""The names and values that stand in a document, with their spans, whatever is wrong with it: half a line, no end of an element.
+"""Parse the names and values in a document, with their spans.
 
-statements(text, lines, form)    in their order
-form_of(kind, text)              whether it is lines, XML, JSON or HTML"""
+Incomplete documents are parsed too, because their author is still typing: half a line, or an
+element without an end.
+
+statements(text, lines, form, nesting)    the statements, in their order
+form_of(kind, text)                       the form: lines, XML, JSON or HTML"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ MAX_STATEMENTS = 50_000  # of one document
 
 
 class Form(Enum):
-    """A way in which names and values are written."""
+    """The syntax of a document."""
 
     LINES = "lines"
     XML = "xml"
@@ -28,45 +31,71 @@ class Form(Enum):
 
 
 class Span(NamedTuple):
-    """A piece of a line: 0-based, in characters."""
+    """A piece of a line. Lines and columns count from 0, columns count characters."""
 
     line: int
     start: int
     end: int
 
     def holds(self, line: int, column: int) -> bool:
+        """Return True if the span contains this place, or ends at it."""
         return line == self.line and self.start <= column <= self.end
 
 
 class Statement(NamedTuple):
-    """A name with its value: a line, an element, an attribute, a member, a `meta`."""
+    """A name with its value: a line, an element, an attribute, a member or a `meta`.
+
+    Attributes:
+        name: The name.
+        name_span: The place of the name.
+        value: The value.
+        value_span: The place of the value, as far as its first line goes.
+        depth: The number of statements around this one.
+        parent: The number of the statement around this one, among all statements. -1 means none.
+        last_line: The last line of the statement and of all statements in it.
+        is_attribute: True for an attribute of an element.
+    """
 
     name: str
     name_span: Span
     value: str
     value_span: Span
     depth: int
-    parent: int  # its number among the statements; -1: none
-    last_line: int  # of all that stands in it
+    parent: int
+    last_line: int
     is_attribute: bool = False
 
 
 class Field(NamedTuple):
-    """A line as a name and a value. Positions are those of characters in the line."""
+    """A line as a name and a value.
+
+    Attributes:
+        name: The name.
+        start: The column of the name in the line, in characters from 0.
+        end: The column after the name.
+        value: The value.
+        value_start: The column of the value.
+    """
 
     name: str
-    start: int  # of the name
+    start: int
     end: int
     value: str
     value_start: int
 
 
 class Nesting(NamedTuple):
-    """Lines above and below which those of a name can stand."""
+    """The possible places of lines with a name.
 
-    within: frozenset[str]  # names of the lines below which they can, in lower case
-    is_open: bool  # others can stand below them
-    is_free: bool  # they can stand below none
+    Attributes:
+        within: The names of the lines that they may belong to, in lower case.
+        is_open: True if other lines may belong to them.
+        is_free: True if they may belong to no other line.
+    """
+
+    within: frozenset[str]
+    is_open: bool
+    is_free: bool
 
 
 _UNKNOWN = Nesting(frozenset(), False, False)
@@ -79,6 +108,7 @@ _FIELD = re.compile(
 
 
 def form_of(kind: Kind | None, text: str) -> Form:
+    """Return the form of a text, by its first character and its kind."""
     if kind is not None and kind.name == PAGE:
         return Form.HTML
     start = text[:1000].lstrip("\ufeff \t\r\n")
@@ -92,7 +122,9 @@ def form_of(kind: Kind | None, text: str) -> Form:
 def statements(
     text: str, lines: list[str], form: Form, nesting: Mapping[str, Nesting]
 ) -> list[Statement]:
-    """Return the statements of a text in their order. `nesting`: of lines, by their names in lower case."""
+    """Return the statements of a text in their order.
+
+    `nesting`: the nesting of lines, by their names in lower case. Other forms do not use it."""
     if form is Form.LINES:
         return list(fields(lines, nesting))
     index = _LineIndex(lines)
@@ -101,7 +133,7 @@ def statements(
 
 
 def field(line: str) -> Field | None:
-    """Return the name and value of a line; None where it has no colon behind a name."""
+    """Return the name and value of a line. None means that it has no name with a colon."""
     match = _FIELD.match(line)
     if match is None:
         return None
@@ -109,13 +141,15 @@ def field(line: str) -> Field | None:
 
 
 def beginning(names: Iterable[str]) -> Callable[[str], object]:
-    """Return a test whether a line has one of these names, whatever their case."""
+    """Return a test for lines with one of these names, in upper or lower case."""
     alternatives = "|".join(map(re.escape, names))
     return re.compile(_BEFORE + rf"(?:{alternatives})[ \t]*+:", re.IGNORECASE | re.ASCII).match
 
 
 def begins_anew(line: str, nesting: Mapping[str, Nesting]) -> bool:
-    """Return whether nothing before a line matters to what stands behind it: it stands below none, and others below it."""
+    """Return True if parsing can begin at a line.
+
+    Such a line belongs to no other line, and the following lines belong to it."""
     line_field = field(line) if ":" in line else None
     allowed, is_open, is_free = (
         nesting.get(line_field.name.lower(), _UNKNOWN) if line_field else _UNKNOWN
@@ -124,8 +158,10 @@ def begins_anew(line: str, nesting: Mapping[str, Nesting]) -> bool:
 
 
 def fields(lines: list[str], nesting: Mapping[str, Nesting], first: int = 0) -> Iterator[Statement]:
-    """A line stands below the last one before it below which it can; one with an unknown name below the last that is open.
+    """Yield the statements of lines.
 
+    A line belongs to the nearest line above that may contain it. A line with an unknown name
+    belongs to the nearest open line.
     `first`: the number of the first of these lines."""
     parsed: list[Statement] = []
     open_numbers: list[int] = []
@@ -166,7 +202,7 @@ def fields(lines: list[str], nesting: Mapping[str, Nesting], first: int = 0) -> 
 
 
 class _LineIndex:
-    """Lines and columns of offsets in a text."""
+    """The line and column of each offset in a text."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lengths = [len(line.rstrip("\r\n")) for line in lines]
@@ -177,12 +213,12 @@ class _LineIndex:
         return line, offset - self._starts[line]
 
     def span(self, start: int, end: int) -> Span:
-        """Return the span between two offsets, as far as the first line goes."""
+        """Return the span between two offsets. It ends with the first line."""
         line, column = self.line_and_column(start)
         return Span(line, column, min(column + end - start, self._lengths[line]))
 
 
-# Half of a tag, as it is typed, ends before the next one.
+# An incomplete tag, which the author is still typing, ends before the next one.
 _TAG = re.compile(
     r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<[?!][^<>]*+>?"
     r"|<(/?)([A-Za-z_][\w.:-]*+)((?:[^<>\"']++|\"[^\"<]*+\"?|'[^'<]*+'?)*+)(>?)",
@@ -195,7 +231,7 @@ _CONTENT = re.compile(r"\s*+([^<]*)")
 
 
 def _attributes(match: re.Match[str]) -> Iterator[tuple[str, int, str, int]]:
-    """Yield name, its offset, value, its offset."""
+    """Yield each attribute of a tag: the name, its offset, the value, its offset."""
     start = match.start(3)
     for attribute in _ATTRIBUTE.finditer(match[3]):
         group = next((group for group in (2, 3, 4) if attribute[group] is not None), 0)
@@ -273,8 +309,8 @@ _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 def _members(text: str, index: _LineIndex) -> Iterator[Statement]:
     parsed: list[Statement] = []
     open_numbers: list[int] = []
-    parents: list[int] = [-1]  # of what stands in each open bracket: the innermost member
-    last = -1  # the member whose value may begin
+    parents: list[int] = [-1]  # for each open bracket, the innermost member around its content
+    last = -1  # the last member: a bracket may be its value
     for match in _JSON.finditer(text):
         if match[0] in ("{", "["):
             open_numbers.append(last)
@@ -311,7 +347,9 @@ def _members(text: str, index: _LineIndex) -> Iterator[Statement]:
 
 
 def open_brackets(text: str) -> str:
-    """The brackets of JSON that have no end before the end of a text, outermost first; a quote at the end within a text."""
+    """Return the brackets of JSON that are open at the end of a text, the outermost first.
+
+    A quotation mark at the end means that a string is open."""
     stack: list[str] = []
     for match in _JSON.finditer(text):
         if match[0] in ("{", "["):
@@ -325,8 +363,8 @@ def open_brackets(text: str) -> str:
     return "".join(stack)
 
 
-_NAMING = ("name", "http-equiv", "property", "rel", "type")
-_VALUED = ("content", "href")
+_NAME_ATTRIBUTES = ("name", "http-equiv", "property", "rel", "type")
+_VALUE_ATTRIBUTES = ("content", "href")
 
 
 def _metas(text: str, index: _LineIndex) -> Iterator[Statement]:
@@ -340,11 +378,12 @@ def _metas(text: str, index: _LineIndex) -> Iterator[Statement]:
         ):
             continue
         attributes = {name.lower(): (value, start) for name, _, value, start in _attributes(match)}
-        naming = next((attributes[name] for name in _NAMING if name in attributes), None)
+        naming = next((attributes[name] for name in _NAME_ATTRIBUTES if name in attributes), None)
         if naming:
             count += 1
             value, start = next(
-                (attributes[name] for name in _VALUED if name in attributes), ("", match.end())
+                (attributes[name] for name in _VALUE_ATTRIBUTES if name in attributes),
+                ("", match.end()),
             )
             value_span = index.span(start, start + len(value))
             yield Statement(

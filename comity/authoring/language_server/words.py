@@ -1,6 +1,6 @@
-"""The words that the formats have in a kind of file, as they say themselves (`Format.authoring`).
+"""The words of the formats in each kind of file, as `Format.authoring` defines them.
 
-words_in(kind, form) -> Words"""
+words_of(kind, form) -> Words"""
 
 from __future__ import annotations
 
@@ -15,33 +15,38 @@ from comity.policies.formats import FORMATS
 from comity.policies.formats.authoring import Directive
 from comity.policies.formats.format import Format
 
-AGENT = "agent"  # the kind of value that says whom the rest is for
+# Kinds of value.
+AGENT = "agent"  # the agent that the statement applies to
 PATH = "path"
 SELECTORS = ("selector", "element")
-NAME = "name"  # the kind of value that is defined
+NAME = "name"  # a name that the statement defines
 URL = "url"
-PLACEHOLDER = "NAME"  # in a value: any name that the file defines
+PLACEHOLDER = "NAME"  # in the values of a format: any name that the file defines
 
 _ROBOTS = "/robots.txt"
 _SPEC = re.compile(r"(RFC (\d+)|draft-[a-z0-9-]*[a-z0-9])(?:.*?section-([\d.]+))?", re.IGNORECASE)
 
 
 class Word(NamedTuple):
-    """A name that a format has, and the format."""
+    """A name in a format, and the format."""
 
     directive: Directive
     format: Format
 
     @property
     def value_kinds(self) -> tuple[str, ...]:
+        """The kinds of the words of its value, in their order. The last one repeats."""
         return tuple(self.directive.value.split())
 
     def values_of(self, kind: str) -> Mapping[str, str]:
+        """Return the values of a kind that the format lists, with their meanings."""
         return self.format.authoring.values.get(kind, {})
 
 
 def kinds_at(kinds: tuple[str, ...], number: int) -> tuple[str, ...]:
-    """The kinds of value of which the word of that number can be. A path that stands first may be left out."""
+    """Return the possible kinds of the word with this number, from 0.
+
+    A path in front may be missing."""
     if not kinds:
         return ()
     kind = kinds[min(number, len(kinds) - 1)]
@@ -59,15 +64,20 @@ class Words:
         self.openers = {name.lower() for word in words for name in word.directive.within}
 
     def get(self, name: str, within: str = "") -> Word | None:
-        """Return the word of a name. `within`: what it stands below; a name can be that of several things."""
+        """Return the word of a name, or None.
+
+        `within`: the name of the statement above. One name can have several words, in different
+        places."""
         words = self._by_name.get(name.lower(), ())
         return next((word for word in words if within in word.directive.within), None) or next(
             iter(words), None
         )
 
     def names_with(self, kind: str) -> frozenset[str] | None:
-        """The names, in lower case, of what can have a value of a kind. None where that depends on what it stands below, or on
-        what stands in parentheses in its name."""
+        """Return the names, in lower case, of words that may have a value of this kind.
+
+        None means that the name does not tell: the kind depends on the statement above, or on
+        parentheses in the name."""
         names = {
             name: words
             for name, words in self._by_name.items()
@@ -80,17 +90,18 @@ class Words:
         return frozenset(names) if is_certain else None
 
     def below(self, name: str) -> Iterator[Word]:
-        """The words that stand below one."""
+        """Return the words that may stand below this name."""
         return (
             word for word in self.words if name.lower() in map(str.lower, word.directive.within)
         )
 
     @property
     def anywhere(self) -> Iterator[Word]:
+        """The words that need no statement above them."""
         return (word for word in self.words if not word.directive.within)
 
     def nesting(self) -> dict[str, Nesting]:
-        """Return how lines stand in one another, by their names in lower case."""
+        """Return the nesting of lines, by their names in lower case."""
         return {
             name: Nesting(
                 frozenset(parent.lower() for word in words for parent in word.directive.within),
@@ -111,7 +122,7 @@ _FORMS = {
 
 @lru_cache
 def words_in(kind_name: str, path: str, form: Form) -> Words:
-    """Return the words of a kind of file. `path`: where a site has the file; "": anywhere."""
+    """Return the words of a kind of file. `path`: its path on a site; "" means any path."""
     words: list[Word] = []
     for format_ in FORMATS:
         directives = [
@@ -133,7 +144,9 @@ def words_in(kind_name: str, path: str, form: Form) -> Words:
 
 
 def _is_robots_line(directive: Directive, format_: Format) -> bool:
-    """A format that has no carrier of its own stands in robots.txt."""
+    """Return True if the directive belongs into robots.txt.
+
+    Its format lists the line, or has no carrier of its own."""
     if not (
         format_.files or format_.header_fields or format_.read_document or format_.robots_lines
     ):
@@ -142,11 +155,12 @@ def _is_robots_line(directive: Directive, format_: Format) -> bool:
 
 
 def words_of(kind: Kind | None, form: Form) -> Words:
+    """Return the words of a kind of file. None has no words."""
     return words_in(kind.name, kind.path, form) if kind else Words([])
 
 
 def href(spec: str) -> str:
-    """Return the address at which a specification can be read; "" where none is known."""
+    """Return the URL of a specification, or "" if it is not known."""
     match = _SPEC.match(spec)
     if match is None:
         return ""

@@ -1,9 +1,10 @@
-"""The work of the language server on one document: at once where it is small, in another process where it is not.
+"""The tasks of the language server on one document.
 
-A key must not wait for it: what a file of 500 KiB has wrong with it takes most of a second to find.
+A small document is processed at once, a large one in another process, because a key must not wait:
+to find the problems of 500 KiB takes most of a second.
 
-Workers().ask(task, snapshot, ...)    the answer of a task
-TASKS                                 what can be asked"""
+Workers().ask(task, snapshot, ...)    run a task, and return its result
+TASKS                                 the tasks, by name"""
 
 from __future__ import annotations
 
@@ -31,23 +32,28 @@ from comity.authoring.language_server.features import (
     tokens,
 )
 from comity.authoring.language_server.outline import Outline
-from comity.authoring.language_server.samples import samples, spread
+from comity.authoring.language_server.samples import samples, spread_evenly
 from comity.authoring.problems import Problem
 
-SMALL = 16 * 1024  # characters of a document that is read at once
+SMALL = 16 * 1024  # characters of a document that is processed at once
 WORKERS = 2
-PATIENCE = (
-    60.0  # seconds for one task; a worker that takes longer is left alone, and another one is begun
-)
+PATIENCE = 60.0  # seconds for one task; then the workers are ended, and the next task starts others
 
 
 class Snapshot(NamedTuple):
-    """A document as it is at one moment, in words that another process understands."""
+    """A document at one moment, in values that another process can receive.
+
+    Attributes:
+        uri: The URI of the document.
+        text: The text.
+        encoding: The unit of columns in the editor, a `PositionEncodingKind`.
+        folder: The folder of the site. "" means that it is not known.
+    """
 
     uri: str
     text: str
     encoding: str
-    folder: str = ""  # of the site; "": nobody knows
+    folder: str = ""
 
 
 @lru_cache(maxsize=4)
@@ -62,14 +68,16 @@ def _problems_in_folder(snapshot: Snapshot) -> list[Problem]:
 
 def _lenses(snapshot: Snapshot) -> Any:
     site = samples(Path(snapshot.folder) if snapshot.folder else None)
-    return hints.lenses(outline_of(snapshot), spread(site.targets))
+    return hints.lenses(outline_of(snapshot), spread_evenly(site.targets))
 
 
 @lru_cache(maxsize=8)
 def _other_formats(
     snapshot: Snapshot, others: tuple[tuple[str, str], ...], only: tuple[str, ...] | None
 ) -> Any:
-    """Return the same in other formats, from a cache: editors ask at each position to which the cursor goes."""
+    """Return the actions that state the intents of a document in other formats.
+
+    They are cached, because editors ask after each move of the cursor."""
     folder = Path(snapshot.folder).as_uri()
     return actions.other_formats(outline_of(snapshot).document, folder, dict(others), only)
 
@@ -109,7 +117,8 @@ TASKS: dict[str, Callable[..., Any]] = {
 }
 
 
-SLOW = ("problems in folder", "other formats")  # whatever the size of the document: never at once
+# Tasks that always run in another process, even for small documents.
+SLOW = ("problems in folder", "other formats")
 
 
 def _completion(snapshot: Snapshot, position: Any, *, has_snippets: bool) -> Any:
@@ -120,11 +129,12 @@ def _completion(snapshot: Snapshot, position: Any, *, has_snippets: bool) -> Any
 
 
 def run(task: str, snapshot: Snapshot, arguments: tuple[Any, ...]) -> Any:
+    """Run a task of TASKS in this process."""
     return TASKS[task](snapshot, *arguments)
 
 
 def _begin() -> None:
-    """Let keys come first, and end with the server, however that ends."""
+    """Prepare a worker: give keys a higher priority, and end the worker when the server ends."""
     with suppress(OSError):
         os.nice(10)
     Thread(target=_end_with_parent, daemon=True).start()
@@ -138,14 +148,18 @@ def _end_with_parent() -> None:
 
 
 class Workers:
-    """Processes that are begun when the first large document is asked about."""
+    """Worker processes. They start with the first task on a large document."""
 
     def __init__(self, count: int = WORKERS) -> None:
         self._count = count
         self._pool: ProcessPoolExecutor | None = None
 
     async def ask(self, task: str, snapshot: Snapshot, *arguments: Any) -> Any:
-        """A worker that has ended, or does not, is replaced: the question is put once more in the first case."""
+        """Run a task, and return its result.
+
+        If a worker has ended, new workers start and the task runs once more.
+        RuntimeError: the new workers end too.
+        TimeoutError: the task takes longer than PATIENCE. The workers are ended."""
         if len(snapshot.text) <= SMALL and task not in SLOW:
             return run(task, snapshot, arguments)
         loop = asyncio.get_running_loop()
@@ -164,6 +178,7 @@ class Workers:
         raise RuntimeError("workers end as soon as they begin")
 
     def close(self) -> None:
+        """End the workers. The next task starts new ones."""
         pool, self._pool = self._pool, None
         if pool is not None:
             processes = list((getattr(pool, "_processes", None) or {}).values())

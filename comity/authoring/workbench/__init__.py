@@ -1,6 +1,6 @@
-"""The workbench: a page in the browser for those who write policies and have no editor set up.
+"""The workbench: a page in the browser for authors of policies without an editor.
 
-state.py, preview.py, link.py    what is shown, of files and choices: values in, values out
-folder.py                        saves files
-access.py, server.py             who may ask, and the server
-page.py                          the page, by NiceGUI"""
+state.py, preview.py, link.py    the content of the page, from files and choices: values in, values
+out desk.py, folder.py               the open files, and the folder to save them in access.py,
+server.py             the access check, and the server page.py, markup.py               the page, by
+NiceGUI, and its HTML"""

@@ -1,8 +1,8 @@
-"""Access to the server of the workbench: for its user's browser, and for no other page that is open there.
+"""The access check of the workbench: only its page in the user's browser may use the server.
 
-Every request, a WebSocket too, names this host (else a name that resolves to 127.0.0.1 would do: DNS rebinding), has no Origin
-but this one, and the token: first in the URL that was printed, then in a cookie that no script reads and no page of another site
-sends."""
+Every request, WebSockets included, must have - this Host, so that names that resolve to 127.0.0.1
+do not work (DNS rebinding), - no other Origin than this one, - the token: first in the printed URL,
+then in a cookie that scripts cannot read and other sites cannot send."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Fields = Iterable[tuple[bytes, bytes]]
 
-MAX_COOKIE = 16 * 1024  # octets: all that are set by servers on this host come along
+MAX_COOKIE = 16 * 1024  # octets; browsers send the cookies of all servers on this host
 
 _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>comity workbench</title>
-<h1>This page is for who has started it</h1>
-<p>Open the address that <code>comity workbench</code> has printed, with its token. To open a link that somebody has sent, put
-what stands after its # behind that address.</p></html>"""
+<h1>This page needs a token</h1>
+<p>Open the address that <code>comity workbench</code> has printed. It contains the token. To open a
+link that you have received, append its part from the # on to that address.</p></html>"""
 
 
 def origin(port: int) -> str:
@@ -30,17 +30,18 @@ def origin(port: int) -> str:
 
 
 class Access:
-    """The application behind the check (ASGI)."""
+    """An ASGI application that checks requests before it calls another one."""
 
     def __init__(self, app: App, *, token: str, port: int) -> None:
         self.app = app
         self._token = token
         self._host = f"127.0.0.1:{port}"
         self._origin = origin(port)
-        self._cookie = f"comity-workbench-{port}"  # cookies are of a host, whatever the port
+        self._cookie = f"comity-workbench-{port}"  # all ports of a host share their cookies
         self._policy = (
-            "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-            f"img-src 'self' data:; font-src 'self'; connect-src 'self' ws://{self._host}; frame-src 'none'; "
+            "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
+            "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
+            f"connect-src 'self' ws://{self._host}; frame-src 'none'; "
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
 
@@ -62,7 +63,7 @@ class Access:
             await self.app(scope, receive, self._with_policy(send))
 
     def _is_addressed(self, scope: Scope) -> bool:
-        """Return whether it names this host, once, and comes from no other page."""
+        """Return True if the request has this Host, once, and comes from no other site's page."""
         fields = [(name.lower(), value) for name, value in scope["headers"]]
         hosts = [value for name, value in fields if name == b"host"]
         origins = [value for name, value in fields if name == b"origin"]
@@ -71,12 +72,12 @@ class Access:
             value != self._origin.encode() for value in origins
         ):
             return False
-        # A page of another site may link here, and nothing else: then no cookie comes along.
+        # Pages of other sites may only link here. Then browsers send no cookie.
         if any(site not in (b"same-origin", b"none") for site in sites) and not self._is_navigation(
             scope, fields
         ):
             return False
-        # Browsers send it with each of these.
+        # Browsers send an Origin with WebSockets and with methods other than GET and HEAD.
         return bool(origins) or (scope["type"] == "http" and scope["method"] in ("GET", "HEAD"))
 
     @staticmethod
@@ -106,13 +107,15 @@ class Access:
         return hmac.compare_digest(value.encode(), self._token.encode())
 
     async def _let_in(self, scope: Scope, send: Send) -> None:
-        """Put the token into a cookie, and take it out of the address: browsers keep the fragment."""
+        """Put the token into a cookie, and redirect to `/`.
+
+        Browsers keep the fragment of the address."""
         cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
         fields = [(b"location", b"/"), (b"set-cookie", cookie.encode()), *_FIELDS]
         await _answer(send, 303, fields, b"")
 
     def _with_policy(self, send: Send) -> Send:
-        async def sent(message: MutableMapping[str, Any]) -> None:
+        async def send_with_policy(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 fields = [
                     *message.get("headers", ()),
@@ -122,7 +125,7 @@ class Access:
                 message = {**message, "headers": fields}
             await send(message)
 
-        return sent
+        return send_with_policy
 
 
 _FIELDS = (
@@ -134,7 +137,7 @@ _FIELDS = (
 
 
 def address(port: int, token: str) -> str:
-    """Return the address that is printed."""
+    """Return the address for the user, with the token."""
     return f"{origin(port)}/?{urlencode({'token': token})}"
 
 

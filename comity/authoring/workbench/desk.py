@@ -1,8 +1,8 @@
-"""The desk of the workbench: what is worked on, and what is saved of it.
+"""The desk of the workbench: the open files, and their saved versions.
 
-desk_of(target)        the files of a folder or a site, or of the demonstration site
-Desk.save(...)         into the folder
-Workbench.open(...)    another folder or site, as the page asks for it"""
+desk_of(target)        open a folder or a site, or the demonstration site
+Desk.save(...)         save a file into the folder
+Workbench.open(...)    open another folder or site for the page"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from comity.policies import Fetched, PolicyError
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.printable import printable
 
-DEMO = "https://demo.example"  # RFC 2606 keeps it for examples
+DEMO = "https://demo.example"  # RFC 2606 reserves it for examples
 _PAGES = ("text/html", "application/json", "application/xml")
 _SAMPLE = "/features/lamp.html"
 _PATHS = "/\n/news/1.html\n/private/diary.html\n/features/lamp.html"
@@ -28,28 +28,35 @@ _PATHS = "/\n/news/1.html\n/private/diary.html\n/features/lamp.html"
 
 @dataclass
 class Desk:
-    """The files of a site that are worked on."""
+    """The open files of a site.
+
+    Attributes:
+        title: The name of the site, for people.
+        start: The files as they were opened.
+        folder: The folder to save files in. None means that files cannot be saved.
+        notes: Sentences about files and pages that could not be read.
+        reach: The reach of the site's server.
+        saved: The files as they were read or saved last, by absolute URL.
+    """
 
     title: str
     start: State
-    folder: Folder | None = None  # None: nothing can be saved
+    folder: Folder | None = None
     notes: tuple[str, ...] = ()
-    reach: Reach = Reach.PUBLIC  # of the server of the site
-    saved: dict[str, Fetched] = field(
-        default_factory=dict
-    )  # absolute URL -> the file as it was read or saved
+    reach: Reach = Reach.PUBLIC
+    saved: dict[str, Fetched] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.saved = dict(self.start.documents)
 
     def state(self) -> State:
-        """Return the files as they are saved."""
+        """Return the saved files as a state."""
         files = {url: file for url, file in self.saved.items() if url not in self.start.pages}
         pages = {url: file for url, file in self.saved.items() if url in self.start.pages}
         return State(self.start.origin, files, pages, self.start.choices)
 
-    def unsaved(self, state: State) -> list[str]:
-        """Return the URLs of files that are not as they are saved."""
+    def unsaved_urls(self, state: State) -> list[str]:
+        """Return the URLs of files that differ from their saved versions."""
         return [
             url
             for url, file in state.documents.items()
@@ -57,7 +64,11 @@ class Desk:
         ]
 
     def save(self, state: State, url: str, *, is_sure: bool = False) -> None:
-        """Write a file into the folder. PolicyError, ChangedError: it was not."""
+        """Write a file into the folder.
+
+        `is_sure`: write it even if the file on the disk has changed.
+        PolicyError: the file cannot be written.
+        ChangedError: the file on the disk has changed."""
         if self.folder is None:
             raise PolicyError("there is no folder to save to: open one")
         expected = self.saved[url].body if url in self.saved else None
@@ -65,24 +76,29 @@ class Desk:
         self.saved[url] = state.documents[url]
 
     def reread(self, state: State, url: str) -> State:
-        """Return the state with the file as it is on the disk. PolicyError where it cannot be read."""
+        """Return the state with the file on the disk.
+
+        PolicyError: the file does not exist any more, or cannot be read."""
         body = self.folder.read(url) if self.folder else None
         if body is None:
-            raise PolicyError(f"{state.name(url)} is no longer there")
-        state = state.edited(url, body)
+            raise PolicyError(
+                f"{state.name(url)} does not exist any more: save it to write it again"
+            )
+        state = state.with_file(url, body)
         self.saved[url] = state.documents[url]
         return state
 
 
 class Workbench:
-    """The desk that was opened last, and what may be opened from the page.
+    """The desk that was opened last, and the rules for opening others from the page.
 
-    A page can ask for less than who starts the program. Sites are asked where the one that was named then may lead: at public
-    addresses, and where that one is at an inner address, at those of its kind. Folders are those below the one that was named,
-    and below the one in which the program was started."""
+    A page may open less than the user who starts the program. Sites must be at public addresses. If
+    the program was started with a site at an inner address, sites at addresses of its kind are
+    allowed too. Folders must be below the folder that the program was started with, or below the
+    one that it was started in."""
 
     def __init__(self, start: Desk, folder: Path | None = None) -> None:
-        """`folder`: in which the program was started; None: the one that it is in now."""
+        """`folder`: the folder that the program was started in. None means the current folder."""
         self.desk = start
         self._reach = start.reach
         roots = [folder or Path(), start.folder.root] if start.folder else [folder or Path()]
@@ -90,9 +106,14 @@ class Workbench:
         self._lock = Lock()
 
     def open(self, target: str) -> Desk:
-        """Return the files of a folder or a site, which are not shown before `desk` is set. PolicyError."""
+        """Return the desk of a folder or a site. The caller sets `desk` to show it.
+
+        PolicyError: the target cannot be read, may not be opened, or another one is being
+        opened."""
         if not self._lock.acquire(blocking=False):
-            raise PolicyError("something is being opened already: wait until it is there")
+            raise PolicyError(
+                "another folder or URL is being opened already: wait until it is open"
+            )
         try:
             if is_url(target):
                 return desk_of(target, referrer_reach=self._reach)
@@ -104,11 +125,11 @@ class Workbench:
         try:
             folder = (self._roots[0] / Path(target).expanduser()).resolve()
         except (OSError, ValueError, RuntimeError):
-            raise PolicyError(f"`{printable(target)}` is no folder") from None
+            raise PolicyError(f"`{printable(target)}` is not a folder") from None
         if not any(folder.is_relative_to(root) for root in self._roots):
+            roots = " or ".join(printable(str(root)) for root in self._roots)
             raise PolicyError(
-                f"`{printable(target)}` is not below {' or '.join(printable(str(root)) for root in self._roots)}: "
-                "start `comity workbench` with it"
+                f"`{printable(target)}` is not below {roots}: start `comity workbench` with it"
             )
         return folder
 
@@ -116,9 +137,11 @@ class Workbench:
 def desk_of(
     target: str | None, *, origin: str | None = None, referrer_reach: Reach | None = None
 ) -> Desk:
-    """Return what a user names: a folder, a URL, or nothing, which is the demonstration site. PolicyError.
+    """Return the desk of a target.
 
-    `referrer_reach`: as of `load`."""
+    `target`: a folder or URL. None means the demonstration site.
+    `origin`, `referrer_reach`: see `comity.authoring.sites.load`.
+    PolicyError: the target cannot be read."""
     if target is None:
         return Desk("the demonstration site", _demo())
     source = load(target, origin=origin, referrer_reach=referrer_reach)
@@ -130,7 +153,7 @@ def desk_of(
     state = State(source.origin, files, pages, Choices(page=page))
     return Desk(
         target,
-        state.chosen(urls=_paths(state, pages)),
+        state.with_choices(urls=_paths(state, pages)),
         folder,
         (*source.notes, *source.place_notes),
         source.reach,

@@ -1,4 +1,6 @@
-"""The folder that is edited: files are written whole, where they were read, and nowhere else."""
+"""The folder to save files in.
+
+Files are replaced as a whole, at their places in the folder only."""
 
 from __future__ import annotations
 
@@ -14,20 +16,22 @@ from comity.policies.syntax.printable import printable
 
 
 class ChangedError(PolicyError):
-    """Somebody has changed the file since it was read."""
+    """The file on the disk has changed since it was read."""
 
 
 class Folder:
     """A folder of a site on this machine."""
 
     def __init__(self, root: Path, origin: str, names: Mapping[str, str] | None = None) -> None:
-        """`names`: absolute URL -> the path from which the file was read."""
+        """`names`: the paths of files that were read, by absolute URL."""
         self.root = root
         self._origin = origin
         self._names = dict(names or {})
 
     def path(self, url: str) -> Path:
-        """Return where a file is. PolicyError where that is not below the folder, links followed."""
+        """Return the path of a file, with links resolved.
+
+        PolicyError: it is not below the folder."""
         path = Path(
             self._names.get(url) or self.root / path_in_folder(self._origin, url).lstrip("/")
         )
@@ -40,7 +44,9 @@ class Folder:
         return target
 
     def read(self, url: str) -> bytes | None:
-        """Return what is on the disk now; None: nothing. PolicyError where it cannot be read."""
+        """Return the file on the disk. None means that it does not exist.
+
+        PolicyError: it cannot be read."""
         path = self.path(url)
         try:
             return path.read_bytes()
@@ -52,9 +58,12 @@ class Folder:
             ) from None
 
     def save(self, url: str, body: bytes, *, expected: bytes | None, is_sure: bool = False) -> None:
-        """Write a file, at once. PolicyError where it cannot be written.
+        """Replace a file atomically.
 
-        `expected`: what was read, None: there was no file. ChangedError where there is something else now, unless `is_sure`."""
+        `expected`: the content that was read. None means that there was no file.
+        `is_sure`: write the file even if its content differs from `expected`.
+        ChangedError: the content differs.
+        PolicyError: the file cannot be written."""
         path = self.path(url)
         if not is_sure and self.read(url) != expected:
             raise ChangedError(f"{_display_name(path)} has changed on the disk since it was read")

@@ -1,7 +1,9 @@
-"""A state in the fragment of a URL, which browsers send nowhere: choices, and the files that are not saved.
+"""Pack a state into the fragment of a URL: its choices, and its unsaved files.
 
-fragment_of(state, saved)        what stands after `#`
-restored(state, fragment)        the state with what such a fragment says; whoever has made it"""
+Browsers never send fragments to a server. Fragments may come from anybody.
+
+fragment_of(state, saved)         the text after `#`
+restore_state(state, fragment)    the state with the choices and files of a fragment"""
 
 from __future__ import annotations
 
@@ -17,15 +19,18 @@ from comity.policies import Fetched, PolicyError
 from comity.policies.syntax.printable import printable
 
 MAX_FRAGMENT = 64 * 1024  # characters
-MAX_CONTENT = 1024 * 1024  # octets of what is packed in it
+MAX_CONTENT = 1024 * 1024  # octets of an unpacked fragment
 _URLS = ("page", "detail")  # choices that are URLs
-_START = "1."  # the version of its form
+_START = "1."  # the version of the format
 
-_NO_LINK = "the link is not complete, or none of a workbench"
+_NO_LINK = "the link is incomplete, or not a link of a workbench"
 
 
 def fragment_of(state: State, saved: Mapping[str, Fetched]) -> str:
-    """Return the fragment. `saved`: absolute URL -> the file as it is saved. PolicyError where it would be too long."""
+    """Return the fragment for a state.
+
+    `saved`: the files as they are saved, by absolute URL.
+    PolicyError: the fragment would be longer than MAX_FRAGMENT."""
     files: dict[str, str] = {}
     for url, fetched in state.documents.items():
         if url not in saved or fetched.body != saved[url].body:
@@ -40,22 +45,27 @@ def fragment_of(state: State, saved: Mapping[str, Fetched]) -> str:
     fragment = _START + base64.urlsafe_b64encode(packed).decode().rstrip("=")
     if len(fragment) > MAX_FRAGMENT:
         raise PolicyError(
-            f"the files that are not saved are too long for a link: {len(fragment)} characters, {MAX_FRAGMENT} fit"
+            f"the files that are not saved are too long for a link: {len(fragment)} characters, "
+            f"{MAX_FRAGMENT} fit"
         )
     return fragment
 
 
-def restored(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
-    """Return the state with what the fragment says, and the URLs of the files that it changes. PolicyError where it says nothing.
+def restore_state(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
+    """Return the state with the choices and files of a fragment, and the URLs of these files.
 
-    Only files that are there, or that sites have, are changed: a link is from anybody."""
+    A link may come from anybody, so it can only change existing files, and add policy files at
+    their places.
+    PolicyError: the fragment is invalid, or contains another file."""
     content = _content(fragment.removeprefix("#"))
     choices = _texts(content.get("choices"))
     files = {}
     for name, packed in _texts(content.get("files")).items():
         url = _url(state, name)
         if url not in state.documents and url not in state.missing:
-            raise PolicyError(f"the link has a file `{printable(name)}` that is none of this site")
+            raise PolicyError(
+                f"the link has a file `{printable(name)}` that does not belong to this site"
+            )
         try:
             body = base64.b64decode(packed, validate=True)
         except (binascii.Error, ValueError):
@@ -66,14 +76,14 @@ def restored(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
             )
         files[url] = body
     for url, body in files.items():
-        state = state.edited(url, body)
+        state = state.with_file(url, body)
     chosen = {name: value[:MAX_FIELD] for name, value in choices.items() if name in Choices._fields}
     chosen |= {name: _url(state, chosen[name]) for name in _URLS if chosen.get(name)}
     if chosen.get("page") not in state.pages:
         chosen.pop("page", None)
-    return state.chosen(**(Choices()._asdict() | {"page": state.choices.page} | chosen)), tuple(
-        files
-    )
+    return state.with_choices(
+        **(Choices()._asdict() | {"page": state.choices.page} | chosen)
+    ), tuple(files)
 
 
 def _url(state: State, name: str) -> str:
@@ -101,7 +111,7 @@ def _content(fragment: str) -> dict[str, Any]:
 
 
 def _texts(value: object) -> dict[str, str]:
-    """Return the members that are texts."""
+    """Return the members of an object that are texts. Other values have none."""
     if not isinstance(value, dict):
         return {}
     return {

@@ -1,6 +1,7 @@
-"""The parts of the page as HTML: of values, each text escaped and with nothing hidden in it.
+"""The parts of the page as HTML. All texts are escaped, and hidden characters in them are visible.
 
-A button with `data-act` is one that page.py acts on: `open` and `line` for a file and a line of it, `fix` for a problem."""
+page.py acts on buttons with `data-act`: `open` for a file, `line` for a line of it, `fix` for a
+problem."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ from comity.gate.explanation import unread_limit
 from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.syntax.printable import unhidden
 
-MAX_PROBLEMS = 200  # of a file that are listed
-MAX_ROWS = 200  # uses, elements and reasons that are listed
+MAX_PROBLEMS = 200  # in the list of a file
+MAX_ROWS = 200  # in each list of uses, elements or reasons
 
 OPENING = (
     '<form class="opening"><label for="target">Open a folder or URL</label> '
-    '<input id="target" name="target" spellcheck=false autocomplete=off placeholder="https://example.com/"> '
+    '<input id="target" name="target" spellcheck=false autocomplete=off '
+    'placeholder="https://example.com/"> '
     '<button type="submit">Open</button></form>'
 )
 
@@ -29,17 +31,19 @@ _LIMITS = {"verdict", "stated", "reasons"}
 
 
 def text(value: object, *, keep: str = "") -> str:
-    """Return a text as HTML shows it, each character of it to be seen."""
+    """Return a text for HTML, with all its characters visible.
+
+    `keep`: characters to leave as they are."""
     return escape(unhidden(str(value), keep=keep))
 
 
 def actions(labels: Iterable[tuple[str, str]]) -> str:
-    """Buttons: what each does, and how that is called."""
+    """Return buttons, from pairs of an action and a label."""
     return " ".join(_button(act, label=text(label)) for act, label in labels)
 
 
 def files(state: State, view: View, opened: str, unsaved: Iterable[str]) -> str:
-    """The list of files, and those that the site could have."""
+    """Return the list of files, and of the policy files that the site does not have yet."""
     unsaved = frozenset(unsaved)
     rows = []
     for url in (
@@ -51,19 +55,18 @@ def files(state: State, view: View, opened: str, unsaved: Iterable[str]) -> str:
         notes += ["not saved"] * (url in unsaved)
         current = ' aria-current="true"' if url == opened else ""
         detail = f" <small>{', '.join(notes)}</small>" if notes else ""
-        rows.append(
-            f"<li>{_button('open', url=url, label=text(state.name(url)) + detail, extra=current)}</li>"
-        )
+        button = _button("open", url=url, label=text(state.name(url)) + detail, extra=current)
+        rows.append(f"<li>{button}</li>")
     missing = [
         f"<li>{_button('add', url=url, label='Add ' + text(state.name(url)))}</li>"
         for url in state.missing
     ]
-    added = f"<h3>Not there</h3><ul>{''.join(missing)}</ul>" if missing else ""
-    return f"<h2>Files</h2><ul>{''.join(rows)}</ul>{added}"
+    missing_list = f"<h3>Not there</h3><ul>{''.join(missing)}</ul>" if missing else ""
+    return f"<h2>Files</h2><ul>{''.join(rows)}</ul>{missing_list}"
 
 
 def problems(findings: Sequence[Problem], *, is_editable: bool) -> str:
-    """The findings of a file."""
+    """Return the list of a file's problems."""
     if not findings:
         return '<h2>Findings</h2><p class="quiet">Nothing is wrong with this file.</p>'
     rows = []
@@ -80,7 +83,8 @@ def problems(findings: Sequence[Problem], *, is_editable: bool) -> str:
             else ""
         )
         rows.append(
-            f'<li class="{text(problem.severity.value)}">{_button("line", line=line, label=text(position))} '
+            f'<li class="{text(problem.severity.value)}">'
+            f"{_button('line', line=line, label=text(position))} "
             f"<strong>{text(problem.severity.value)}</strong> {text(problem.message)} "
             f"<small>{text(problem.rule)}, {text(problem.spec)}</small> {fix}</li>"
         )
@@ -95,7 +99,7 @@ def _code(title: str) -> str:
 
 
 def form(state: State) -> str:
-    """The form of the choices."""
+    """Return the form for the choices."""
     choices = state.choices
     names = "".join(
         f'<option value="{text(name)}">' for name in sorted(state.site.crawler_names)[:MAX_ROWS]
@@ -105,17 +109,21 @@ def form(state: State) -> str:
         for name in ACTIONS
     )
     pages = "".join(
-        f'<option value="{text(url)}"{" selected" * (url == choices.page)}>{text(state.name(url))}</option>'
+        f'<option value="{text(url)}"{" selected" * (url == choices.page)}>'
+        f"{text(state.name(url))}</option>"
         for url in state.pages
+    )
+    purposes = _field(
+        "purposes", "Purposes of the crawl", choices.purposes, hint="e.g. research, archiving"
     )
     return (
         "<h2>Who asks</h2>"
-        f"{_field('agent', 'Crawler', choices.agent, extra='list=agents')}<datalist id=agents>{names}</datalist>"
-        f"{_field('purposes', 'Purposes of the crawl', choices.purposes, hint='e.g. research, archiving')}"
+        f"{_field('agent', 'Crawler', choices.agent, extra='list=agents')}"
+        f"<datalist id=agents>{names}</datalist>{purposes}"
         f"{_field('uses', 'Uses of the content', choices.uses, hint='e.g. train-ai, search')}"
         "<div class=wider><label for=urls>Pages, a path a line</label>"
-        f"<textarea id=urls name=urls rows=3 spellcheck=false autocomplete=off>{text(choices.urls, keep=chr(10))}</textarea>"
-        "</div>"
+        "<textarea id=urls name=urls rows=3 spellcheck=false autocomplete=off>"
+        f"{text(choices.urls, keep=chr(10))}</textarea></div>"
         "<div><label for=action>Action on elements, and of the prompt</label>"
         f"<select id=action name=action>{actions}</select></div>"
         f"{_field('lang', 'Language of guidelines', choices.lang, hint='e.g. en')}"
@@ -125,17 +133,18 @@ def form(state: State) -> str:
 
 
 def _field(name: str, label: str, value: str, *, hint: str = "", extra: str = "") -> str:
-    described = f' aria-describedby="{name}-hint"' if hint else ""
+    description = f' aria-describedby="{name}-hint"' if hint else ""
     note = f'<small id="{name}-hint">{hint}</small>' if hint else ""
     return (
         f'<div><label for="{name}">{label}</label>'
-        f'<input id="{name}" name="{name}" value="{text(value)}" spellcheck=false autocomplete=off{described} {extra}>'
+        f'<input id="{name}" name="{name}" value="{text(value)}" '
+        f"spellcheck=false autocomplete=off{description} {extra}>"
         f"{note}</div>"
     )
 
 
 def answers(state: State, view: View) -> str:
-    """The decisions, and what decides."""
+    """Return the decisions and their reasons."""
     if view.question_error:
         return f'<h2>Decisions</h2><p role="alert">{text(view.question_error)}</p>'
     if view.detail is None:
@@ -146,8 +155,9 @@ def answers(state: State, view: View) -> str:
         show = _button(
             "detail", url=answer["url"], label=text(state.name(answer["url"])), extra=current
         )
+        verdict = answer["verdict"]
         rows.append(
-            f'<li>{show} <strong class="verdict {answer["verdict"]}">{_VERDICTS[answer["verdict"]]}</strong></li>'
+            f'<li>{show} <strong class="verdict {verdict}">{_VERDICTS[verdict]}</strong></li>'
         )
     return f"<h2>Decisions</h2><ul class=pages>{''.join(rows)}</ul>{_answer(state, view.detail)}"
 
@@ -165,12 +175,14 @@ def _answer(state: State, answer: dict[str, Any]) -> str:
     )
     return (
         f"<section><h3>{text(state.name(answer['url']))}</h3>"
-        f'<p><strong class="verdict {verdict}">{_VERDICTS[verdict]}</strong> to be fetched by {text(answer["agent"])}{until}</p>'
+        f'<p><strong class="verdict {verdict}">{_VERDICTS[verdict]}</strong> '
+        f"to be fetched by {text(answer['agent'])}{until}</p>"
         f"{_reasons(state, answer['reasons'])}{overruled}{_rates(answer['rates'])}"
-        f'<div class=wide tabindex=0 role=region aria-label="Uses of {text(state.name(answer["url"]))}">'
+        "<div class=wide tabindex=0 role=region "
+        f'aria-label="Uses of {text(state.name(answer["url"]))}">'
         "<table><caption>What may be done with it</caption>"
-        "<thead><tr><th scope=col>Use</th><th scope=col>Answer</th><th scope=col>Limits</th><th scope=col>Decided by</th></tr>"
-        f"</thead><tbody>{rows}</tbody></table></div></section>"
+        "<thead><tr><th scope=col>Use</th><th scope=col>Answer</th><th scope=col>Limits</th>"
+        f"<th scope=col>Decided by</th></tr></thead><tbody>{rows}</tbody></table></div></section>"
     )
 
 
@@ -187,7 +199,8 @@ def _use(state: State, use: str, decision: dict[str, Any]) -> str:
         else '<span class="quiet">nothing: the operator\'s default</span>'
     )
     return (
-        f'<tr><th scope=row>{text(use)}</th><td class="verdict {verdict}">{_VERDICTS[verdict]}</td>'
+        f"<tr><th scope=row>{text(use)}</th>"
+        f'<td class="verdict {verdict}">{_VERDICTS[verdict]}</td>'
         f"<td>{text(limits)}</td><td>{reasons}</td></tr>"
     )
 
@@ -204,19 +217,21 @@ def _rates(rates: dict[str, Any]) -> str:
     limits = []
     if rates["crawl_delay"] is not None:
         limits.append(f"{rates['crawl_delay']:g} s between requests")
-    limits += map(_limited, rates["request_rates"])
+    limits += map(_rate_text, rates["request_rates"])
     if rates["visit_time"]:
         limits.append(f"at {rates['visit_time']}")
     limits += [
         " ".join(
-            filter(None, (_limited(limit["value"]), f"(line {limit['line']})", unread_limit(limit)))
+            filter(
+                None, (_rate_text(limit["value"]), f"(line {limit['line']})", unread_limit(limit))
+            )
         )
         for limit in rates["limits"]
     ]
     return f"<p>Pace: {text('; '.join(limits))}</p>" if limits else ""
 
 
-def _limited(value: Any) -> str:
+def _rate_text(value: Any) -> str:
     return (
         f"{value['requests']} requests in {value['seconds']} s"
         if isinstance(value, dict)
@@ -239,7 +254,7 @@ def _reasons(state: State, reasons: Iterable[dict[str, Any]]) -> str:
 
 
 def elements(state: State, view: View) -> str:
-    """The parts of the sample page that element rules are about."""
+    """Return the list of elements in the sample page that rules cover."""
     if view.preview is None:
         return "<p>Choose a sample page to see what the rules for elements cover of it.</p>"
     note = f"<p>{text(view.preview.note)}</p>" if view.preview.note else ""
@@ -271,14 +286,15 @@ def _part(state: State, part: Part) -> str:
         for r in part.reasons
     ]
     return (
-        f'<li class="{part.verdict}"><code>{text(part.selector)}</code> ({covers}): <strong>{effect}</strong>. '
+        f'<li class="{part.verdict}"><code>{text(part.selector)}</code> ({covers}): '
+        f"<strong>{effect}</strong>. "
         f"{'Refused: ' + text(', '.join(part.denied)) + '. ' if part.denied else ''}"
         f"{f'<ul>{guidelines}</ul>' if guidelines else ''}{_reasons(state, reasons)}</li>"
     )
 
 
 def other_form(view: View) -> str:
-    """ai.txt as XML, or what an XML file says as text."""
+    """Return the other form of ai.txt, with notes for its author."""
     notes = "".join(f"<li>{text(note)}</li>" for note in view.form_notes[:MAX_ROWS])
     note_list = f"<ul>{notes}</ul>" if notes else ""
     if not view.other_form:
@@ -288,14 +304,15 @@ def other_form(view: View) -> str:
 
 
 def prompt(view: View) -> str:
-    """The prompt, in a box of its own."""
+    """Return the prompt in a box, or the reason why there is none."""
     if view.prompt_error:
         return f'<p role="alert">{text(view.prompt_error)}</p>'
     return _listing("Prompt", view.prompt) if view.prompt else "<p>Write a page above.</p>"
 
 
 def _listing(label: str, content: str) -> str:
-    return f'<pre tabindex=0 role=region aria-label="{label}">{text(content, keep=chr(10) + chr(9))}</pre>'
+    visible = text(content, keep="\n\t")
+    return f'<pre tabindex=0 role=region aria-label="{label}">{visible}</pre>'
 
 
 def _button(act: str, *, label: str, extra: str = "", **data: object) -> str:

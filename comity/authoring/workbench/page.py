@@ -1,4 +1,6 @@
-"""The page of the workbench, by NiceGUI: it hands what is done in the browser to a state, and shows what view_of makes of it."""
+"""The page of the workbench, by NiceGUI.
+
+It changes a state after each input, and shows its view (`view_of`)."""
 
 from __future__ import annotations
 
@@ -15,30 +17,34 @@ from nicegui.events import GenericEventArguments, ValueChangeEventArguments
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import Desk, Workbench
 from comity.authoring.workbench.folder import ChangedError
-from comity.authoring.workbench.link import fragment_of, restored
+from comity.authoring.workbench.link import fragment_of, restore_state
 from comity.authoring.workbench.preview import reasons_of
 from comity.authoring.workbench.state import Choices, State, Text, View, hidden_in, text_of, view_of
 from comity.policies import PolicyError
 
 Result = TypeVar("Result")
 
-TYPING = 0.05  # seconds in which what is typed is taken together
-MAX_MARKS = 500  # of a file: problems and hidden characters that are marked in the editor
-MAX_TARGET = 2048  # characters of a folder or URL that is to be opened
+TYPING = 0.05  # seconds before the view is updated, so that several keys lead to one update
+MAX_MARKS = 500  # problems, and hidden characters, that the editor marks in one file
+MAX_TARGET = 2048  # characters of a folder or URL to open
 
-# Of one listener for all buttons, or all fields, of a part of the page.
-_ACTED = "(e) => { const b = e.target.closest('button[data-act]'); if (b) emit({...b.dataset}); }"
-_CHOSEN = "(e) => { if (e.target.name) emit({name: e.target.name, value: e.target.value}); }"
-_OPENED = "(e) => { e.preventDefault(); emit({target: e.target.elements.target.value}); }"
+# Listeners. One listener serves all buttons, or all fields, of a part of the page.
+_ON_BUTTON = (
+    "(e) => { const b = e.target.closest('button[data-act]'); if (b) emit({...b.dataset}); }"
+)
+_ON_FIELD = "(e) => { if (e.target.name) emit({name: e.target.name, value: e.target.value}); }"
+_ON_OPEN = "(e) => { e.preventDefault(); emit({target: e.target.elements.target.value}); }"
 
 _START = """
 const dark = matchMedia('(prefers-color-scheme: dark)');
 dark.addEventListener('change', () => emitEvent('comity-dark', dark.matches));
 addEventListener('hashchange', () => emitEvent('comity-link', location.hash));
-addEventListener('beforeunload', (e) => { if (document.querySelector('[data-unsaved=true]')) e.preventDefault(); });
+addEventListener('beforeunload', (e) => {
+  if (document.querySelector('[data-unsaved=true]')) e.preventDefault();
+});
 return {dark: dark.matches, link: location.hash};
 """
-# The editor, once it is there; a file may have been closed by then.
+# Wait for the editor. Another file may have been opened by then.
 _EDITOR = """
 await Vue.nextTick();
 const editor = getElement(%d);
@@ -63,11 +69,12 @@ editor.revealLine(line.number);
 view.focus();
 """
 )
-# Not as properties of the element: with these goes its text, and what was typed meanwhile would be lost.
+# The marks are not set as properties of the element, because its text would be sent along and
+# replace new input.
 _MARK = (
     _EDITOR
     + """
-if (editor.editor.state.doc.toString() !== %s) return;  // there is more to come
+if (editor.editor.state.doc.toString() !== %s) return;  // newer marks follow
 editor.setDecorations(%s);
 editor.setLineTooltips(%s);
 """
@@ -78,20 +85,20 @@ _EMPTY_VIEW = View({}, (), None, "", "", False, (), "", "", None)
 
 
 async def build(workbench: Workbench) -> None:
-    """Build the page, for one tab of the browser."""
+    """Build the page for one tab of the browser."""
     bench = Bench(workbench)
     bench.lay_out()
     await bench.begin()
 
 
 class Bench:
-    """One tab: its state, and the parts of the page that show it."""
+    """One tab of the browser: its state, and the parts of the page."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
         self._desk = workbench.desk
-        self._waiting: Desk | None = None  # was opened, and is not shown before its user agrees
-        self._possible = ""  # buttons for what the message asks
+        self._waiting: Desk | None = None  # opened, but not shown before the user confirms it
+        self._choice_buttons = ""  # the answers to the message in the status
         self._client = context.client
         self._state = self._desk.state()
         self._opened = next(iter(self._state.documents), "")
@@ -99,44 +106,46 @@ class Bench:
         self._view = _EMPTY_VIEW
         self._editor: ui.codemirror | None = None
         self._is_dark = False
-        self._latest = self._displayed = 0  # numbers of states
+        self._latest = self._displayed = 0  # the numbers of the last state, and of the visible one
         self._is_busy = False
 
     # ---- the parts
 
     def lay_out(self) -> None:
+        """Create the parts of the page."""
         with ui.element("header").classes("bar"):
             self._html("<h1>comity workbench</h1>")
             self._title = self._html("", tag="p")
-            self._html(markup.OPENING).on("submit", self._open_site, js_handler=_OPENED)
-            self._actions = self._html("").on("click", self._act, js_handler=_ACTED)
+            self._html(markup.OPENING).on("submit", self._open_site, js_handler=_ON_OPEN)
+            self._actions = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
             self._status = self._html("").props("role=status aria-live=polite").classes("status")
         with ui.element("div").classes("bench"):
             with ui.element("nav").props('aria-label="Files"').classes("files"):
-                self._files = self._html("").on("click", self._act, js_handler=_ACTED)
+                self._files = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
             with ui.element("section").props('aria-label="Editor"').classes("editing"):
                 self._heading = self._html("")
                 self._editor_box = ui.element("div").classes("place")
                 self._html(
-                    '<p id="editor-help" class="quiet">Escape, then Tab, leaves the editor. Ctrl+S saves.</p>'
+                    '<p id="editor-help" class="quiet">Escape, then Tab, leaves the editor. '
+                    "Ctrl+S saves.</p>"
                 )
                 self._problems = (
-                    self._html("").classes("problems").on("click", self._act, js_handler=_ACTED)
+                    self._html("").classes("problems").on("click", self._act, js_handler=_ON_BUTTON)
                 )
             with ui.element("section").props('aria-label="What it means"').classes("meaning"):
                 self._form = (
-                    self._html("").classes("form").on("input", self._choose, js_handler=_CHOSEN)
+                    self._html("").classes("form").on("input", self._choose, js_handler=_ON_FIELD)
                 )
-                self._answers = self._html("").on("click", self._act, js_handler=_ACTED)
+                self._answers = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
                 self._html("<h2>Elements of the sample page</h2>")
                 self._page_of = self._html("")
                 self._frame = ui.element("iframe").props(
                     'sandbox="" title="Sample page" referrerpolicy=no-referrer'
                 )
-                self._elements = self._html("").on("click", self._act, js_handler=_ACTED)
+                self._elements = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
                 with ui.element("details"):
                     self._html("ai.txt in its other form", tag="summary")
-                    self._other = self._html("").on("click", self._act, js_handler=_ACTED)
+                    self._other = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
                 with ui.element("details"):
                     self._html("The prompt for a model", tag="summary")
                     self._prompt = self._html("")
@@ -146,7 +155,7 @@ class Bench:
         return ui.html(content, sanitize=False, tag=tag)  # markup.py escapes
 
     async def begin(self) -> None:
-        """Take the state from the address, and show it."""
+        """Restore the state in the address, and show it."""
         ui.on("comity-dark", self._darken)
         ui.on("comity-link", lambda event: self._restore(str(event.args)))
         await self._client.connected()
@@ -156,7 +165,7 @@ class Bench:
         self._restore(str(browser.get("link") or ""))
 
     def _show_desk(self) -> None:
-        """Show the first of its files, if it has any."""
+        """Show the desk: its title, its form, its notes, and its first file if it has one."""
         ui.page_title(f"comity workbench: {self._desk.title}")
         self._title.content = markup.text(self._desk.title)
         self._show_form()
@@ -171,19 +180,23 @@ class Bench:
 
     def _say(self, message: str) -> None:
         self._status.content = f"<p>{markup.text(message)}</p>"
-        self._possible = ""
+        self._choice_buttons = ""
         self._show_actions()
 
     def _warn(self, message: str, *answers: tuple[str, str]) -> None:
-        """Ask what is to be done, until something else is said. `answers`: what is done, and how that is called."""
+        """Show a message with buttons, until the next message.
+
+        `answers`: an action and a label for each button."""
         self._status.content = f'<p class="warning">{markup.text(message)}</p>'
-        self._possible = markup.actions(answers)
+        self._choice_buttons = markup.actions(answers)
         self._show_actions()
 
     # ---- the editor
 
     def _open(self, url: str, line: int = 0) -> None:
-        """Show a file in an editor of its own: what is undone there is of this file."""
+        """Show a file in a new editor, so that its undo history belongs to this file.
+
+        `line`: the line to go to, from 1. 0 means no line."""
         documents = self._state.documents
         if url not in documents:
             return
@@ -225,7 +238,7 @@ class Bench:
 
     def _type(self, event: ValueChangeEventArguments[str]) -> None:
         if self._text.is_editable:
-            self._state = self._state.edited(self._opened, self._text.octets(event.value or ""))
+            self._state = self._state.with_file(self._opened, self._text.octets(event.value or ""))
             self._change()
 
     def _darken(self, event: GenericEventArguments) -> None:
@@ -234,19 +247,19 @@ class Bench:
             self._editor.theme = "basicDark" if self._is_dark else "basicLight"
 
     def _put(self, state: State, url: str) -> None:
-        """Take a state in which a file was changed otherwise than in the editor."""
+        """Show a state with a file that was changed outside the editor."""
         self._state = state
         if url == self._opened and self._editor:
             self._text = text_of(state.documents[url].body)
             self._editor.value = self._text.text
         self._change()
 
-    # ---- what is done
+    # ---- input
 
     def _choose(self, event: GenericEventArguments) -> None:
         name, value = event.args.get("name"), event.args.get("value")
         if name in Choices._fields and isinstance(value, str):
-            self._state = self._state.chosen(**{name: value})
+            self._state = self._state.with_choices(**{name: value})
             self._change()
 
     def _act(self, event: GenericEventArguments) -> None:
@@ -261,12 +274,12 @@ class Bench:
                 case "open":
                     self._open(url, line)
                 case "detail":
-                    self._state = self._state.chosen(detail=url)
+                    self._state = self._state.with_choices(detail=url)
                     self._change()
                 case "line":
                     self._open(self._opened, line or 1)
                 case "add" if url in self._state.missing:
-                    self._state = self._state.edited(url, b"")
+                    self._state = self._state.with_file(url, b"")
                     self._open(url, 1)
                 case "fix":
                     self._fix(number)
@@ -287,7 +300,7 @@ class Bench:
             self._say(str(error))
 
     async def _open_site(self, event: GenericEventArguments) -> None:
-        """Open what was typed. What is not saved stays until its user has agreed that it goes."""
+        """Open the folder or URL in the field. If files are not saved, ask before they are lost."""
         target = str(event.args.get("target") or "")[:MAX_TARGET].strip()
         if not target:
             self._say("Write a folder, or a URL with https:// before the host.")
@@ -300,7 +313,7 @@ class Bench:
             self._say(f"{target} is not opened: {error}.")
             return
         with self._client:
-            names = ", ".join(map(self._state.name, self._desk.unsaved(self._state)))
+            names = ", ".join(map(self._state.name, self._desk.unsaved_urls(self._state)))
             if names:
                 self._waiting = desk
                 self._warn(f"Not saved: {names}.", ("take", f"Open {desk.title}, and lose that"))
@@ -308,7 +321,9 @@ class Bench:
                 self._take(desk)
 
     def _take(self, desk: Desk) -> None:
-        """Show other files. What the address says was of those before."""
+        """Show another desk.
+
+        Clear the fragment of the address, which belongs to the previous one."""
         self._workbench.desk = self._desk = desk
         self._waiting = None
         self._state = desk.state()
@@ -325,9 +340,9 @@ class Bench:
     def _fix(self, number: int) -> None:
         problems = self._view.problems.get(self._opened, [])
         fix = problems[number].fix if number < len(problems) else None
-        # The list may be of a text that has changed since.
+        # The list may belong to an older text.
         if fix and self._displayed == self._latest and self._text.is_editable:
-            self._put(self._state.mended(self._opened, fix), self._opened)
+            self._put(self._state.with_fix(self._opened, fix), self._opened)
             self._say(fix.title.replace("`", "") + ": done.")
             if self._editor:
                 self._client.run_javascript(
@@ -337,7 +352,7 @@ class Bench:
     def _put_text(self) -> None:
         if self._view.is_other_text and self._displayed == self._latest:
             url = next(url for url in self._state.files if self._state.name(url) == "/ai.txt")
-            self._put(self._state.edited(url, self._view.other_form.encode()), url)
+            self._put(self._state.with_file(url, self._view.other_form.encode()), url)
 
     def _save(self, url: str, *, is_sure: bool = False) -> None:
         name = self._state.name(url)
@@ -365,14 +380,15 @@ class Bench:
             f"history.replaceState(null, '', {json.dumps('/#' + fragment)})"
         )
         self._say(
-            "The address of this page is a link to what you see. What is not saved is in it, and it is sent to nobody."
+            "The address of this page is now a link to this view. It contains your unsaved files. "
+            "The browser sends them to nobody."
         )
 
     def _restore(self, fragment: str) -> None:
         if fragment in ("", "#"):
             return
         try:
-            self._state, changed = restored(self._state, fragment)
+            self._state, changed = restore_state(self._state, fragment)
         except PolicyError as error:
             self._say(str(error)[:1].upper() + str(error)[1:] + ".")
             return
@@ -384,10 +400,12 @@ class Bench:
             self._say(f"Files that the link has changed, and that are not saved: {names}.")
         self._change()
 
-    # ---- what is shown
+    # ---- output
 
     def _change(self) -> None:
-        """Work out what the state means, in a thread, and show it. What is typed meanwhile is worked out after it."""
+        """Compute the view of the state in a thread, and show it.
+
+        Later input leads to another view."""
         self._latest += 1
         if not self._is_busy:
             self._is_busy = True
@@ -408,7 +426,7 @@ class Bench:
 
     def _show(self, state: State, view: View) -> None:
         self._view = view
-        unsaved = self._desk.unsaved(state)
+        unsaved = self._desk.unsaved_urls(state)
         self._files.content = markup.files(state, view, self._opened, unsaved)
         self._problems.content = markup.problems(
             view.problems.get(self._opened, []), is_editable=self._text.is_editable
@@ -417,7 +435,10 @@ class Bench:
         self._other.content = markup.other_form(view)
         self._prompt.content = markup.prompt(view)
         page = state.choices.page
-        edit = f'<button type="button" data-act="open" data-url="{markup.text(page)}">Edit this page</button>'
+        edit = (
+            f'<button type="button" data-act="open" data-url="{markup.text(page)}">'
+            "Edit this page</button>"
+        )
         self._page_of.content = f"<p>{markup.text(state.name(page))}</p>" if page else ""
         self._elements.content = (edit if page in state.pages else "") + markup.elements(
             state, view
@@ -429,14 +450,17 @@ class Bench:
         self._mark(state, view)
 
     def _show_actions(self) -> None:
-        unsaved = self._desk.unsaved(self._state)
-        save = f'<button type="button" data-act="save"{"" if self._opened in unsaved else " disabled"}>Save</button> '
+        unsaved = self._desk.unsaved_urls(self._state)
+        disabled = "" if self._opened in unsaved else " disabled"
+        save = f'<button type="button" data-act="save"{disabled}>Save</button> '
         link = '<button type="button" data-act="link">Link to this</button> '
         marker = f'<span data-unsaved="{str(bool(unsaved and self._desk.folder)).lower()}"></span>'
-        self._actions.content = (save if self._desk.folder else "") + link + self._possible + marker
+        self._actions.content = (
+            (save if self._desk.folder else "") + link + self._choice_buttons + marker
+        )
 
     def _mark(self, state: State, view: View) -> None:
-        """Mark problems, hidden characters, and the lines that decide, in the editor."""
+        """Mark problems, hidden characters and deciding lines in the editor."""
         if self._editor is None:
             return
         text = self._editor.value or ""
@@ -486,7 +510,9 @@ class Bench:
 
 
 async def _in_daemon(call: Callable[[], Result]) -> Result:
-    """Return what a call returns, which may wait for a server for minutes: the end of the program does not."""
+    """Return the result of a call, which runs in a daemon thread.
+
+    The call may wait minutes for a server. The program can end before it returns."""
     future: Future[Result] = Future()
 
     def work() -> None:
@@ -501,7 +527,7 @@ async def _in_daemon(call: Callable[[], Result]) -> Result:
 
 
 def deciding_lines(view: View, url: str) -> list[tuple[int, str]]:
-    """Return the lines of a file that decide something that is shown, and the class that lights them up."""
+    """Return the lines of a file that decide in this view, and the class that highlights each."""
     lines = []
     if answer := view.detail:
         lines += [(reason, f"decides-{answer['verdict']}") for reason in answer["reasons"]]
@@ -524,4 +550,5 @@ def deciding_lines(view: View, url: str) -> list[tuple[int, str]]:
 
 
 def _number(value: str | None) -> int:
+    """Return a number of at most eight digits, or 0."""
     return int(value) if value and value.isascii() and value.isdigit() and len(value) < 9 else 0

@@ -1,7 +1,9 @@
-"""A sample page with what element rules cover of it outlined: harmless HTML of our own, made from the tree that the rules see.
+"""Show a sample page as harmless HTML, with outlines around the elements that rules cover.
 
-Whatever the page has, nothing of it runs, loads or hides: no scripts, styles, addresses or attributes but those of ALLOWED. The
-browser is told so once more, by the policy in the document and by the sandbox of the frame that it is shown in."""
+The HTML is written anew, from the tree that the rules see. Nothing of the page runs, loads or
+hides: it has no scripts, styles and addresses, and only the elements of ALLOWED and a few
+attributes. A policy in the document, and the sandbox of its frame, forbid the same to the
+browser."""
 
 from __future__ import annotations
 
@@ -19,21 +21,25 @@ from comity.policies.elements.rules import Element
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.syntax.xml_tree import attributes
 
-MAX_NODES = 20_000  # of a page that is rendered; those after them are left out
-MAX_TEXT = 256 * 1024  # characters of JSON and XML that are shown
+MAX_NODES = 20_000  # of a page; further elements are left out
+MAX_TEXT = 256 * 1024  # characters of JSON and XML
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
-# Elements that keep their name: what they do is layout. Any other is a `div` or a `span`.
+# Elements that keep their name, because they only affect layout. Others become a `div` or a `span`.
 _ALLOWED = """
-    main header footer nav section article aside h1 h2 h3 h4 h5 h6 hgroup address p hr pre blockquote ol ul menu li dl dt dd
-    figure figcaption div a em strong small s cite q dfn abbr ruby rt rp data time code var samp kbd sub sup i b u mark bdi bdo
-    span br wbr ins del table caption colgroup col tbody thead tfoot tr td th"""
+    main header footer nav section article aside h1 h2 h3 h4 h5 h6 hgroup address p hr pre
+    blockquote ol ul menu li dl dt dd figure figcaption div a em strong small s cite q dfn abbr
+    ruby rt rp data time code var samp kbd sub sup i b u mark bdi bdo span br wbr ins del table
+    caption colgroup col tbody thead tfoot tr td th"""
 ALLOWED = frozenset(_ALLOWED.split())
 _HTML_BLOCKS = (
     "html body form fieldset details summary dialog center template noscript search legend"
 )
-_LOADING = "head script style iframe frame frameset noframes object embed applet base link meta title param source track"
+_LOADING = (
+    "head script style iframe frame frameset noframes object embed applet base link meta title "
+    "param source track"
+)
 _BLOCKS = frozenset(_HTML_BLOCKS.split())
 _DROPPED = frozenset(_LOADING.split())
 _KEPT_ATTRIBUTES = frozenset(("lang", "dir", "colspan", "rowspan", "start", "span"))
@@ -43,36 +49,57 @@ _STYLE = """
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
 body { margin: .75rem; overflow-wrap: anywhere; }
 [data-part] { outline: 3px solid; outline-offset: 1px; }
-[data-part=deny] { outline-color: light-dark(#b00020, #ff8a9b); background: light-dark(#fde7ea, #4a1620); }
+[data-part=deny] {
+  outline-color: light-dark(#b00020, #ff8a9b); background: light-dark(#fde7ea, #4a1620);
+}
 [data-part=guide] { outline-style: dashed; outline-color: light-dark(#0a4fa3, #8cbcff); }
-[data-part]::before { content: attr(data-label); display: block; font: bold .75rem/1.4 system-ui, sans-serif; }
+[data-part]::before {
+  content: attr(data-label); display: block; font: bold .75rem/1.4 system-ui, sans-serif;
+}
 .replaced { border: 1px dotted; padding: 0 .25rem; }
 """
 
 
 class Part(NamedTuple):
-    """An element that rules name, and what they say of the action."""
+    """An element of rules, and their verdict on an action.
 
-    selector: str  # printable
-    verdict: str  # "deny", "guide", or "" where nothing is said of this action
-    denied: tuple[str, ...]  # actions, as they are shown
+    Attributes:
+        selector: The selector, in printable characters.
+        verdict: "deny", "guide", or "" if no rule is about the action.
+        denied: The refused actions, by their display names.
+        guided: The actions with instructions, by their display names.
+        guidelines: The instructions for the action.
+        covered: The number of elements in the page. 0 if the rules cover the whole document.
+        is_whole: True if the rules cover the whole document.
+        reasons: The lines that decide.
+    """
+
+    selector: str
+    verdict: str
+    denied: tuple[str, ...]
     guided: tuple[str, ...]
-    guidelines: tuple[str, ...]  # for the action
-    covered: int  # elements of the page; 0 where it is the whole document
+    guidelines: tuple[str, ...]
+    covered: int
     is_whole: bool
     reasons: tuple[Reason, ...]
 
 
 class Preview(NamedTuple):
-    """A sample page, and what is covered of it."""
+    """A sample page, and the elements that rules cover.
 
-    html: str  # a document for a sandboxed frame
+    Attributes:
+        html: A document for a sandboxed frame.
+        parts: The elements of rules.
+        note: The reason why the page is incomplete, or "".
+    """
+
+    html: str
     parts: tuple[Part, ...]
-    note: str  # "" or why it is not all there
+    note: str
 
 
 def preview_of(page: Page, fetched: Fetched, action: str) -> Preview:
-    """Return the page with what rules say of an action. `action`: in any case."""
+    """Return the preview of a page for an action. `action`: its name, in upper or lower case."""
     use = ACTION_SPELLINGS.get(action.lower(), action.lower())
     parts = tuple(_part(page, element, use) for element in page.elements)
     content = Content(fetched.headers, fetched.body)
@@ -96,7 +123,8 @@ def preview_of(page: Page, fetched: Fetched, action: str) -> Preview:
     whole_part = next((part for part in parts if part.is_whole and part.verdict), None)
     body = writer.html(root)
     if whole_part:
-        body = f'<div data-part="{whole_part.verdict}" data-label="{_visible(_label(whole_part, action))}">{body}</div>'
+        label = _visible(_label(whole_part, action))
+        body = f'<div data-part="{whole_part.verdict}" data-label="{label}">{body}</div>'
     return Preview(
         _document(body),
         parts,
@@ -132,7 +160,8 @@ def _label(part: Part, action: str) -> str:
 def _document(body: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>Sample page</title><style>{_STYLE}</style></head>'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f"<title>Sample page</title><style>{_STYLE}</style></head>"
         f"<body>{body}</body></html>"
     )
 
@@ -142,7 +171,7 @@ def _visible(text: str) -> str:
 
 
 class _Writer:
-    """Writes a tree as harmless HTML. No recursion: pages nest as deep as they like."""
+    """Write a tree as harmless HTML, without recursion, because pages may nest without limit."""
 
     def __init__(self, marks: dict[Any, tuple[str, str]]) -> None:
         self._marks = marks
@@ -151,7 +180,7 @@ class _Writer:
     def html(self, root: Any) -> str:
         pieces: list[str] = []
         count = 0
-        stack: list[Any] = [root]  # nodes, and texts that stand after what was written
+        stack: list[Any] = [root]  # nodes and texts to write, the next one last
         while stack:
             node = stack.pop()
             if isinstance(node, str):
@@ -159,9 +188,8 @@ class _Writer:
                 continue
             tail = _visible(node.tail) if node.tail and node is not root else ""
             count += 1
-            if (
-                not isinstance(node.tag, str) or _local(node) in _DROPPED
-            ):  # comments and processing instructions
+            # The tags of comments and processing instructions are no strings.
+            if not isinstance(node.tag, str) or _local(node) in _DROPPED:
                 pieces.append(tail)
                 continue
             if count > MAX_NODES:
@@ -180,20 +208,20 @@ class _Writer:
         attribute_pairs = [
             (key, value) for key, value in attributes(node) if key in _KEPT_ATTRIBUTES
         ]
-        replaced = _replaced(node, tag)
+        replacement = _replacement(node, tag)
         if node in self._marks:
             verdict, label = self._marks[node]
             attribute_pairs += [("data-part", verdict), ("data-label", label)]
-        if replaced:
+        if replacement:
             attribute_pairs.append(("class", "replaced"))
         attribute_text = "".join(f' {key}="{_visible(value)}"' for key, value in attribute_pairs)
         if name in _EMPTY:
             return f"<{name}{attribute_text}>", ""
-        return f"<{name}{attribute_text}>{_visible(replaced)}", f"</{name}>"
+        return f"<{name}{attribute_text}>{_visible(replacement)}", f"</{name}>"
 
 
-def _replaced(node: Any, tag: str) -> str:
-    """Return what stands for an element that would load something, or that is a control."""
+def _replacement(node: Any, tag: str) -> str:
+    """Return a text in place of an element that is a control or would load something, or ""."""
     if tag == "img":
         return f"Image: {node.get('alt') or 'no text'}"
     if tag in ("video", "audio", "picture", "canvas", "svg"):
@@ -210,5 +238,5 @@ def _local(node: Any) -> str:
 
 
 def reasons_of(parts: Iterable[Part]) -> tuple[Reason, ...]:
-    """Return the reasons of all parts for which something is said of the action, each once."""
+    """Return the reasons of all parts with a verdict on the action, each once."""
     return tuple(dict.fromkeys(reason for part in parts if part.verdict for reason in part.reasons))

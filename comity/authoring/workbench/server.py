@@ -1,4 +1,4 @@
-"""The server of the workbench: on this machine's loopback address, behind access.py."""
+"""The server of the workbench, on the loopback address and behind the check of access.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 
 
 class _Announcing(uvicorn.Server):
-    """Says where it is once it listens."""
+    """A server that prints its address, and opens it in the browser, when it listens."""
 
     def __init__(self, config: uvicorn.Config, url: str, *, opens: bool) -> None:
         super().__init__(config)
@@ -32,7 +32,8 @@ class _Announcing(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         say(
-            f"The workbench is at {self._url} (Ctrl-C ends it). Only who has this address can use it."
+            f"The workbench is at {self._url} (Ctrl-C ends it). "
+            "Keep this address private: it opens the workbench."
         )
         sys.stdout.flush()
         if self._opens:
@@ -40,7 +41,9 @@ class _Announcing(uvicorn.Server):
 
 
 def serve(desk: Desk, *, port: int, opens: bool) -> None:
-    """Serve until Ctrl-C. PolicyError where the port cannot be had."""
+    """Serve until Ctrl-C. PolicyError: the port cannot be used.
+
+    `port`: 0 means any free port. `opens`: open the page in the browser."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,7 +1,7 @@
-"""The state of the workbench: the files of a site, what somebody asks about them, and what follows. Nothing here does I/O.
+"""The state of the workbench: the files of a site, and the choices of the user. It has no I/O.
 
-State(origin, files, pages, choices)   what there is; `edited` and `chosen` return a new one
-view_of(state)                         what it means: problems, answers, elements, the prompt and the other form of ai.txt"""
+State(origin, files, pages, choices)   the state; `with_file` and `with_choices` return a new one
+view_of(state)                         its view: problems, answers, elements and so on"""
 
 from __future__ import annotations
 
@@ -26,10 +26,8 @@ from comity.policies.formats.authoring import Fix, apply
 from comity.policies.syntax.printable import HIDDEN, printable
 from comity.policies.syntax.urls import origin_of
 
-MAX_URLS = 20  # that are asked about at once
-MAX_FILE = (
-    512 * 1024
-)  # octets of a file that is shown: what crawlers read of a robots.txt, and more
+MAX_URLS = 20  # in one view
+MAX_FILE = 512 * 1024  # octets in the editor; crawlers have to read 500 KiB of a robots.txt
 MAX_FIELD = 8192  # characters of one choice
 
 _BOM = "\ufeff"
@@ -38,39 +36,61 @@ _SEPARATORS = re.compile(r"[\s,]+")
 
 
 class Choices(NamedTuple):
-    """The fields of the form, as they were typed."""
+    """The fields of the form, as the user typed them.
+
+    Attributes:
+        agent: The product token of the crawler.
+        purposes: Purposes of the crawl, with commas or spaces between them.
+        uses: Uses of the content, with commas or spaces between them.
+        urls: Paths or URLs, one in each line.
+        detail: The URL with the detailed answer. "" means the first one.
+        page: The URL of the sample page. "" means none.
+        action: The action on elements, which the prompt is about too.
+        lang: The language of guidelines. "" means any.
+    """
 
     agent: str = "comitybot"
-    purposes: str = ""  # words, with commas or spaces between
+    purposes: str = ""
     uses: str = ""
-    urls: str = "/"  # a path or URL a line
-    detail: str = ""  # URL of those whose answer is shown in full; "": the first
-    page: str = ""  # URL of the sample page; "": none
-    action: str = "Train"  # on elements, and of the prompt
-    lang: str = ""  # of guidelines
+    urls: str = "/"
+    detail: str = ""
+    page: str = ""
+    action: str = "Train"
+    lang: str = ""
 
 
 class Text(NamedTuple):
-    """A file as an editor shows it, and what it takes to get the same octets back."""
+    """A file as text for the editor, with the facts that restore its octets.
 
-    text: str  # lines end with LF
+    Attributes:
+        text: The text. Its lines end with LF.
+        line_end: The line end of the file.
+        has_bom: True if the file begins with a byte order mark.
+        is_editable: True if the octets can be restored from the text.
+        note: A sentence for the author, or "".
+    """
+
+    text: str
     line_end: str = "\n"
     has_bom: bool = False
-    is_editable: bool = True  # the octets can be had back
-    note: str = ""  # what its author should know
+    is_editable: bool = True
+    note: str = ""
 
     def octets(self, text: str) -> bytes:
-        """Return a text as a file of this kind."""
+        """Return a text as octets, with the line end and byte order mark of this file."""
         return ((_BOM if self.has_bom else "") + text.replace("\n", self.line_end)).encode(
             "utf-8", "replace"
         )
 
 
 def text_of(body: bytes) -> Text:
-    """Return a file as text. What is no UTF-8, or too long, is shown and not edited."""
+    """Return a file as text. A file that is not UTF-8, or larger than MAX_FILE, is not editable."""
     if len(body) > MAX_FILE:
         beginning = body[:MAX_FILE].decode("utf-8", "replace")
-        note = f"The file has more than {MAX_FILE // 1024} KiB: its beginning is shown, and it cannot be changed here."
+        note = (
+            f"The file has more than {MAX_FILE // 1024} KiB: "
+            "its beginning is shown, and it cannot be changed here."
+        )
         return Text(_unix(beginning), is_editable=False, note=note)
     try:
         text = body.decode("utf-8")
@@ -96,14 +116,19 @@ def _unix(text: str) -> str:
 
 
 class Hidden(NamedTuple):
-    """A character that would not be seen, or changes how others are seen. Offsets count characters of the text."""
+    """An invisible character, or one that changes the look of others.
+
+    Attributes:
+        offset: Its place in the text, in characters.
+        name: Its code point: "U+202E".
+    """
 
     offset: int
-    name: str  # "U+202E"
+    name: str
 
 
 def hidden_in(text: str) -> list[Hidden]:
-    """Return the characters of a text that are not to be seen."""
+    """Return the hidden characters of a text."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return []
     return [
@@ -115,11 +140,18 @@ def hidden_in(text: str) -> list[Hidden]:
 
 @dataclass(frozen=True)
 class State:
-    """The files of a site, and what is asked about them."""
+    """The files of a site, and the choices of the user.
+
+    Attributes:
+        origin: The origin of the site.
+        files: The policy files, by absolute URL.
+        pages: The sample pages, by absolute URL.
+        choices: The choices.
+    """
 
     origin: str
-    files: Mapping[str, Fetched]  # absolute URL -> policy file
-    pages: Mapping[str, Fetched]  # absolute URL -> sample page
+    files: Mapping[str, Fetched]
+    pages: Mapping[str, Fetched]
     choices: Choices
 
     @cached_property
@@ -132,15 +164,15 @@ class State:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The URLs of policy files that the site could have and has not."""
+        """The URLs of policy files that the site does not have yet."""
         return tuple(url for path in WELL_KNOWN if (url := self.origin + path) not in self.files)
 
     def name(self, url: str) -> str:
-        """Return how a file is called: its path, or the URL of one on another host."""
+        """Return the name of a file: its path, or its URL if it belongs to another host."""
         return url.removeprefix(self.origin) or "/"
 
-    def edited(self, url: str, body: bytes) -> State:
-        """Return the state with a file changed, or added."""
+    def with_file(self, url: str, body: bytes) -> State:
+        """Return the state with a new version of a file, or with a further file."""
         fetched = Fetched(
             status=200,
             headers=self.documents[url].headers if url in self.documents else (),
@@ -150,13 +182,13 @@ class State:
             return replace(self, pages={**self.pages, url: fetched})
         return replace(self, files={**self.files, url: fetched})
 
-    def chosen(self, **choices: str) -> State:
-        """Return the state with other choices. What is longer than any answer is cut."""
+    def with_choices(self, **choices: str) -> State:
+        """Return the state with other choices. They are cut at MAX_FIELD characters."""
         cut = {name: value[:MAX_FIELD] for name, value in choices.items()}
         return replace(self, choices=self.choices._replace(**cut))
 
     def problems(self) -> dict[str, list[Problem]]:
-        """Return what is wrong with each policy file, and with the sample page: absolute URL -> problems."""
+        """Return the problems of the policy files and the sample page, by absolute URL."""
         page = self.choices.page
         pages = {page: self.pages[page]} if page in self.pages else {}
         source = Source(self.origin, self.site, _as_files(self.files), _as_files(pages))
@@ -166,12 +198,12 @@ class State:
                 problems[problem.file].append(problem)
         return problems
 
-    def mended(self, url: str, fix: Fix) -> State:
-        """Return the state with a fix made."""
-        return self.edited(url, apply(self.documents[url].body, [fix])[0])
+    def with_fix(self, url: str, fix: Fix) -> State:
+        """Return the state with a fix applied to a file."""
+        return self.with_file(url, apply(self.documents[url].body, [fix])[0])
 
     def agent(self) -> Agent:
-        """Return who asks. PolicyError where that is no name of a crawler."""
+        """Return the agent of the choices. PolicyError: its name is no product token."""
         return Agent(
             self.choices.agent.strip(),
             purposes=words(self.choices.purposes),
@@ -179,7 +211,9 @@ class State:
         )
 
     def urls(self) -> tuple[str, ...]:
-        """Return the URLs that are asked about, each once. PolicyError where one is none of this site."""
+        """Return the URLs of the choices, each once.
+
+        PolicyError: a URL is invalid or belongs to another site, or there are too many."""
         lines = [line.strip() for line in self.choices.urls.splitlines() if line.strip()]
         if len(lines) > MAX_URLS:
             raise PolicyError(f"{len(lines)} URLs: write {MAX_URLS} at most")
@@ -203,29 +237,40 @@ def _as_files(documents: Mapping[str, Fetched]) -> tuple[SourceFile, ...]:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return words with commas or spaces between, each once."""
+    """Return the words in a text, each once. Commas and spaces separate them."""
     return tuple(dict.fromkeys(word for word in _SEPARATORS.split(text) if word))
 
 
 class View(NamedTuple):
-    """The meaning of a state."""
+    """The meaning of a state.
 
-    problems: Mapping[str, list[Problem]]  # URL of a file -> what is wrong with it
-    answers: tuple[
-        dict[str, Any], ...
-    ]  # as `explain` has them, one for each URL that is asked about
-    detail: dict[str, Any] | None  # the answer that is shown in full
-    question_error: str  # why there are none; ""
-    other_form: str  # ai.txt as XML, or as text where it is XML
-    is_other_text: bool  # it is text: what was written is XML
-    form_notes: tuple[str, ...]  # what its author should know, or why there is none
+    Attributes:
+        problems: The problems of each file, by absolute URL.
+        answers: The results of `explain`, one for each URL of the choices.
+        detail: The answer with details. None means that there are no answers.
+        question_error: The error in the choices, which prevents answers, or "".
+        other_form: The ai.txt as XML, or as text if the file is XML. "" means that there is none.
+        is_other_text: True if the other form is text, because the file is XML.
+        form_notes: Sentences for the author, or the reason why there is no other form.
+        prompt: The prompt for a model.
+        prompt_error: The reason why there is no prompt, or "".
+        preview: The preview of the sample page. None means that no page is chosen.
+    """
+
+    problems: Mapping[str, list[Problem]]
+    answers: tuple[dict[str, Any], ...]
+    detail: dict[str, Any] | None
+    question_error: str
+    other_form: str
+    is_other_text: bool
+    form_notes: tuple[str, ...]
     prompt: str
     prompt_error: str
-    preview: Preview | None  # of the sample page
+    preview: Preview | None
 
 
 def view_of(state: State) -> View:
-    """Return what a state means."""
+    """Return the view of a state."""
     problems = state.problems()
     form, is_text, notes = _other_form(state)
     try:
@@ -257,6 +302,7 @@ def view_of(state: State) -> View:
 
 
 def _other_form(state: State) -> tuple[str, bool, tuple[str, ...]]:
+    """Return the other form of ai.txt, True if that is text, and notes for the author."""
     url = state.origin + AI_PATH
     fetched = state.files.get(url, Fetched(status=404))
     is_xml = fetched.body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")

@@ -1,4 +1,4 @@
-"""`comity explain`, as the program calls it."""
+"""`comity explain`, called as the program calls it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from comity.authoring.commands import explain
 if TYPE_CHECKING:
     from tests.conftest import Serve
 
-ROBOTS = "User-agent: *\nDisallow: /private\n\nUser-agent: GPTBot\nDisallow: /\n\nUser-agent: bingbot\nDisallow: /private\n"
+ROBOTS = (
+    "User-agent: *\nDisallow: /private\n\nUser-agent: GPTBot\nDisallow: /\n\n"
+    "User-agent: bingbot\nDisallow: /private\n"
+)
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def test_people_read_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr()
     lines = [" ".join(line.split()) for line in shown.out.splitlines()]
     assert (
-        "Everybody else access allow Everybody else may fetch everything but what one line refuses:"
+        "Everybody else access allow Everybody else may fetch everything with one exception:"
         " `Disallow: /private` (site/robots.txt:2)." in lines
     )
     assert "GPTBot access deny GPTBot may fetch nothing (site/robots.txt:5)." in lines
@@ -52,7 +55,7 @@ def test_markdown_has_a_section_for_each_group(capsys: pytest.CaptureFixture[str
     assert run("site", "--format", "markdown") == 0
     shown = capsys.readouterr().out
     assert [line for line in shown.splitlines() if line.startswith("#")] == [
-        "# What the files of https://example.com mean",
+        "# The meaning of the files of https://example.com",
         "## Everybody else",
         "## bingbot",
         "## GPTBot",
@@ -118,15 +121,15 @@ def test_json_has_the_lines_that_decide(capsys: pytest.CaptureFixture[str]) -> N
     [
         (
             ["nowhere"],
-            "comity explain: `nowhere` is no folder, and no URL: write https:// before a host",
+            "comity explain: `nowhere` is not a folder or a URL: write https:// before a host",
         ),
         (
             ["site", "--url", "https://other.example/"],
-            "comity explain: `https://other.example/` is no URL of https://example.com",
+            "comity explain: `https://other.example/` does not belong to https://example.com",
         ),
         (
             ["https://example.com/", "--origin", "https://example.org"],
-            "comity explain: an origin is given for a folder",
+            "comity explain: a URL has its own origin",
         ),
         (["site", "--origin", "example.org"], "is not an http or https URL"),
     ],
@@ -145,17 +148,17 @@ def test_a_folder_with_nothing_in_it_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(str(tmp_path)) == 2
-    assert f"neither a policy file nor a page of {tmp_path} could be had" in capsys.readouterr().err
+    assert f"no policy file and no page of {tmp_path} could be fetched" in capsys.readouterr().err
 
 
 def test_a_server_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # nobody listens
+        taken.bind(("127.0.0.1", 0))  # no server listens at this port
         origin = f"http://127.0.0.1:{taken.getsockname()[1]}"
         assert run(origin) == 2
     first, last = capsys.readouterr().err.splitlines()
-    assert first.startswith(f"{origin}/robots.txt: cannot be had: ")
-    assert last == f"comity explain: neither a policy file nor a page of {origin} could be had"
+    assert first.startswith(f"{origin}/robots.txt: cannot be fetched: ")
+    assert last == f"comity explain: no policy file and no page of {origin} could be fetched"
 
 
 def test_a_site_is_explained_with_its_page(
@@ -185,6 +188,6 @@ def test_policies_that_cannot_be_had_are_explained(
     assert run(server.origin, "--format", "markdown") == 0
     shown = capsys.readouterr().out
     assert "- Nobody may fetch anything, as " in shown
-    assert "cannot be had: HTTP status 503" in shown
-    assert "was not asked for" in shown
+    assert "cannot be fetched: HTTP status 503" in shown
+    assert "was not fetched" in shown
     assert server.paths == ["/robots.txt"]

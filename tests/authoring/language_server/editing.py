@@ -1,4 +1,4 @@
-"""Documents for tests, with a place in them: a `|`."""
+"""Documents for tests. The mark `|` is a position in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from comity.authoring.language_server.samples import NONE, Samples
 
 
 def at(name: str, marked: str, *, encoding: str = "utf-16") -> tuple[Outline, Position]:
-    """The document without its mark, and the place of the mark."""
+    """Return the document without its mark, and the position of the mark."""
     before, _, after = marked.partition("|")
     document = Document(f"file:///site/{name}", before + after, encoding=encoding)
     line = before.count("\n")
@@ -29,8 +29,8 @@ def items(
     }
 
 
-def hovered(name: str, marked: str) -> str:
-    """What is shown; "": nothing."""
+def hover_text(name: str, marked: str) -> str:
+    """Return the hover text, or "" if there is none."""
     shown = hover(*at(name, marked))
     if shown is None:
         return ""

@@ -18,7 +18,7 @@ AI = "User-agent: *\n  Path: / html\n"
 RSL = '<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/">'
 
 CASES = [
-    # file, text, what is among the items, what is not
+    # File, text, expected items, and unexpected ones.
     ("robots.txt", "Us|", {"User-agent"}, {"Disallow", "Path", "scope"}),
     (
         "robots.txt",

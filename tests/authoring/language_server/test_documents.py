@@ -1,4 +1,4 @@
-"""Texts and places in them, as editors count."""
+"""Texts and positions in them, in the units of editors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from comity.authoring.language_server.documents import (
 )
 from comity.policies.formats.authoring import Edit
 
-# The characters at which other programs part lines, and those of one, two, three and four octets.
+# Characters that end lines in other programs, and characters of one to four octets.
 TEXTS = st.text(st.sampled_from("ab :/#\r\n\t\x0b\x0c\x85\u2028é€\ufeff😀\ud800"), max_size=60)
 ENCODINGS = [UTF8, UTF16, UTF32]
 
@@ -88,7 +88,7 @@ def test_places_that_do_not_exist_are_the_nearest_that_do(
     for line, column, last, end, new in edits:
         buffer.replace(Range(Position(line, column), Position(last, end)), new, UTF16)
         assert buffer.lines == split(buffer.text)
-        buffer.text.encode()  # no half characters
+        buffer.text.encode()  # raises an error for surrogates
 
 
 def test_octets_of_an_edit_are_a_range_of_the_editor() -> None:

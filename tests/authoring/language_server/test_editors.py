@@ -1,4 +1,4 @@
-"""The set-ups in editors/, in the editors themselves."""
+"""The files in editors/, tested in real editors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("new_processes")
 @pytest.mark.slow
 @pytest.mark.requirement("IDE-1")
 def test_neovim_shows_completes_mends_and_saves(tmp_path: Path) -> None:
-    """Neovim as its user has set it up: the file of editors/neovim, and the command."""
+    """Neovim is set up as in its instructions: the file of editors/neovim, and the command."""
     assert shutil.which("nvim"), "Neovim is missing: apt-get install neovim"
     (tmp_path / "robots.txt").write_text("User-agent: GPTBot\nDissallow: /private\n", "utf-8")
     command = (
@@ -49,7 +49,7 @@ def test_neovim_shows_completes_mends_and_saves(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "robots.misspelled" in done.stderr  # where headless Neovim prints
+    assert "robots.misspelled" in done.stderr  # the output of headless Neovim
     text = (tmp_path / "robots.txt").read_text("utf-8")
     assert text == "User-agent: GPTBot\nDisallow: /private\nDisallow: /a\nCrawl-delay: 10\n"
 
@@ -57,7 +57,7 @@ def test_neovim_shows_completes_mends_and_saves(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("IDE-1")
 def test_emacs_shows_completes_mends_lays_out_and_saves(tmp_path: Path) -> None:
-    """Emacs as its user has set it up, in a terminal: the file of editors/emacs, and the command."""
+    """Emacs runs in a terminal, set up as in its instructions: editors/emacs, and the command."""
     assert shutil.which("emacs"), "Emacs is missing: apt-get install emacs-nox elpa-eglot"
     site, home = tmp_path / "site", tmp_path / "home"
     site.mkdir()
@@ -70,7 +70,8 @@ def test_emacs_shows_completes_mends_lays_out_and_saves(tmp_path: Path) -> None:
     (home / ".emacs.d").mkdir(parents=True)
     command = " ".join(map(json.dumps, [sys.executable, "-c", SCRIPT, "languageserver"]))
     (home / ".emacs.d/init.el").write_text(
-        f"(setq comity-command '({command}))\n(load {json.dumps(str(EDITORS / 'emacs/comity.el'))})\n",
+        f"(setq comity-command '({command}))\n(load "
+        f"{json.dumps(str(EDITORS / 'emacs/comity.el'))})\n",
         "utf-8",
     )
     session = Path(__file__).with_name("emacs.el")
@@ -88,9 +89,9 @@ def test_emacs_shows_completes_mends_lays_out_and_saves(tmp_path: Path) -> None:
     assert "form ai.xml <?xml version=" in seen
     assert "json comity [tdmrep." in seen
     text = (site / "robots.txt").read_text("utf-8")
-    assert (
-        text
-        == "User-agent: GPTBot\nDisallow: /private\nDisallow: /a\nCrawl-delay: 10\nDisallow: /page.html\n"
+    assert text == (
+        "User-agent: GPTBot\nDisallow: /private\nDisallow: /a\nCrawl-delay: 10\n"
+        "Disallow: /page.html\n"
     )
     text = (site / "ai.txt").read_text("utf-8")
     assert (
@@ -99,7 +100,7 @@ def test_emacs_shows_completes_mends_lays_out_and_saves(tmp_path: Path) -> None:
 
 
 def in_terminal(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, bytes]:
-    """Run a command where somebody sits before it. Return its status, and what it has written."""
+    """Run a command in a terminal. Return its status and its output."""
     controller, terminal = pty.openpty()
     screen = bytearray()
     with subprocess.Popen(

@@ -1,4 +1,6 @@
-"""Twice the text, about twice the work of each request: counted in calls, which are the same on every machine (SEC-1)."""
+"""Twice the text leads to about twice the work of each request (SEC-1).
+
+Calls are counted, because their number is the same on every machine."""
 
 from __future__ import annotations
 
@@ -33,11 +35,17 @@ def around(text: str, values: Callable[[int], str]) -> Callable[[int], str]:
     return lambda size: text.replace("{}", values(size))
 
 
-RSL = '<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>{}</license></content></rsl>'
+RSL = (
+    '<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>{}</license></content>'
+    "</rsl>"
+)
 BLOCK = "\n  Path: / html\n    Element: *\n      Disallow: Train\n"
-XML_PATH = '<path value="/#"><element name="*"><disallow><action>Train</action></disallow></element></path>'
+XML_PATH = (
+    '<path value="/#"><element name="*"><disallow><action>Train</action></disallow></element>'
+    "</path>"
+)
 
-# One line with many values, and many lines with one value, of each format.
+# For each format, one line with many values, and many lines with one value.
 SHAPES: dict[str, dict[str, Callable[[int], str]]] = {
     "robots.txt": {
         "crawlers of ACAP": around("ACAP-crawler: {}\nACAP-disallow-index: /\n", words("a#")),
@@ -47,7 +55,8 @@ SHAPES: dict[str, dict[str, Callable[[int], str]]] = {
         "agents in a line": around("User-agent: {}\nDisallow: /\n", words("a#")),
         "paths in a line": around("ACAP-crawler: *\nACAP-disallow-index: {}\n", words("/#")),
         "a set": around(
-            "ACAP-resource-set-def: s {}\nACAP-crawler: *\nACAP-allow-index: the-acap:resource-set:s\n",
+            "ACAP-resource-set-def: s {}\nACAP-crawler: *\nACAP-allow-index: "
+            "the-acap:resource-set:s\n",
             words("/#"),
         ),
         "preferences": around("User-agent: *\nContent-Usage: {}\nUsage: {}\n", words("u#=n", ", ")),
@@ -127,7 +136,7 @@ def snapshot_of(kind: str, text: str, folder: Path) -> Snapshot:
 
 
 def questions(snapshot: Snapshot) -> dict[str, tuple[Any, ...]]:
-    """The arguments of each task. Positions are near the end of the last of the longest lines."""
+    """Return the arguments of each task. Positions are near the end of the last longest line."""
     lines = snapshot.text.split("\n")
     line = max(range(len(lines)), key=lambda number: (len(lines[number]), number))
     position = Position(line, len(lines[line]) - 1)
@@ -151,7 +160,7 @@ def questions(snapshot: Snapshot) -> dict[str, tuple[Any, ...]]:
 
 
 class Counted(int):
-    """The number of a line. To compare it, as sets and dictionaries do too, is a call that is counted."""
+    """The number of a line. Comparisons, also those of sets and dictionaries, count as calls."""
 
     def __hash__(self) -> int:
         return int.__hash__(self)
@@ -179,7 +188,7 @@ def test_requests_take_twice_the_calls_for_twice_the_text(
         snapshot = snapshot_of(kind, SHAPES[kind][name](size), tmp_path)
         of_size = {}
         for task, arguments in questions(snapshot).items():
-            work.run(task, snapshot, arguments)  # what is kept for all is made
+            work.run(task, snapshot, arguments)  # fills the caches
             work.outline_of.cache_clear()
             work._other_formats.cache_clear()
             of_size[task] = calls(partial(work.run, task, snapshot, arguments))
@@ -204,7 +213,10 @@ def test_a_large_file_is_looked_at_without_its_folder(tmp_path: Path) -> None:
         "User-agent: *\n  Path: / html\n    Element: *\n      Disallow: Train\n", "utf-8"
     )
     for comment, looks in (("", True), ("# a\n" * 10, False)):
-        text = f"User-agent: *\nContent-Signal: ai-train=yes\n{rules[: -100 if looks else None]}{comment}"
+        text = (
+            "User-agent: *\nContent-Signal: ai-train=yes\n"
+            f"{rules[: -100 if looks else None]}{comment}"
+        )
         document = Document((tmp_path / "robots.txt").as_uri(), text)
         problems = diagnostics.problems_in(document, tmp_path)
         assert ("comity.contradiction" in {problem.rule for problem in problems}) is looks

@@ -64,7 +64,7 @@ def outline(name: str, text: str) -> Outline:
     return Outline(Document(f"file:///site/{name}", text))
 
 
-def applied(document: Document, edits: list[TextEdit]) -> str:
+def apply_edits(document: Document, edits: list[TextEdit]) -> str:
     buffer = Buffer(document.text)
     for edit in sorted(
         edits, key=lambda edit: (edit.range.start.line, edit.range.start.character), reverse=True
@@ -76,7 +76,7 @@ def applied(document: Document, edits: list[TextEdit]) -> str:
 # Names
 
 
-def marked(text: str, place: str, offset: int = 0) -> tuple[Outline, Position]:
+def mark_position(text: str, place: str, offset: int = 0) -> tuple[Outline, Position]:
     index = text.index(place) + offset
     return at("robots.txt", f"{text[:index]}|{text[index:]}")
 
@@ -86,25 +86,25 @@ PLACES = [("resource-set:News", 14, 6), ("(Teaser)", 3, 7), ("(teaser)", 3, 7), 
 
 @pytest.mark.parametrize(("place", "offset", "line"), PLACES)
 def test_a_name_leads_to_its_definition(place: str, offset: int, line: int) -> None:
-    found = names.locations(*marked(ACAP, place, offset), definitions_only=True)
+    found = names.locations(*mark_position(ACAP, place, offset), definitions_only=True)
     assert [location.range.start.line for location in found] == [line]
 
 
 def test_references_are_all_places_whatever_their_case() -> None:
-    found = names.locations(*marked(ACAP, "news /news/", 1), definitions_only=False)
+    found = names.locations(*mark_position(ACAP, "news /news/", 1), definitions_only=False)
     assert [location.range.start.line for location in found] == [6, 10, 11]
     found = names.locations(
-        *marked(ACAP, "teaser present", 1), definitions_only=False, with_definitions=False
+        *mark_position(ACAP, "teaser present", 1), definitions_only=False, with_definitions=False
     )
     assert [location.range.start.line for location in found] == [8, 10]
 
 
 def test_a_name_is_renamed_everywhere_and_nothing_else_is() -> None:
-    place = marked(ACAP, "news /news/", 2)
+    place = mark_position(ACAP, "news /news/", 2)
     edit = names.rename(*place, "articles")
     assert edit
     assert edit.changes
-    assert applied(
+    assert apply_edits(
         place[0].document, list(edit.changes["file:///site/robots.txt"])
     ) == ACAP.replace("set: news", "set: articles").replace("set:news", "set:articles").replace(
         "set:News", "set:articles"
@@ -113,12 +113,12 @@ def test_a_name_is_renamed_everywhere_and_nothing_else_is() -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "1a", "(x)", "all", "index"])
 def test_a_name_that_means_something_else_is_no_new_name(name: str) -> None:
-    assert names.rename(*marked(ACAP, "teaser present", 1), name) is None
+    assert names.rename(*mark_position(ACAP, "teaser present", 1), name) is None
 
 
 def test_a_set_and_a_usage_of_one_name_are_two() -> None:
     text = ACAP.replace("teaser", "news").replace("Teaser", "news")
-    found = names.locations(*marked(text, "usage: news", 8), definitions_only=False)
+    found = names.locations(*mark_position(text, "usage: news", 8), definitions_only=False)
     assert [location.range.start.line for location in found] == [7, 8, 10]
 
 
@@ -151,8 +151,8 @@ def test_blocks_and_comments_are_folded() -> None:
     }
 
 
-def decoded(document: Outline, *lines: int) -> list[tuple[str, str]]:
-    """Text and type of each token."""
+def decode_tokens(document: Outline, *lines: int) -> list[tuple[str, str]]:
+    """Return the text and type of each token."""
     line = column = 0
     found = []
     data = list(tokens(document, *lines).data)
@@ -170,16 +170,19 @@ def decoded(document: Outline, *lines: int) -> list[tuple[str, str]]:
 
 def test_tokens_say_what_words_are() -> None:
     text = "User-agent: GPTBot # 😀\nDisallow: /a\nContent-Usage: train-ai=n # x\nNonsense: 1\n"
-    assert decoded(outline("robots.txt", text)) == [
+    assert decode_tokens(outline("robots.txt", text)) == [
         ("User-agent", "keyword"), ("GPTBot", "type"), ("# 😀", "comment"),
         ("Disallow", "keyword"), ("/a", "string"),
         ("Content-Usage", "keyword"), ("train-ai=n", "enumMember"), ("# x", "comment"),
     ]  # fmt: skip
-    assert decoded(outline("robots.txt", text), 1, 1) == [("Disallow", "keyword"), ("/a", "string")]
+    assert decode_tokens(outline("robots.txt", text), 1, 1) == [
+        ("Disallow", "keyword"),
+        ("/a", "string"),
+    ]
 
 
 def test_a_number_sign_in_a_selector_begins_no_comment() -> None:
-    assert ("#main", "class") in decoded(
+    assert ("#main", "class") in decode_tokens(
         outline("ai.txt", "User-agent: *\n  Path: / html\n    Element: #main\n")
     )
 
@@ -243,7 +246,7 @@ def test_a_part_of_a_file_is_as_it_is_in_the_whole(
 ) -> None:
     text = "\n".join(lines)
     whole = outline(name, text)
-    assert whole.statements is not None  # which are known then
+    assert whole.statements is not None  # the statements are cached now
     assert whole.part(first, last) is whole
     assert tokens(outline(name, text), first, last) == tokens(whole, first, last)
     for line in range(len(whole.document.lines)):
@@ -295,14 +298,14 @@ def test_fixes_are_offered_where_the_problems_are_and_all_at_once() -> None:
     assert one.edit
     assert one.edit.changes
     assert (
-        applied(document, list(one.edit.changes[document.uri]))
+        apply_edits(document, list(one.edit.changes[document.uri]))
         == "# 😀\nUser-agent: *\nDisallow: /a\nAlow: /b\n"
     )
     assert every.kind == actions.FIX_ALL
     assert every.edit
     assert every.edit.changes
     assert (
-        applied(document, list(every.edit.changes[document.uri]))
+        apply_edits(document, list(every.edit.changes[document.uri]))
         == "# 😀\nUser-agent: *\nDisallow: /a\nAllow: /b\n"
     )
     assert [action.kind for action in actions.fixes(document, found, here, ["source.fixAll"])] == [
@@ -335,10 +338,10 @@ def test_an_ai_txt_is_written_as_xml_beside_it_and_back() -> None:
 NO_TRAINING = "User-agent: *\nContent-Usage: train-ai=n\nDisallow:"
 
 
-def written(
+def files_after(
     found: list[CodeAction], title: str, others: dict[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """The files after an action, by their URIs, and those that it has created."""
+    """Return the files after an action, by their URIs, and the URIs of new files."""
     (action,) = [action for action in found if action.title == title]
     assert action.edit
     texts, created = {f"file:///site{place}": text for place, text in others.items()}, []
@@ -351,7 +354,7 @@ def written(
             assert isinstance(change, TextDocumentEdit)
             uri = change.text_document.uri
             edits = [edit for edit in change.edits if isinstance(edit, TextEdit)]
-            texts[uri] = applied(Document(uri, texts[uri]), edits)
+            texts[uri] = apply_edits(Document(uri, texts[uri]), edits)
     return texts, created
 
 
@@ -361,7 +364,7 @@ def test_what_a_file_says_is_written_in_other_formats() -> None:
     others = {"/robots.txt": NO_TRAINING}
     found = actions.other_formats(document, "file:///site", others)
     assert {action.kind for action in found} == {actions.OTHER_FORMAT}
-    texts, created = written(found, 'Write "No training" as ai.txt', others)
+    texts, created = files_after(found, 'Write "No training" as ai.txt', others)
     assert created == ["file:///site/ai.txt"]
     site = Site.from_files(
         "https://example.com", {"/ai.txt": texts["file:///site/ai.txt"].encode()}
@@ -373,7 +376,9 @@ def test_what_a_file_says_is_written_in_other_formats() -> None:
         body=b"<p>Text",
     )
     assert (page.uses["train-ai"].verdict, page.uses["search"].stated) == (Verdict.DENY, False)
-    texts, created = written(found, 'Write "No training" as Content Signals (robots.txt)', others)
+    texts, created = files_after(
+        found, 'Write "No training" as Content Signals (robots.txt)', others
+    )
     assert created == []
     assert (
         texts["file:///site/robots.txt"]
@@ -389,7 +394,7 @@ def test_what_is_there_is_not_written_over() -> None:
     )
     found = actions.other_formats(document, "file:///site", others)
     assert not [action for action in found if "ai.txt" in action.title]
-    texts, created = written(found, 'Write "No training" as Content-Usage (robots.txt)', others)
+    texts, created = files_after(found, 'Write "No training" as Content-Usage (robots.txt)', others)
     assert created == []
     assert texts["file:///site/robots.txt"] == f"{others['/robots.txt']}\n{NO_TRAINING}\n"
 
@@ -432,7 +437,7 @@ INDENTED = st.tuples(
 def test_lines_of_an_ai_txt_are_indented_as_its_grammar_has_them() -> None:
     flat = "".join(line.lstrip() + " \n" for line in AI.splitlines())
     document = outline("ai.txt", flat)
-    assert applied(document.document, formatting(document)) == AI
+    assert apply_edits(document.document, formatting(document)) == AI
     assert formatting(outline("ai.txt", AI)) == []
     tabbed = AI.replace("  ", "\t")
     assert formatting(outline("ai.txt", tabbed)) == []
@@ -443,7 +448,7 @@ def test_lines_of_an_ai_txt_are_indented_as_its_grammar_has_them() -> None:
 @given(st.lists(INDENTED, max_size=12).map(lambda lines: "".join(map("".join, lines))))
 def test_formatting_changes_no_rule_and_is_done_once(text: str) -> None:
     document = outline("ai.txt", text)
-    formatted = applied(document.document, formatting(document))
+    formatted = apply_edits(document.document, formatting(document))
     before, after = text.encode(), formatted.encode()
     assert (
         parse(after.removeprefix(b"\xef\xbb\xbf")).rules
@@ -457,7 +462,7 @@ def test_elsewhere_alignment_is_kept() -> None:
     text = "User-agent:   *   \n  Disallow:   /x # y\t\n"
     document = outline("robots.txt", text)
     assert (
-        applied(document.document, formatting(document))
+        apply_edits(document.document, formatting(document))
         == "User-agent:   *\n  Disallow:   /x # y\n"
     )
 
@@ -518,7 +523,7 @@ def test_a_byte_order_mark_moves_no_problem() -> None:
     assert found.range == Range(Position(0, 1), Position(0, 12))
 
 
-# Whatever stands there
+# Any content
 
 NAMES = [
     "robots.txt",

@@ -1,11 +1,11 @@
-"""What is shown of a line: what it means, for whom, by which section."""
+"""Hover texts: the meaning of a line, its agents, and the section."""
 
 from __future__ import annotations
 
 import pytest
 
 from comity.authoring.language_server.words import href
-from tests.authoring.language_server.editing import hovered
+from tests.authoring.language_server.editing import hover_text
 from tests.selection import one_in
 
 CASES = [
@@ -79,28 +79,28 @@ CASES = [
 def test_a_line_says_what_it_means_for_whom_and_by_which_section(
     name: str, marked: str, parts: list[str]
 ) -> None:
-    shown = hovered(name, marked)
+    shown = hover_text(name, marked)
     for part in parts:
         assert part in shown
 
 
 def test_lines_of_another_block_are_for_others() -> None:
-    shown = hovered(
+    shown = hover_text(
         "automation-preferences.txt", "user-agent: x\nscope: /\n\nscope: /a\nallowed-|methods: GET"
     )
     assert "`x`" not in shown
-    assert "For `b`." in hovered(
+    assert "For `b`." in hover_text(
         "robots.txt", "User-agent: a\nDisallow: /\n\nUser-agent: b\nDis|allow: /x"
     )
 
 
 @pytest.mark.parametrize("marked", ["# a |comment", "|", "nonsense |here", "Unknown: |x"])
 def test_nothing_is_said_of_what_is_not_known(marked: str) -> None:
-    assert hovered("robots.txt", marked) == ""
+    assert hover_text("robots.txt", marked) == ""
 
 
 def test_a_text_of_the_file_cannot_end_its_quotation() -> None:
-    assert "`/'[a](b)`" in hovered("robots.txt", "User-agent: *\nDis|allow: /`[a](b)")
+    assert "`/'[a](b)`" in hover_text("robots.txt", "User-agent: *\nDis|allow: /`[a](b)")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The language server, as a process that an editor starts and talks to."""
+"""The language server as a process, driven like by an editor."""
 
 from __future__ import annotations
 
@@ -28,17 +28,20 @@ COMMAND = (
     "import sys; from comity.authoring.cli import main; sys.exit(main())",
     "languageserver",
 )
-ROBOTS = "User-agent: GPTBot\nDissallow: /x\nACAP-resource-set: art /a\nACAP-crawler: *\nACAP-allow-index: the-acap:resource-set:art\n"
+ROBOTS = (
+    "User-agent: GPTBot\nDissallow: /x\nACAP-resource-set: art /a\nACAP-crawler: *\n"
+    "ACAP-allow-index: the-acap:resource-set:art\n"
+)
 AI = "User-agent: *\n  Path: / html\n  Element: p\n      Disallow: Train\n"
 
-# asyncio waits for its processes itself: none is forked from another.
+# asyncio waits for its own processes, so none is forked from another.
 pytestmark = pytest.mark.usefixtures("new_processes")
 
 Session = Callable[[LanguageClient], Awaitable[None]]
 
 
 def capabilities(*encodings: lsp.PositionEncodingKind) -> lsp.ClientCapabilities:
-    """Those of an editor that is told of diagnostics and asks for none."""
+    """Return the capabilities of an editor with push diagnostics only."""
     general = (
         lsp.GeneralClientCapabilities(position_encodings=list(encodings)) if encodings else None
     )
@@ -56,20 +59,20 @@ async def session(folder: Path, of_client: lsp.ClientCapabilities) -> AsyncItera
         )
         yield client
         assert client.log_messages == []
-    finally:  # without it the server would not end, and the client wait for it
+    finally:  # or the client would wait for a server that does not end
         await client.shutdown_session()
         await client.stop()  # type: ignore[no-untyped-call]
 
 
 def run(test: Callable[[], Any]) -> None:
-    async def limited() -> None:
+    async def run_limited() -> None:
         async with asyncio.timeout(120):
             await test()
 
-    asyncio.run(limited())
+    asyncio.run(run_limited())
 
 
-def opened(
+def open_file(
     client: LanguageClient, uri: str, text: str, *, language: str = "plaintext"
 ) -> lsp.TextDocumentIdentifier:
     item = lsp.TextDocumentItem(uri, language, 1, text)
@@ -100,10 +103,10 @@ def part(line: int, start: int, end: int) -> lsp.Range:
 WHOLE = lsp.Range(here(0, 0), here(100, 0))
 
 
-async def told(
+async def wait_for_diagnostics(
     client: LanguageClient, uri: str, is_expected: Callable[[list[Any]], bool]
 ) -> list[Any]:
-    """The diagnostics, once they are what is waited for."""
+    """Wait for the expected diagnostics, and return them."""
     while not (uri in client.diagnostics and is_expected(list(client.diagnostics[uri]))):
         await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
     return list(client.diagnostics[uri])
@@ -116,7 +119,7 @@ def test_an_editor_asks_for_everything(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, client_capabilities("visual_studio_code")) as client:
             uri = (tmp_path / "robots.txt").as_uri()
-            document = opened(client, uri, ROBOTS)
+            document = open_file(client, uri, ROBOTS)
             report = await client.text_document_diagnostic_async(
                 lsp.DocumentDiagnosticParams(document)
             )
@@ -190,7 +193,7 @@ def test_an_editor_asks_for_everything(tmp_path: Path) -> None:
 def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, client_capabilities("visual_studio_code")) as client:
-            document = opened(client, (tmp_path / "ai.txt").as_uri(), AI)
+            document = open_file(client, (tmp_path / "ai.txt").as_uri(), AI)
             context = lsp.CodeActionContext([])
             found = await client.text_document_code_action_async(
                 lsp.CodeActionParams(document, part(0, 0, 0), context)
@@ -208,7 +211,7 @@ def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
             xml = getattr(edit.edits[0], "new_text", "")
             assert xml.startswith("<")
             (tmp_path / "automation-preferences.txt").write_text("scope: /\n", "utf-8")
-            robots = opened(
+            robots = open_file(
                 client,
                 (tmp_path / "robots.txt").as_uri(),
                 "User-agent: *\nContent-Usage: train-ai=n\n",
@@ -217,11 +220,10 @@ def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
                 lsp.CodeActionParams(robots, part(0, 0, 0), context)
             )
             titles = {each.title for each in found or () if isinstance(each, lsp.CodeAction)}
-            assert (
-                'Write "No training" as ai.txt of Spawning (ai.txt)' not in titles
-            )  # there is a file of that name
+            # A file of that name exists.
+            assert 'Write "No training" as ai.txt of Spawning (ai.txt)' not in titles
             assert 'Write "No training" as TDMRep (tdmrep.json)' in titles
-            back = opened(client, create.uri, xml)
+            back = open_file(client, create.uri, xml)
             other = lsp.ExecuteCommandParams("comity.otherForm", [back.uri])
             form: Any = await client.workspace_execute_command_async(other)
             name, text = (
@@ -256,24 +258,25 @@ def test_what_is_typed_is_looked_at_as_it_is_counted(
 
     async def talk() -> None:
         async with session(tmp_path, capabilities(*encodings)) as client:
-            opened(client, uri, "# 😀é\u2028x\rUser-agent: *\r\nDisallow: /\n")
-            await told(client, uri, lambda found: found == [])
-            change(
-                client, uri, 2, part(0, column - 4, column - 4), "\nDisallow: "
-            )  # behind the emoji, é and the separator
-            found = await told(client, uri, bool)
+            open_file(client, uri, "# 😀é\u2028x\rUser-agent: *\r\nDisallow: /\n")
+            await wait_for_diagnostics(client, uri, lambda found: found == [])
+            # Behind the emoji, é and the separator.
+            change(client, uri, 2, part(0, column - 4, column - 4), "\nDisallow: ")
+            found = await wait_for_diagnostics(client, uri, bool)
             assert found[0].range.start.line == 1
             change(client, uri, 3, None, "User-agent: *\nDisallow: /\n")
-            await told(client, uri, lambda found: found == [])
+            await wait_for_diagnostics(client, uri, lambda found: found == [])
             client.text_document_did_save(
                 lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri))
             )
             change(client, uri, 4, part(1, 0, 8), "Dissallow")
-            assert {item.code for item in await told(client, uri, bool)} == {"robots.misspelled"}
+            assert {item.code for item in await wait_for_diagnostics(client, uri, bool)} == {
+                "robots.misspelled"
+            }
             client.text_document_did_close(
                 lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri))
             )
-            await told(client, uri, lambda found: found == [])
+            await wait_for_diagnostics(client, uri, lambda found: found == [])
 
     run(talk)
 
@@ -301,7 +304,7 @@ def test_no_text_and_no_question_is_an_error(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, client_capabilities("visual_studio_code")) as client:
             for name, text in texts.items():
-                opened(client, (tmp_path / name).as_uri(), text, language="x" * 100)
+                open_file(client, (tmp_path / name).as_uri(), text, language="x" * 100)
             change(client, "file:///never/opened/robots.txt", 7, part(3, 3, 3), "x")
             change(
                 client,
@@ -334,9 +337,8 @@ def test_no_text_and_no_question_is_an_error(tmp_path: Path) -> None:
                 lsp.TextDocumentIdentifier("file:///never/opened")
             )
             client.text_document_did_close(closed)
-            ai = lsp.TextDocumentIdentifier(
-                (tmp_path / "ai.txt").as_uri()
-            )  # it is not open, and not in UTF-8
+            # The file is not open, and not in UTF-8.
+            ai = lsp.TextDocumentIdentifier((tmp_path / "ai.txt").as_uri())
             symbols = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(ai))
             assert len(symbols or ()) == 1
 
@@ -350,20 +352,20 @@ def test_a_large_file_is_looked_at_by_another_process(tmp_path: Path) -> None:
 
     async def talk() -> None:
         async with session(tmp_path, capabilities()) as client:
-            document = opened(client, uri, text)
+            document = open_file(client, uri, text)
             completed = await client.text_document_completion_async(
                 lsp.CompletionParams(document, here(10_001, 3))
             )
             assert isinstance(completed, lsp.CompletionList)
             assert "Disallow" in {item.label for item in completed.items}
-            found = await told(client, uri, bool)
+            found = await wait_for_diagnostics(client, uri, bool)
             assert any(item.range.start.line == 10_001 for item in found)
 
     run(talk)
 
 
 async def listening(way: str) -> tuple[asyncio.subprocess.Process, int]:
-    """A server at a free port."""
+    """Start a server at a free port."""
     process = await asyncio.create_subprocess_exec(
         *COMMAND, way, "0", stderr=asyncio.subprocess.PIPE
     )
@@ -374,7 +376,7 @@ async def listening(way: str) -> tuple[asyncio.subprocess.Process, int]:
     raise AssertionError("it does not listen")
 
 
-async def ended(process: asyncio.subprocess.Process) -> None:
+async def wait_for_end(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         process.terminate()
     await process.communicate()
@@ -388,14 +390,14 @@ def test_an_editor_connects(way: str, tmp_path: Path) -> None:
         client = make_test_lsp_client()
         await (client.start_tcp if way == "--tcp" else client.start_ws)("127.0.0.1", port)
         await client.initialize_session(lsp.InitializeParams(capabilities=capabilities()))
-        document = opened(
+        document = open_file(
             client, (tmp_path / "robots.txt").as_uri(), "User-agent: *\n" + "# \u00e9\n" * 300_000
         )
         shown = await client.text_document_hover_async(lsp.HoverParams(document, here(0, 3)))
         assert shown
         await client.shutdown_session()
         await client.stop()  # type: ignore[no-untyped-call]
-        await ended(process)
+        await wait_for_end(process)
 
     run(talk)
 
@@ -408,7 +410,7 @@ def test_no_web_page_connects_that_is_not_allowed_to() -> None:
             await connect(
                 f"ws://127.0.0.1:{port}", additional_headers={"Origin": "https://example.com"}
             )
-        await ended(process)
+        await wait_for_end(process)
 
     run(talk)
 
@@ -463,7 +465,7 @@ def test_origins_are_those_of_web_pages_and_of_editors_that_are_pages(text: str)
 
 def test_origins_are_for_web_sockets_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["languageserver", "--allow-origin", "https://example.com"]) == 2
-    assert "--allow-origin is of --websocket: write both" in capsys.readouterr().err
+    assert "--allow-origin needs --websocket: write both" in capsys.readouterr().err
 
 
 def test_without_pygls_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

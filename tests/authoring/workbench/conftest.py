@@ -1,4 +1,4 @@
-"""The workbench is started where no project is."""
+"""The workbench starts outside projects."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def project(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings but the defaults, in place of those that the other tests of authoring have."""
+    """Use the default settings, in place of those of the other tests in authoring."""
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)

@@ -1,4 +1,6 @@
-"""`python -m tests.authoring.workbench.screenshots`: the pictures of docs/workbench.md, of the demonstration site."""
+"""Write the pictures of docs/workbench.md, which show the demonstration site.
+
+Run `python -m tests.authoring.workbench.screenshots`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask the workbench: over plain sockets, as any program and any page of a browser can."""
+"""Access to the workbench, tested over plain sockets, as any program and page may try."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOCKET = "/_nicegui_ws/socket.io/?EIO=4&transport="
 PATHS = ["/", "/_nicegui/x", SOCKET + "polling", "/openapi.json"]
 
 
-pytestmark = pytest.mark.slow  # each process of the tests would start a server of its own
+pytestmark = pytest.mark.slow  # each test process would start its own server
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
 def ask(
     bench: Workbench, path: str, method: str = "GET", **fields: str | None
 ) -> http.client.HTTPResponse:
-    """Ask as the user's browser does, but for the fields that are given; None: left out."""
+    """Send the request of the user's browser, with these fields changed. None: no field."""
     headers: dict[str, str | None] = {
         "Host": f"127.0.0.1:{bench.port}",
         "Cookie": cookie(bench),
@@ -115,7 +115,7 @@ def test_a_wrong_token_in_the_address_lets_nobody_in(bench: Workbench, query: st
 def test_a_name_that_was_made_to_lead_here_leads_nowhere(
     bench: Workbench, path: str, host: str | None
 ) -> None:
-    """DNS rebinding: the browser takes the other page for one of this host, and sends its name."""
+    """DNS rebinding: the browser treats the other page as one of this host, and sends its name."""
     answer = ask(bench, path.format(token=bench.token), Host=host and host.format(port=bench.port))
     assert answer.status in (400, 403)
     assert answer.headers["Set-Cookie"] is None
@@ -146,7 +146,7 @@ def test_what_could_change_something_says_where_it_comes_from(
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_no_other_page_may_load_a_part_of_it(bench: Workbench, site: str) -> None:
-    """A server on another port of this machine is of the same site, and cookies come along."""
+    """A server on another port of this machine is same-site, so browsers send the cookies."""
     assert ask(bench, "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors").status == 403
     assert ask(bench, "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate").status == 200
 
@@ -214,9 +214,8 @@ def test_it_listens_on_this_machine_only(bench: Workbench) -> None:
     tables = (
         Path(path).read_text().splitlines()[1:] for path in ("/proc/net/tcp", "/proc/net/tcp6")
     )
-    listening = [
-        line.split()[1] for table in tables for line in table if line.split()[3] == "0A"
-    ]  # the state LISTEN
+    # The state LISTEN.
+    listening = [line.split()[1] for table in tables for line in table if line.split()[3] == "0A"]
     assert [address for address in listening if address.endswith(f":{bench.port:04X}")] == [
         f"0100007F:{bench.port:04X}"
     ]

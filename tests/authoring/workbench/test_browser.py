@@ -1,4 +1,4 @@
-"""The workbench in a real Chromium: what its user sees, types and saves."""
+"""The workbench in a real Chromium: the user reads, types and saves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from tests.authoring.workbench.workbench_process import (
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("IDE-1")]
 
 ROBOTS = "User-agent: *\nDisallow: /private/\nAllow: /private/press/\n"
-AI_TXT = "User-agent: *\n  Path: / html\n    Element: blockquote\n      Disallow: Train\n    Element: q\n      Disallow: Index\n"
+AI_TXT = (
+    "User-agent: *\n  Path: / html\n    Element: blockquote\n      Disallow: Train\n"
+    "    Element: q\n      Disallow: Index\n"
+)
 PAGE = "<!doctype html><title>A page</title><p>free</p><blockquote>quoted</blockquote><q>short</q>"
 HOSTILE = """<!doctype html><script>alert(1)</script><img src=http://evil.example/a onerror=alert(2)>
 <meta http-equiv=refresh content="0;url=http://evil.example/b">
@@ -67,7 +70,7 @@ def bench(folder: Path) -> Iterator[Workbench]:
 
 
 class Tab:
-    """A tab of the browser, and everything that goes wrong in it."""
+    """A tab of the browser, and all errors in it."""
 
     def __init__(self, browser: Browser, bench: Workbench, **options: Any) -> None:
         self.context = browser.new_context(**options)
@@ -251,7 +254,7 @@ def test_elements_are_outlined_by_action(tab: Tab) -> None:
 
 @pytest.mark.requirement("SEC-4")
 def test_a_hostile_page_does_nothing(tab: Tab) -> None:
-    """`tab` sees what it would load, and what would run."""
+    """`tab` notes each load and each script."""
     page = tab.page
     page.get_by_label("Sample page").select_option("/hostile.html")
     frame = page.frame_locator("iframe")
@@ -295,7 +298,7 @@ def test_the_xml_form_and_the_prompt(tab: Tab) -> None:
 
 
 def test_by_the_keyboard_alone(tab: Tab, folder: Path) -> None:
-    """Each thing is reached by Tab, and left; what has the focus can be seen."""
+    """Tab reaches and leaves each control, and the focus is visible."""
     page = tab.page
     _tab_to(page, "nav button[data-url$='/ai.txt']")
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
@@ -341,7 +344,7 @@ def _tab_to(page: Page, selector: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 400])
 def test_nobody_is_left_out(browser: Browser, bench: Workbench, scheme: Any, width: int) -> None:
-    """axe-core finds nothing serious, and nothing is wider than the screen."""
+    """axe-core finds no serious problem, and no element is wider than the screen."""
     opened = Tab(browser, bench, viewport={"width": width, "height": 800}, color_scheme=scheme)
     page = opened.page
     write(page, "Disallow: other\n")
@@ -444,7 +447,7 @@ def test_another_site_is_opened(
 def test_the_end_does_not_wait_for_a_site_that_does_not_answer(
     browser: Browser, folder: Path, serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`workbench` waits half a minute for the end, and the program ten minutes for the site."""
+    """`workbench` waits half a minute for the end, but the site would take ten minutes."""
     store = f"COMITY_STORE = {str(folder / 'policies.sqlite')!r}\n"
     (folder / "patient.py").write_text(f"COMITY_POLICY_TIMEOUT = 600\n{store}", "utf-8")
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "patient")
@@ -456,7 +459,7 @@ def test_the_end_does_not_wait_for_a_site_that_does_not_answer(
     ):
         opened = Tab(browser, started)
         open_site(opened.page, f"http://127.0.0.1:{silent.getsockname()[1]}/")
-        held.enter_context(silent.accept()[0])  # it asks, and has no answer
+        held.enter_context(silent.accept()[0])  # the workbench asks, and gets no answer
         opened.context.close()
 
 

@@ -1,4 +1,4 @@
-"""Files are saved whole, into the folder, and over nobody's changes."""
+"""Files are saved as a whole, only into the folder, and never over other changes."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def folder(tmp_path: Path) -> Path:
 def test_a_file_is_saved_where_it_was_read(folder: Path) -> None:
     desk = desk_of(str(folder))
     page = ORIGIN + "/news/a%20b.html"
-    state = desk.state().edited(ROBOTS, b"User-agent: *\nDisallow: /\n").edited(page, b"<p>y")
-    assert desk.unsaved(state) == [ROBOTS, page]
-    for url in desk.unsaved(state):
+    state = desk.state().with_file(ROBOTS, b"User-agent: *\nDisallow: /\n").with_file(page, b"<p>y")
+    assert desk.unsaved_urls(state) == [ROBOTS, page]
+    for url in desk.unsaved_urls(state):
         desk.save(state, url)
     assert (folder / "robots.txt").read_bytes() == b"User-agent: *\nDisallow: /\n"
     assert (folder / "news" / "a b.html").read_bytes() == b"<p>y"
-    assert desk.unsaved(state) == []
+    assert desk.unsaved_urls(state) == []
     assert sorted(path.name for path in folder.iterdir()) == ["news", "robots.txt"]
 
 
 def test_a_new_file_is_made_with_its_folder(folder: Path) -> None:
     desk = desk_of(str(folder))
     desk.save(
-        desk.state().edited(ORIGIN + "/.well-known/tdmrep.json", b"[]"),
+        desk.state().with_file(ORIGIN + "/.well-known/tdmrep.json", b"[]"),
         ORIGIN + "/.well-known/tdmrep.json",
     )
     assert (folder / ".well-known" / "tdmrep.json").read_bytes() == b"[]"
@@ -47,7 +47,7 @@ def test_a_new_file_is_made_with_its_folder(folder: Path) -> None:
 
 def test_what_somebody_has_changed_meanwhile_is_not_written_over(folder: Path) -> None:
     desk = desk_of(str(folder))
-    state = desk.state().edited(ROBOTS, b"mine")
+    state = desk.state().with_file(ROBOTS, b"mine")
     (folder / "robots.txt").write_bytes(b"theirs")
     with pytest.raises(ChangedError, match="has changed on the disk"):
         desk.save(state, ROBOTS)
@@ -66,7 +66,7 @@ def test_a_file_that_was_made_or_removed_meanwhile_has_changed(folder: Path, cha
     else:
         (folder / "robots.txt").unlink()
     with pytest.raises(ChangedError):
-        desk.save(desk.state().edited(url, b"mine"), url)
+        desk.save(desk.state().with_file(url, b"mine"), url)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_nothing_outside_the_folder_is_read_or_written(folder: Path, path: str) 
 def test_the_way_a_file_may_be_read_stays(folder: Path) -> None:
     (folder / "robots.txt").chmod(0o640)
     desk = desk_of(str(folder))
-    desk.save(desk.state().edited(ROBOTS, b"mine"), ROBOTS)
+    desk.save(desk.state().with_file(ROBOTS, b"mine"), ROBOTS)
     assert (folder / "robots.txt").stat().st_mode & 0o777 == 0o640
 
 
@@ -95,4 +95,6 @@ def test_a_file_that_cannot_be_written_is_said(folder: Path) -> None:
     desk = desk_of(str(folder))
     (folder / "ai.txt").mkdir()
     with pytest.raises(PolicyError, match=r"ai\.txt"):
-        desk.save(desk.state().edited(ORIGIN + "/ai.txt", b"x"), ORIGIN + "/ai.txt", is_sure=True)
+        desk.save(
+            desk.state().with_file(ORIGIN + "/ai.txt", b"x"), ORIGIN + "/ai.txt", is_sure=True
+        )

@@ -1,4 +1,4 @@
-"""A link that shares what is not saved."""
+"""Links that share unsaved files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.authoring.workbench.link import MAX_CONTENT, MAX_FRAGMENT, fragment_of, restored
+from comity.authoring.workbench.link import MAX_CONTENT, MAX_FRAGMENT, fragment_of, restore_state
 from comity.authoring.workbench.state import MAX_FILE, Choices, State
 from comity.policies import Fetched, PolicyError
 
@@ -21,7 +21,7 @@ PAGES = {PAGE: Fetched(status=200, body=b"<p>x")}
 SAVED = State(ORIGIN, FILES, PAGES, Choices())
 
 
-def packed(content: object) -> str:
+def pack(content: object) -> str:
     return "1." + base64.urlsafe_b64encode(
         zlib.compress(json.dumps(content).encode())
     ).decode().rstrip("=")
@@ -36,11 +36,11 @@ def packed(content: object) -> str:
 )
 def test_a_link_brings_back_what_was_shared(body: bytes, choices: dict[str, str]) -> None:
     shared = (
-        SAVED.edited(ORIGIN + "/robots.txt", body)
-        .edited(ORIGIN + "/ai.txt", b"x")
-        .chosen(**choices, page=PAGE)
+        SAVED.with_file(ORIGIN + "/robots.txt", body)
+        .with_file(ORIGIN + "/ai.txt", b"x")
+        .with_choices(**choices, page=PAGE)
     )
-    state, changed = restored(SAVED, "#" + fragment_of(shared, SAVED.documents))
+    state, changed = restore_state(SAVED, "#" + fragment_of(shared, SAVED.documents))
     assert (state.files, state.pages, state.choices) == (shared.files, shared.pages, shared.choices)
     assert set(changed) == {
         url
@@ -50,11 +50,11 @@ def test_a_link_brings_back_what_was_shared(body: bytes, choices: dict[str, str]
 
 
 def test_only_what_is_not_saved_is_in_it() -> None:
-    assert restored(SAVED, fragment_of(SAVED, SAVED.documents)) == (SAVED, ())
+    assert restore_state(SAVED, fragment_of(SAVED, SAVED.documents)) == (SAVED, ())
 
 
 def test_a_link_of_another_origin_is_about_the_same_paths() -> None:
-    shared = SAVED.edited(PAGE, b"new").chosen(page=PAGE, detail=ORIGIN + "/x")
+    shared = SAVED.with_file(PAGE, b"new").with_choices(page=PAGE, detail=ORIGIN + "/x")
     other = "http://other.example"
     mine = State(
         other,
@@ -62,7 +62,7 @@ def test_a_link_of_another_origin_is_about_the_same_paths() -> None:
         {other + "/a.html": PAGES[PAGE]},
         Choices(),
     )
-    state, changed = restored(mine, fragment_of(shared, SAVED.documents))
+    state, changed = restore_state(mine, fragment_of(shared, SAVED.documents))
     assert changed == (other + "/a.html",)
     assert (state.choices.page, state.choices.detail) == (other + "/a.html", other + "/x")
 
@@ -72,7 +72,7 @@ def test_what_is_too_long_is_not_shared() -> None:
         b"".join(zlib.crc32(b"%d" % number).to_bytes(4, "big") for number in range(20_000))
     )
     with pytest.raises(PolicyError, match="too long for a link"):
-        fragment_of(SAVED.edited(PAGE, noise), SAVED.documents)
+        fragment_of(SAVED.with_file(PAGE, noise), SAVED.documents)
 
 
 @pytest.mark.parametrize(
@@ -83,16 +83,16 @@ def test_what_is_too_long_is_not_shared() -> None:
         "1.!!!!",
         "1.AAAA",
         "1.\u00e9",
-        "2." + packed({})[2:],
-        packed({})[:-3],
-        packed([]),
-        packed({"files": {"/robots.txt": "no base64!"}}),
-        packed({"files": {"/robots.txt": "\u00e9"}}),
-        packed({"files": {"/.git/hooks/pre-commit": ""}}),
-        packed({"files": {"/../robots.txt": ""}}),
-        packed({"files": {"https://other.example/robots.txt": ""}}),
-        packed({"files": {"/ai.txt": base64.b64encode(b"a" * (MAX_FILE + 1)).decode()}}),
-        packed({"agent": "a" * (MAX_CONTENT + 1)}),
+        "2." + pack({})[2:],
+        pack({})[:-3],
+        pack([]),
+        pack({"files": {"/robots.txt": "no base64!"}}),
+        pack({"files": {"/robots.txt": "\u00e9"}}),
+        pack({"files": {"/.git/hooks/pre-commit": ""}}),
+        pack({"files": {"/../robots.txt": ""}}),
+        pack({"files": {"https://other.example/robots.txt": ""}}),
+        pack({"files": {"/ai.txt": base64.b64encode(b"a" * (MAX_FILE + 1)).decode()}}),
+        pack({"agent": "a" * (MAX_CONTENT + 1)}),
         "1." + base64.urlsafe_b64encode(zlib.compress(b"[" * 100_000)).decode(),
         "1." + "A" * MAX_FRAGMENT,
     ],
@@ -100,7 +100,7 @@ def test_what_is_too_long_is_not_shared() -> None:
 @pytest.mark.requirement("SEC-1")
 def test_a_link_that_is_none_of_this_site_changes_nothing(fragment: str) -> None:
     with pytest.raises(PolicyError):
-        restored(SAVED, fragment)
+        restore_state(SAVED, fragment)
 
 
 def test_what_is_no_choice_is_left_out() -> None:
@@ -109,4 +109,4 @@ def test_what_is_no_choice_is_left_out() -> None:
         "files": [],
         "more": 1,
     }
-    assert restored(SAVED, packed(content)) == (SAVED.chosen(uses="search"), ())
+    assert restore_state(SAVED, pack(content)) == (SAVED.with_choices(uses="search"), ())

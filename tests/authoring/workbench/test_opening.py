@@ -1,4 +1,4 @@
-"""What the page may have opened: less than who starts the program."""
+"""Targets that the page may open: fewer than the user who starts the program."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ROBOTS = "User-agent: *\nDisallow: /private\n"
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings but the defaults, and a store of its own."""
+    """Use the default settings, with a separate store."""
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 @pytest.fixture
 def sites(tmp_path: Path) -> Path:
-    """A folder with two sites below it, and one beside it."""
+    """Make a folder with two sites below it, and one beside it."""
     for name in ("sites/first", "sites/second", "beside"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "robots.txt").write_text(ROBOTS, "utf-8")
@@ -37,7 +37,7 @@ def test_a_folder_below_the_one_of_the_start_is_opened_and_saved_to(sites: Path)
     desk = Workbench(desk_of(None), sites).open("second")
     assert desk.folder
     url = "https://example.com/robots.txt"
-    desk.save(desk.state().edited(url, b"User-agent: *\n"), url)
+    desk.save(desk.state().with_file(url, b"User-agent: *\n"), url)
     assert (sites / "second/robots.txt").read_bytes() == b"User-agent: *\n"
     assert (sites / "first/robots.txt").read_text("utf-8") == ROBOTS
 
@@ -48,7 +48,7 @@ def test_a_folder_below_the_one_of_the_start_is_opened_and_saved_to(sites: Path)
     ["../beside", "{beside}", "link", "/", "~", "..", "second/../../beside", "file:///etc"],
 )
 def test_no_other_folder_is_opened(sites: Path, target: str) -> None:
-    with pytest.raises(PolicyError, match=r"is not below|is no folder"):
+    with pytest.raises(PolicyError, match=r"is not below|is not a folder"):
         Workbench(desk_of(str(sites / "first")), sites).open(
             target.format(beside=sites.parent / "beside")
         )

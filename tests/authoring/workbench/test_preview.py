@@ -1,4 +1,4 @@
-"""A sample page with what is covered of it outlined, and nothing of it that does anything."""
+"""Previews of sample pages: covered elements are outlined, and nothing in the page is active."""
 
 from __future__ import annotations
 
@@ -38,23 +38,26 @@ def preview(
     return preview_of(page, fetched, action)
 
 
-def outlined(shown: Preview) -> list[tuple[str, str]]:
-    """What is outlined, and its text."""
+def outlined_parts(shown: Preview) -> list[tuple[str, str]]:
+    """Return the outlined elements and their texts."""
     nodes = html.document_fromstring(shown.html).xpath("//*[@data-part]")
     return [(node.get("data-part"), "".join(node.itertext())) for node in nodes]
 
 
-PAGE = "<p>free<blockquote>quoted <b>text</b></blockquote><div class=note>noted <em>all</em></div><q>q</q>"
+PAGE = (
+    "<p>free<blockquote>quoted <b>text</b></blockquote><div class=note>noted <em>all</em></div>"
+    "<q>q</q>"
+)
 
 
 def test_what_is_covered_is_outlined_by_action() -> None:
-    assert outlined(preview(PAGE)) == [
+    assert outlined_parts(preview(PAGE)) == [
         ("deny", "quoted text"),
         ("guide", "noted all"),
         ("deny", "all"),
     ]
-    assert outlined(preview(PAGE, "Cite")) == [("guide", "noted all"), ("deny", "all")]
-    assert outlined(preview(PAGE, "Index")) == [("deny", "all")]
+    assert outlined_parts(preview(PAGE, "Cite")) == [("guide", "noted all"), ("deny", "all")]
+    assert outlined_parts(preview(PAGE, "Index")) == [("deny", "all")]
 
 
 def test_the_parts_say_what_holds_in_words_too() -> None:
@@ -73,7 +76,7 @@ def test_the_whole_page_is_outlined_where_a_rule_is_about_all_of_it() -> None:
     shown = preview(
         PAGE, ai_txt=b"User-agent: *\n  Path: / html\n    Element: *\n      Disallow: Train\n"
     )
-    assert [verdict for verdict, _ in outlined(shown)] == ["deny"]
+    assert [verdict for verdict, _ in outlined_parts(shown)] == ["deny"]
     assert shown.parts[0].is_whole
 
 
@@ -119,9 +122,10 @@ def test_nothing_of_a_hostile_page_does_anything() -> None:
 
 def test_a_page_cannot_forge_an_outline() -> None:
     shown = preview(
-        "<p data-part=deny data-label='No Train' class=replaced>x</p><blockquote hidden>y</blockquote>"
+        "<p data-part=deny data-label='No Train' class=replaced>x</p><blockquote "
+        "hidden>y</blockquote>"
     )
-    assert outlined(shown) == [("deny", "y")]
+    assert outlined_parts(shown) == [("deny", "y")]
 
 
 def test_json_is_listed_and_shown_as_text() -> None:

@@ -1,4 +1,4 @@
-"""What the workbench knows and shows, without a browser."""
+"""The state and the view of the workbench, without a browser."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def state(files: dict[str, bytes], pages: dict[str, bytes] | None = None, **choi
     of_pages = {
         ORIGIN + path: Fetched(status=200, body=body) for path, body in (pages or {}).items()
     }
-    return State(ORIGIN, fetched, of_pages, Choices()).chosen(**choices)
+    return State(ORIGIN, fetched, of_pages, Choices()).with_choices(**choices)
 
 
 def test_an_edit_changes_what_is_decided() -> None:
     before = state({"/robots.txt": b"User-agent: *\nDisallow: /a\n"}, urls="/a/1\n/b")
-    after = before.edited(ROBOTS, b"User-agent: *\nDisallow: /b\n")
+    after = before.with_file(ROBOTS, b"User-agent: *\nDisallow: /b\n")
     verdicts = [[answer["verdict"] for answer in view_of(each).answers] for each in (before, after)]
     assert verdicts == [["deny", "allow"], ["allow", "deny"]]
 
@@ -53,7 +53,9 @@ def test_the_reasons_name_the_lines_of_the_files() -> None:
 
 def test_the_agent_and_its_uses_are_those_that_are_chosen() -> None:
     files = {
-        "/robots.txt": b"User-agent: other\nDisallow: /\n\nUser-agent: *\nContent-Signal: ai-train=no\n"
+        "/robots.txt": (
+            b"User-agent: other\nDisallow: /\n\nUser-agent: *\nContent-Signal: ai-train=no\n"
+        )
     }
     assert [a["verdict"] for a in view_of(state(files, urls="/", agent="other")).answers] == [
         "deny"
@@ -102,7 +104,7 @@ def test_the_page_itself_decides_too() -> None:
     ],
 )
 def test_what_cannot_be_asked_is_said(choices: dict[str, str], error: str) -> None:
-    view = view_of(state({}).chosen(**choices))
+    view = view_of(state({}).with_choices(**choices))
     assert error in view.question_error
     assert view.answers == ()
 
@@ -122,7 +124,7 @@ def test_problems_have_their_places() -> None:
 def test_a_fix_is_made_in_the_file_and_offered_where_it_can_be() -> None:
     site = state({"/robots.txt": b"User-agent: *\nDisallow: a\n"})
     problem = site.problems()[ROBOTS][0]
-    mended = site.mended(
+    mended = site.with_fix(
         ROBOTS,
         Fix("Write `/a`", (Draft(ROBOTS, site.files[ROBOTS].body).replace_octets(2, 11, 0, b"/"),)),
     )
@@ -144,7 +146,7 @@ def test_files_that_are_not_there_can_be_added() -> None:
     site = state({"/robots.txt": b""})
     assert AI in site.missing
     assert ROBOTS not in site.missing
-    assert AI not in site.edited(AI, b"").missing
+    assert AI not in site.with_file(AI, b"").missing
 
 
 # ---- texts
@@ -215,10 +217,10 @@ def test_the_prompt_is_of_the_action_and_the_sample_page() -> None:
         {"/ai.txt": AI_TXT}, {"/a.html": b"<q>x</q>"}, page=ORIGIN + "/a.html", action="Train"
     )
     assert '"q"' in view_of(site).prompt
-    assert '"q"' not in view_of(site.chosen(action="Cite")).prompt
+    assert '"q"' not in view_of(site.with_choices(action="Cite")).prompt
 
 
-# ---- what is typed
+# ---- input
 
 
 @given(st.dictionaries(st.sampled_from(Choices._fields), st.text(max_size=50)))
@@ -226,11 +228,11 @@ def test_nothing_that_is_chosen_raises(choices: dict[str, str]) -> None:
     site = state(
         {"/robots.txt": b"User-agent: *\nDisallow: /a\n", "/ai.txt": AI_TXT},
         {"/a.html": b"<q>x</q>"},
-    ).chosen(**choices)
+    ).with_choices(**choices)
     _everything(site)
 
 
-@example("/automation-preferences.txt", b"\0")  # by itself it says nothing of access
+@example("/automation-preferences.txt", b"\0")  # by itself, the file decides nothing about access
 @given(
     st.sampled_from(
         [
@@ -250,7 +252,7 @@ def test_nothing_that_is_written_raises(path: str, body: bytes) -> None:
         page=ORIGIN + "/a.html",
         urls="/\n/a.html",
     )
-    _everything(site.edited(ORIGIN + path, body))
+    _everything(site.with_file(ORIGIN + path, body))
 
 
 def _everything(site: State) -> None:
@@ -275,8 +277,12 @@ HOSTILE = '"><script>alert(1)</script>\u202e'
 @pytest.mark.requirement("SEC-4")
 def test_what_a_site_says_is_text_in_every_part_of_the_page() -> None:
     files = {
-        "/robots.txt": f"User-agent: {HOSTILE}\nDisallow: /a{HOSTILE}\nDisalow: {HOSTILE}\n".encode(),
-        "/ai.txt": f"User-agent: *\n  Path: / html\n    Element: {HOSTILE}\n      Disallow: Train\n".encode(),
+        "/robots.txt": (
+            f"User-agent: {HOSTILE}\nDisallow: /a{HOSTILE}\nDisalow: {HOSTILE}\n"
+        ).encode(),
+        "/ai.txt": (
+            f"User-agent: *\n  Path: / html\n    Element: {HOSTILE}\n      Disallow: Train\n"
+        ).encode(),
     }
     page = f'<p title="{HOSTILE}">{HOSTILE}</p>'.encode()
     choices = {
@@ -286,7 +292,7 @@ def test_what_a_site_says_is_text_in_every_part_of_the_page() -> None:
         "urls": f"/a{HOSTILE}",
         "lang": HOSTILE,
     }
-    site = state(files, {f"/{HOSTILE}": page}, page=f"{ORIGIN}/{HOSTILE}").chosen(**choices)
+    site = state(files, {f"/{HOSTILE}": page}, page=f"{ORIGIN}/{HOSTILE}").with_choices(**choices)
     view = view_of(site)
     parts = [
         markup.files(site, view, ROBOTS, [ROBOTS]),

@@ -1,4 +1,4 @@
-"""The workbench as its user starts it."""
+"""Start the workbench like a user."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _COMMAND = "import sys; from comity.authoring.cli import main; sys.exit(main())"
 
 
 def chromium() -> str | None:
-    """Return the browser of this machine; None: it has none."""
+    """Return the path of Chromium on this machine, or None."""
     return next(
         filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
     )
 
 
 def launch_options() -> dict[str, Any]:
-    """Return how Playwright starts it."""
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # it cannot have one of its own then
+    """Return the options with which Playwright starts Chromium."""
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # root cannot use the sandbox
     return {"executable_path": chromium(), "args": arguments}
 
 
 class Workbench(NamedTuple):
-    """A workbench that listens."""
+    """A running workbench."""
 
     url: str  # with its token
     origin: str
@@ -43,7 +43,7 @@ class Workbench(NamedTuple):
 
 @contextmanager
 def workbench(*arguments: str, folder: Path) -> Iterator[Workbench]:
-    """Start one in a folder, and end it as Ctrl-C does."""
+    """Start a workbench in a folder, and end it as Ctrl-C does."""
     command = [
         sys.executable,
         "-W",
@@ -82,4 +82,4 @@ def workbench(*arguments: str, folder: Path) -> Iterator[Workbench]:
             try:
                 assert process.wait(300) == 130
             finally:
-                process.kill()  # where it has not ended
+                process.kill()  # if it has not ended

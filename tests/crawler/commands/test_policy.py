@@ -460,7 +460,7 @@ def test_demo_says_when_its_port_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spider", "arguments", "message"),
     [
-        ("site", [], "scrapy crawl site: which site? Add -a url=https://example.com"),
+        ("site", [], "scrapy crawl site: no site: add -a url=https://example.com"),
         ("site", ["-a", "url=ftp://x"], "is not an http or https URL"),
         (
             "site",
@@ -468,11 +468,11 @@ def test_demo_says_when_its_port_is_taken(tmp_path: Path) -> None:
             "depth `x` is not a whole number of at least 0",
         ),
         ("site", ["-a", "url=example.com", "-a", "deep=1"], "there is no argument `deep`"),
-        ("urls", [], "which URLs? Add -a file=urls.txt"),
+        ("urls", [], "no list: add -a file=urls.txt"),
         (
             "site",
             ["-a", "url=example.com", "-a", "text=all"],
-            "text `all` is neither main nor trafilatura",
+            "text `all` is invalid: write main or trafilatura",
         ),
         (
             "urls",

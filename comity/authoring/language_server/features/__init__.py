@@ -1,1 +1,1 @@
-"""The answers to what editors ask of a document."""
+"""The features of the language server, as functions of a document."""

@@ -1,4 +1,4 @@
-"""Code actions: what mends a problem, the other written form of a file, and the same in other formats."""
+"""Code actions: fixes of problems, the other form of an ai.txt, and intents in other formats."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TEXT, _XML = "ai.txt", "ai.xml"
 
 
 def edits_of(document: Document, fixes: Iterable[Fix]) -> list[TextEdit]:
-    """Return the edits of the fixes that can be made together, in one go."""
+    """Return the edits of all fixes that can be applied together."""
     _, applied = apply(document.body, fixes)
     edits = dict.fromkeys(edit for fix in applied for edit in fix.edits)
     return [
@@ -48,7 +48,9 @@ def fixes(
     selection: Range,
     only: Sequence[str] | None = None,
 ) -> list[CodeAction]:
-    """The fixes of the problems in a selection, and all fixes of the file. `only`: kinds of action, None: any."""
+    """Return an action for each problem in a selection, and one for all problems of the file.
+
+    `only`: the requested kinds of action. None means all."""
     actions: list[CodeAction] = []
     fixable = [problem for problem in problems if problem.fix]
     if _is_wanted(CodeActionKind.QuickFix, only):
@@ -85,7 +87,9 @@ def _is_wanted(kind: str, only: Sequence[str] | None) -> bool:
 
 
 def other_form(document: Document) -> tuple[str, str] | None:
-    """An ai.txt as XML, or the text of such a document, and the name of that file. None: it has no other form."""
+    """Return an ai.txt as XML, or an ai.xml as text, and the name of the new file.
+
+    None means that the document is neither, or cannot be converted."""
     kind = document.kind
     if kind is None or kind.name not in (_TEXT, _XML):
         return None
@@ -98,7 +102,7 @@ def other_form(document: Document) -> tuple[str, str] | None:
 
 
 def conversion(document: Document, only: Sequence[str] | None = None) -> list[CodeAction]:
-    """The action that writes the other form beside the file."""
+    """Return the action, if any, that writes the other form of an ai.txt into the same folder."""
     if not _is_wanted(OTHER_FORM, only):
         return []
     form = other_form(document)
@@ -124,9 +128,11 @@ def conversion(document: Document, only: Sequence[str] | None = None) -> list[Co
 def other_formats(
     document: Document, folder: str, others: Mapping[str, str], only: Sequence[str] | None = None
 ) -> list[CodeAction]:
-    """The actions that write what publishers want, and the file says, in other formats.
+    """Return the actions that state the intents of a document in other formats.
 
-    `folder`: the URI of the folder of the site. `others`: the texts of its files, by their paths on the site."""
+    `folder`: the URI of the site's folder.
+    `others`: the texts of its files, by their paths on the site.
+    `only`: the requested kinds of action. None means all."""
     kind = document.kind
     document_path = path_of(kind) if kind else ""
     if kind is None or not document_path or not _is_wanted(OTHER_FORMAT, only):
@@ -138,9 +144,8 @@ def other_formats(
             edits: list[CreateFile | TextDocumentEdit] = []
             for path, text in draft.added.items():
                 uri = document.uri if path == document_path else folder.rstrip("/") + path
-                if (
-                    path not in texts
-                ):  # where it has come to be meanwhile, the editor makes none of the edits
+                # If the file exists by the time of the edit, the editor makes none of the edits.
+                if path not in texts:
                     edits.append(
                         CreateFile(
                             uri, options=CreateFileOptions(overwrite=False, ignore_if_exists=False)

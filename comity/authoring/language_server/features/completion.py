@@ -1,4 +1,4 @@
-"""Completion: what may stand at a place, by what stands around it, with its documentation."""
+"""Completion: the possible words at a position, with their documentation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LAST_NAME = re.compile(r"[A-Za-z0-9_.:-]*\Z")
 
 
 class _Items:
-    """Items for the text that stands between two columns of a line."""
+    """Completion items that replace the text between two columns of a line."""
 
     def __init__(self, outline: Outline, line: int, start: int, end: int) -> None:
         self._range = outline.document.range(line, start, end)
@@ -59,7 +59,7 @@ class _Items:
         text: str | None = None,
         is_snippet: bool = False,
     ) -> None:
-        """Add an item, if it begins with what is typed, whatever its case."""
+        """Add an item, if its label begins with the typed text, in upper or lower case."""
         begins = len(self.typed) <= len(label) and label.lower().startswith(self.typed.lower())
         if label in self.items or len(self.items) >= MAX_ITEMS or not begins:
             return
@@ -82,7 +82,9 @@ class _Items:
 def completion(
     outline: Outline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False
 ) -> CompletionList:
-    """Return what may be typed at a position. `has_snippets`: the editor can insert texts with places to fill in."""
+    """Return the completion items at a position.
+
+    `has_snippets`: True if the editor can insert texts with placeholders."""
     line, column = outline.document.line_and_column(position)
     outline = outline.part(line, line)
     items = _of_documents(outline, line, column, has_snippets)
@@ -96,7 +98,9 @@ def completion(
 def _of_documents(
     outline: Outline, line: int, column: int, has_snippets: bool
 ) -> list[CompletionItem]:
-    """Snippets for what is no lines: a whole file where nothing is yet, in HTML an element, in JSON a member of an array."""
+    """Return the snippets for files without lines.
+
+    An empty XML or JSON file gets a whole document, HTML an element, a JSON array a member."""
     document = outline.document
     items = _Items(outline, line, column, column)
     if outline.form is Form.HTML:
@@ -116,7 +120,7 @@ def _of_documents(
     return list(items.items.values())
 
 
-def _documented(word: Word) -> str:
+def _documentation(word: Word) -> str:
     return f"{word.directive.summary}.\n\n{section(word.directive.spec)}"
 
 
@@ -128,13 +132,13 @@ def _add_words(items: _Items, words: Iterator[Word], *, after: str = "") -> None
             name,
             CompletionItemKind.Keyword,
             detail=word.directive.spec,
-            documentation=_documented(word),
+            documentation=_documentation(word),
             text=text,
         )
 
 
-def expected(outline: Outline, line: int) -> Iterator[Word]:
-    """The names of lines that may stand in a line: in the innermost block first."""
+def expected_words(outline: Outline, line: int) -> Iterator[Word]:
+    """Yield the possible names of a line, those of the innermost block first."""
     seen: set[str] = set()
     before = outline.between(0, line - 1)
     if before:
@@ -162,7 +166,7 @@ def _of_line(
         items = _Items(outline, line, typed.start(1), end)
         items.typed = typed[1]
         has_colon = text[end:].lstrip().startswith(":")
-        _add_words(items, expected(outline, line), after="" if has_colon else ": ")
+        _add_words(items, expected_words(outline, line), after="" if has_colon else ": ")
         if not before[: typed.start(1)].strip("\ufeff"):
             _add_snippets(items, snippets(outline), has_snippets)
         return list(items.items.values())
@@ -173,7 +177,7 @@ def _of_line(
         return []
     value = before[line_field.value_start :]
     kinds = word.value_kinds
-    typed_word = _typed(value, kinds)
+    typed_word = _typed_part(value, kinds)
     earlier = len(re.findall(r"[^\s,;]+", value[: len(value) - len(typed_word)]))
     return _values(
         outline,
@@ -185,8 +189,8 @@ def _of_line(
     )
 
 
-def _typed(value: str, kinds: tuple[str, ...]) -> str:
-    """The part of a value that is being typed: the last word, or all of a selector."""
+def _typed_part(value: str, kinds: tuple[str, ...]) -> str:
+    """Return the part of a value that the user is typing: the last word, or a whole selector."""
     if kinds[:1] and kinds[0] in SELECTORS:
         return value
     return value[_LAST_WORD.search(value).start() :]  # type: ignore[union-attr]
@@ -199,7 +203,9 @@ def _add_snippets(
     *,
     around: tuple[str, str] = ("", ""),
 ) -> None:
-    """Add what publishers want, as this file can say it. `around`: what is to stand before and behind."""
+    """Add snippets for the intents of publishers.
+
+    `around`: texts to insert before and after a snippet."""
     for snippet in offered:
         items.add(
             snippet.title,
@@ -219,7 +225,9 @@ def _values(
     samples: Samples,
     value: str = "",
 ) -> list[CompletionItem]:
-    """Return what may stand in the place of a word of a value. `value`: all before it and it."""
+    """Return the completion items for a word of a value.
+
+    `span`: the place of the word. `value`: the value up to the cursor."""
     items = _Items(outline, *span)
     present = set(re.findall(r"[^\s,;]+", value.lower()[: len(value) - len(items.typed)]))
     for kind in kinds:
@@ -260,7 +268,7 @@ def _values(
             for selector in samples.selectors:
                 items.add(selector, CompletionItemKind.Class, detail="in pages of this folder")
         elif kind == "usage" and NAME in word.value_kinds:
-            for name in names.defined(outline, usages=True):
+            for name in names.defined_names(outline, usages=True):
                 items.add(f"({name})", CompletionItemKind.Reference, detail="a usage of this file")
     return list(items.items.values())
 
@@ -271,7 +279,7 @@ def _of_xml(
     before = outline.document.line(line)[:column]
     typed = _LAST_NAME.search(before)[0]  # type: ignore[index]
     start = column - len(typed)
-    if statement := _valued(outline, line, column):
+    if statement := _statement_by_value(outline, line, column):
         return _of_value(outline, statement, line, column, samples)
     if not before[:start].endswith("<"):
         tag = re.search(r"<([A-Za-z][\w.-]*)(?:[^<>\"']|\"[^\"]*\"|'[^']*')*\Z", before)
@@ -288,7 +296,7 @@ def _of_xml(
     for word in words:
         if word.directive.form == "element":
             name = word.directive.name
-            detail, documentation = word.directive.spec, _documented(word)
+            detail, documentation = word.directive.spec, _documentation(word)
             items.add(name, CompletionItemKind.Class, detail=detail, documentation=documentation)
     return list(items.items.values())
 
@@ -299,14 +307,14 @@ def _add_property(items: _Items, word: Word, has_snippets: bool) -> None:
         name,
         CompletionItemKind.Property,
         detail=word.directive.spec,
-        documentation=_documented(word),
+        documentation=_documentation(word),
         text=f'{name}="$1"' if has_snippets else name,
         is_snippet=has_snippets,
     )
 
 
 def _element_around(outline: Outline, line: int, column: int) -> Statement | None:
-    """The innermost element that begins before a place and has no end before it."""
+    """Return the innermost element that is open at a place."""
     text = "\n".join(outline.document.line(number) for number in range(max(0, line - 5000), line))
     text += "\n" + outline.document.line(line)[:column].rpartition("<")[0]
     open_names: list[str] = []
@@ -332,13 +340,13 @@ def _element_around(outline: Outline, line: int, column: int) -> Statement | Non
 def _of_value(
     outline: Outline, statement: Statement, line: int, column: int, samples: Samples
 ) -> list[CompletionItem]:
-    """The values of a statement whose value is at the place."""
+    """Return the completion items for the value of a statement."""
     word = outline.word(statement)
     if word is None:
         return []
     value = outline.document.line(line)[statement.value_span.start : column]
     kinds = word.value_kinds or outline.kinds_by_attribute(statement, word)
-    typed = _typed(value, kinds)
+    typed = _typed_part(value, kinds)
     earlier = len(re.findall(r"[^\s,;]+", value[: len(value) - len(typed)]))
     return _values(
         outline,
@@ -354,7 +362,8 @@ def _of_json(
     outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool
 ) -> list[CompletionItem]:
     before = outline.document.line(line)[:column]
-    if statement := _valued(outline, line, column) or _value_here(outline, line, column):
+    statement = _statement_by_value(outline, line, column)
+    if statement := statement or _member_without_value(outline, line, column):
         return _of_value(outline, statement, line, column, samples)
     typed = re.search(r"[A-Za-z0-9_-]*\Z", before)[0]  # type: ignore[index]
     start = column - len(typed)
@@ -363,21 +372,21 @@ def _of_json(
     for word in outline.words.words:
         name = word.directive.name
         text = name if has_quote else f'"{name}": '
-        detail, documentation = word.directive.spec, _documented(word)
+        detail, documentation = word.directive.spec, _documentation(word)
         items.add(
             name, CompletionItemKind.Property, detail=detail, documentation=documentation, text=text
         )
     return list(items.items.values())
 
 
-def _valued(outline: Outline, line: int, column: int) -> Statement | None:
-    """The statement whose value is at a place, or would begin there."""
+def _statement_by_value(outline: Outline, line: int, column: int) -> Statement | None:
+    """Return the statement with its value, or the start of its value, at a place."""
     for number in reversed(outline.between(line - 20, line)):
         statement = outline.statements[number]
         if statement.name_span.holds(line, column):
             return None
         if statement.value_span.holds(line, column):
-            # The content of an element whose tag has no end yet is not there.
+            # An element with an incomplete tag has no content yet.
             is_content = outline.form is Form.XML and not statement.is_attribute
             before = outline.document.line(line)[: statement.value_span.start]
             return (
@@ -388,8 +397,8 @@ def _valued(outline: Outline, line: int, column: int) -> Statement | None:
     return None
 
 
-def _value_here(outline: Outline, line: int, column: int) -> Statement | None:
-    """The member whose value would begin at a place where nothing is yet."""
+def _member_without_value(outline: Outline, line: int, column: int) -> Statement | None:
+    """Return the member in front of a place, if its value is still missing."""
     for number in reversed(outline.between(line, line)):
         statement = outline.statements[number]
         if (
@@ -404,7 +413,7 @@ def _value_here(outline: Outline, line: int, column: int) -> Statement | None:
 def _of_html(
     outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool
 ) -> list[CompletionItem]:
-    if statement := _valued(outline, line, column):
+    if statement := _statement_by_value(outline, line, column):
         return _of_value(outline, statement, line, column, samples)
     match = outline.statement_at(line, column)
     statement = match[0] if match else None

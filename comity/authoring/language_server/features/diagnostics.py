@@ -18,9 +18,9 @@ from comity.policies.answers.rule import ERROR, WARNING, Severity
 
 SOURCE = "comity"
 MAX_DIAGNOSTICS = 1000  # of one file
-MAX_IN_FOLDER = (
-    128 * 1024
-)  # characters; a larger file is looked at by itself: its folder takes some hundred readings
+# Characters. Larger files are checked by themselves: the checks of a folder parse them some hundred
+# times.
+MAX_IN_FOLDER = 128 * 1024
 
 _SEVERITIES = {ERROR: DiagnosticSeverity.Error, WARNING: DiagnosticSeverity.Warning}
 
@@ -30,7 +30,10 @@ def severity_of(severity: Severity) -> DiagnosticSeverity:
 
 
 def problems_in(document: Document, folder: Path | None = None) -> list[Problem]:
-    """Return the problems of the file. `folder`: that of its site, whose other files are read too, as they are on the disk."""
+    """Return the problems of a file.
+
+    `folder`: the folder of its site. Its other files are read from the disk. None means that the
+    file is checked by itself."""
     kind = document.kind
     if kind is None:
         return []
@@ -44,7 +47,7 @@ def problems_in(document: Document, folder: Path | None = None) -> list[Problem]
 
 
 def _as_edited(source: Source, path: str, document: Document) -> Source:
-    """The site, with the document in the place of the file that is on the disk."""
+    """Return the site with the document in place of the file on the disk."""
     edited = SourceFile(
         document.path, source.origin + path, Fetched(status=200, body=document.body)
     )
@@ -56,7 +59,9 @@ def _as_edited(source: Source, path: str, document: Document) -> Source:
 
 
 def diagnostics(document: Document, problems: Iterable[Problem] | None = None) -> list[Diagnostic]:
-    """Return the diagnostics of a file. `problems`: those of the file that are known; None: those that it has for itself."""
+    """Return the diagnostics of a file.
+
+    `problems`: the problems of the file. None means that it is checked by itself now."""
     return [
         diagnostic(document, problem)
         for problem in (problems_in(document) if problems is None else problems)
@@ -64,6 +69,7 @@ def diagnostics(document: Document, problems: Iterable[Problem] | None = None) -
 
 
 def diagnostic(document: Document, problem: Problem) -> Diagnostic:
+    """Return the diagnostic for a problem. Its data has the title of the fix."""
     address = href(problem.spec)
     return Diagnostic(
         range=range_of(document, problem),
@@ -77,7 +83,7 @@ def diagnostic(document: Document, problem: Problem) -> Diagnostic:
 
 
 def range_of(document: Document, problem: Problem) -> Range:
-    """A file as a whole is meant by its beginning."""
+    """Return the range of a problem. Problems of the file as a whole are at its beginning."""
     if problem.span is None:
         return Range(Position(0, 0), Position(0, 0))
     line = problem.span.line - 1

@@ -1,5 +1,6 @@
-"""Formatting: lines of an ai.txt are indented as its grammar has them. Elsewhere alignment is its author's: only what stands
-behind the last character of a line is taken away. No decision changes by it."""
+"""Formatting: indent the lines of an ai.txt by its grammar, and remove spaces at the ends of lines.
+
+The alignment of other files is up to their authors. Formatting never changes a decision."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ _PATH = "/ai.txt"
 def formatting(outline: Outline, *, tab_size: int = 2, spaces: bool = True) -> list[TextEdit]:
     """Return the edits that format a file.
 
-    `tab_size`, `spaces`: what the editor would take, where the file has no indentation yet."""
+    `tab_size`, `spaces`: the indentation of the editor. It applies if the file has no indentation
+    yet."""
     if outline.form is not Form.LINES or outline.document.kind is None:
         return []
     is_nested = outline.document.kind.path == _PATH and kind_of(outline.document.body) == "elements"
@@ -29,7 +31,7 @@ def formatting(outline: Outline, *, tab_size: int = 2, spaces: bool = True) -> l
 
 
 def _unit(outline: Outline) -> str:
-    """The indentation of the first line of level 1, as the file has it already."""
+    """Return the indentation of the first line of level 1, or "" if it is not a usual one."""
     for line in outline.document.lines:
         line_field = field(line)
         if line_field and _LEVELS.get(line_field.name.lower()) == 1:
@@ -46,8 +48,8 @@ def _indentation(outline: Outline, unit: str) -> Iterator[TextEdit]:
         if line_field and level is not None:
             start = line[: line_field.start]
             mark = "\ufeff" if number == 0 and start.startswith("\ufeff") else ""
-            # Within a file that mark, and a no-break space, are characters like any other: who takes them away changes what is
-            # read.
+            # A byte order mark within a file, and a no-break space, are ordinary characters. To
+            # remove them would change the meaning of the line.
             if start != mark + unit * level and not start.removeprefix(mark).strip(" \t"):
                 yield TextEdit(
                     outline.document.range(number, len(mark), line_field.start), unit * level

@@ -1,4 +1,7 @@
-"""Inlay hints, and lenses: what a line is read as, where an agent is named besides, and of how much of a site a group decides."""
+"""Inlay hints and code lenses.
+
+Hints show the corrected reading of a line, and the other lines about an agent. A lens shows the
+number of sample URLs that a group decides."""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from comity.authoring.problems import Problem
 from comity.authoring.source import DEFAULT_ORIGIN
 from comity.policies import Agent, PolicyError, Reason, Site
 
-MAX_HINTS = 2000  # of one answer; those of agents after them are left out
+MAX_HINTS = 2000  # in one answer; hints about readings come first
 MAX_LENSES = 50
-MAX_LENS_TEXT = 128 * 1024  # characters; of a larger file no lens tells anything
+MAX_LENS_TEXT = 128 * 1024  # characters; larger files have no lenses
 MAX_LINES_NAMED = 3
-ANYBODY = "any-agent"  # a product token that no file names
+ANYBODY = "any-agent"  # a product token that no file contains
 
 _READ_AS = re.compile(r"is read as (`[^`]+`)")
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
@@ -35,12 +38,11 @@ def hints(outline: Outline, problems: Iterable[Problem], first: int, last: int) 
 
 
 def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint]:
-    """Yield a hint for each agent that is named in other lines too: its rules are those of all of them."""
-    lines: dict[
-        str, dict[int, None]
-    ] = {}  # the first that name it: those of the hint, one more, and the hint's own
+    """Yield a hint for each agent that has other lines too: the rules of all its lines apply."""
+    # The first lines of each agent: enough for the hint, the hint's own line, and one more.
+    lines: dict[str, dict[int, None]] = {}
     named: dict[tuple[str, int], ValueWord] = {}
-    for statement in outline.valued(AGENT):
+    for statement in outline.statements_with(AGENT):
         word, line = outline.word(statement), statement.name_span.line
         for value in outline.value_words(statement) if word else ():
             assert word
@@ -63,6 +65,7 @@ def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint
 def _readings(
     outline: Outline, problems: Iterable[Problem], first: int, last: int
 ) -> Iterator[InlayHint]:
+    """Yield a hint for each problem that tells the corrected reading of its line."""
     for problem in problems:
         match = _READ_AS.search(problem.message)
         if match and problem.span and first < problem.span.line <= last + 1:
@@ -84,7 +87,8 @@ def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
     except (PolicyError, ValueError):
         return []
     code_lenses = []
-    decided: dict[str, list[set[int]]] = {}  # by token: of each target, the lines that decide
+    # For each token, the lines that decide about each target.
+    decided: dict[str, list[set[int]]] = {}
     for statement in list(_groups(outline))[:MAX_LENSES]:
         token = _token(outline, statement)
         if token not in decided:
@@ -111,7 +115,7 @@ def _token(outline: Outline, statement: Statement) -> str:
 
 
 def _lines(site: Site, agent: Agent, target: str) -> set[int]:
-    """The lines that decide of a page."""
+    """Return the numbers of the lines that decide about a page, from 1."""
     url = DEFAULT_ORIGIN + target
     page = site.page(agent, url, body=None)
     reasons: list[Reason] = [*site.access(agent, url).reasons]

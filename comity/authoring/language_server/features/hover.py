@@ -1,4 +1,4 @@
-"""Hover: what a line means, for whom, and by which section."""
+"""Hover: the meaning of a line, its agents, and the section of the specification."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from comity.authoring.language_server.words import AGENT, Word, href
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.known_crawlers import known
 
-MAX_AGENTS = 5  # that are named
+MAX_AGENTS = 5  # that one text lists
 
 
 def hover(outline: Outline, position: Position) -> Hover | None:
+    """Return the hover text for a position. None means that no word of a format is there."""
     line, column = outline.document.line_and_column(position)
     outline = outline.with_agents(line)
     match = outline.statement_at(line, column)
@@ -35,10 +36,10 @@ def hover(outline: Outline, position: Position) -> Hover | None:
 
 
 def of_name(outline: Outline, statement: Statement, word: Word) -> str:
-    """Return what a line means, in Markdown."""
+    """Return the meaning of a line, in Markdown."""
     directive = word.directive
     lines = [
-        f"**{directive.name}**" + (f" {quoted(statement.value)}" if statement.value else ""),
+        f"**{directive.name}**" + (f" {quote_code(statement.value)}" if statement.value else ""),
         f"{directive.summary}.",
     ]
     if AGENT not in word.value_kinds and (agents := outline.agents_of(statement)):
@@ -50,10 +51,11 @@ def _of_value(outline: Outline, statement: Statement, word: Word, value: ValueWo
     for kind in value.kinds:
         for name, summary in word.values_of(kind).items():
             if name.lower() == value.text.lower():
-                return "\n\n".join([f"{quoted(name)}: {summary}.", section(word.directive.spec)])
-    item = outline.words.get(
-        value.text, statement.name
-    )  # a word that is one of the format's names, as those in a list
+                return "\n\n".join(
+                    [f"{quote_code(name)}: {summary}.", section(word.directive.spec)]
+                )
+    # The value may be a name of the format itself, for example in a list.
+    item = outline.words.get(value.text, statement.name)
     if item:
         return "\n\n".join(
             [
@@ -63,39 +65,41 @@ def _of_value(outline: Outline, statement: Statement, word: Word, value: ValueWo
             ]
         )
     if AGENT in value.kinds and (description := known_agent(value.text)):
-        return f"{quoted(value.text)}: {description}"
+        return f"{quote_code(value.text)}: {description}"
     return of_name(outline, statement, word)
 
 
 def known_agent(token: str) -> str:
-    """Return what is known of a crawler; "": nothing."""
+    """Return a description of a crawler, in Markdown, or "" if it is not known."""
     crawler = known(token)
     if crawler is None:
         return ""
     retired = ""
     if crawler.retired:
         retired = (
-            f" The name is no longer used: write {quoted(crawler.replaced_by)}."
+            f" The name is no longer used: write {quote_code(crawler.replaced_by)}."
             if crawler.replaced_by
-            else " It has ended."
+            else " The crawler no longer exists."
         )
     return f"{crawler.operator}, {crawler.purpose}.{retired}\n\n<{crawler.source}>"
 
 
 def addressees(agents: list[str], word: Word) -> str:
+    """Return a phrase for a list of agents."""
     if "*" in agents:
         return "every agent" if len(agents) > 1 else word.values_of(AGENT).get("*", "every agent")
-    names = [quoted(agent) for agent in agents[:MAX_AGENTS]]
+    names = [quote_code(agent) for agent in agents[:MAX_AGENTS]]
     others = len(agents) - len(names)
     return ", ".join(names) + (f" and {others} more" if others else "")
 
 
-def quoted(text: str) -> str:
-    """A text of the file as code: it cannot end that."""
+def quote_code(text: str) -> str:
+    """Return a text of the file as code in Markdown. Backticks in it are replaced."""
     visible = printable(text[:200].encode("utf-8", "replace")).replace("`", "'")
     return f"`{visible}`"
 
 
 def section(spec: str) -> str:
+    """Return a specification and section in Markdown, with a link if its URL is known."""
     address = href(spec)
     return f"[{spec}]({address})" if address else f"*{spec}*"

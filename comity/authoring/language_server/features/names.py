@@ -1,7 +1,8 @@
-"""Names that a file defines and refers to, as ACAP's resource sets and usages: their definition, references, and renaming.
+"""Names that a file defines, for example the sets and usages of ACAP: find and rename them.
 
-A directive whose value begins with a `name` defines one. It is referred to as a value of the format shows by `NAME`
-(`the-acap:resource-set:NAME`), else in parentheses: in names of lines (`ACAP-allow-(NAME)`), and in values of definitions."""
+A directive with a value that begins with the kind `name` defines a name. A value of the format
+shows references with `NAME` (`the-acap:resource-set:NAME`). Other references are in parentheses: in
+names of lines (`ACAP-allow-(NAME)`) and in values of definitions."""
 
 from __future__ import annotations
 
@@ -20,28 +21,46 @@ _PARENTHESES = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 
 
 class Definition(NamedTuple):
-    """A name that is defined. Names of sets and of usages are apart; their case does not count."""
+    """The definition of a name.
 
-    name: str  # as written
+    Sets and usages have separate names. Upper and lower case do not matter.
+
+    Attributes:
+        name: The name, as written.
+        span: The place of the name.
+        word: The word of the directive that defines it.
+        statement: The statement that defines it.
+    """
+
+    name: str
     span: Span
-    word: Word  # of the directive that defines it
+    word: Word
     statement: Statement
 
     @property
     def is_usage(self) -> bool:
+        """True for a usage, False for a set."""
         return _reference_prefix(self.word) == ""
 
 
 class Occurrence(NamedTuple):
-    """A name where it is defined or referred to."""
+    """A definition of a name, or a reference to it.
 
-    key: tuple[bool, str]  # whether it is of a usage; the name in lower case
+    Attributes:
+        key: True for a usage or False for a set, and the name in lower case.
+        span: The place of the name.
+        is_definition: True for a definition.
+    """
+
+    key: tuple[bool, str]
     span: Span
     is_definition: bool
 
 
 def _reference_prefix(word: Word) -> str:
-    """Return what stands before the name in values that refer to it: "the-acap:resource-set:"; "" where the name stands alone."""
+    """Return the text before the name in references: "the-acap:resource-set:".
+
+    "" means that references are in parentheses, without a prefix."""
     last = word.directive.name.partition("-")[2].lower()
     for values in word.format.authoring.values.values():
         for value in values:
@@ -51,8 +70,9 @@ def _reference_prefix(word: Word) -> str:
 
 
 def definitions(outline: Outline) -> Iterator[Definition]:
+    """Yield the definitions in the whole document."""
     outline = outline.whole
-    for statement in outline.valued(NAME) if outline.form is Form.LINES else ():
+    for statement in outline.statements_with(NAME) if outline.form is Form.LINES else ():
         word = outline.word(statement)
         if word and word.value_kinds[:1] == (NAME,):
             first = next(outline.value_words(statement), None)
@@ -61,14 +81,14 @@ def definitions(outline: Outline) -> Iterator[Definition]:
 
 
 def occurrences(outline: Outline) -> Iterator[Occurrence]:
-    """Yield every occurrence of every name that the file defines, in order."""
-    defined_names: dict[tuple[bool, str], Definition] = {}
+    """Yield every occurrence of every name that the file defines, in their order."""
+    definition_of: dict[tuple[bool, str], Definition] = {}
     prefixes: dict[str, None] = {}
     for definition in definitions(outline):
-        defined_names.setdefault((definition.is_usage, definition.name.lower()), definition)
+        definition_of.setdefault((definition.is_usage, definition.name.lower()), definition)
         if prefix := _reference_prefix(definition.word):
             prefixes[prefix] = None
-    if not defined_names:
+    if not definition_of:
         return
     for statement in outline.statements:
         word = outline.word(statement)
@@ -78,7 +98,7 @@ def occurrences(outline: Outline) -> Iterator[Occurrence]:
                 outline.document.line(span.line)[span.start : span.end]
             ):
                 key = (True, match[1].lower())
-                if key in defined_names:
+                if key in definition_of:
                     in_parentheses = Span(
                         span.line, span.start + match.start(1), span.start + match.end(1)
                     )
@@ -86,7 +106,7 @@ def occurrences(outline: Outline) -> Iterator[Occurrence]:
         for number, value in enumerate(outline.value_words(statement)):
             if is_defining and number == 0:
                 key = (_is_usage(word), value.text.lower())
-                if key in defined_names:
+                if key in definition_of:
                     yield Occurrence(key, value.span, is_definition=True)
                 continue
             before = next(
@@ -94,7 +114,7 @@ def occurrences(outline: Outline) -> Iterator[Occurrence]:
             )
             if (
                 before is not None
-                and (key := (False, value.text[len(before) :].lower())) in defined_names
+                and (key := (False, value.text[len(before) :].lower())) in definition_of
             ):
                 line, start, end = value.span
                 yield Occurrence(key, Span(line, start + len(before), end), is_definition=False)
@@ -104,8 +124,8 @@ def _is_usage(word: Word | None) -> bool:
     return word is not None and _reference_prefix(word) == ""
 
 
-def defined(outline: Outline, *, usages: bool) -> list[str]:
-    """The names of usages, or of sets, that the file defines."""
+def defined_names(outline: Outline, *, usages: bool) -> list[str]:
+    """Return the names of all usages, or of all sets, that the file defines."""
     names = (
         definition.name for definition in definitions(outline) if definition.is_usage is usages
     )
@@ -113,7 +133,7 @@ def defined(outline: Outline, *, usages: bool) -> list[str]:
 
 
 def set_values(outline: Outline) -> list[str]:
-    """The values that refer to the sets that the file defines."""
+    """Return references to all sets that the file defines, as values."""
     sets = [definition for definition in definitions(outline) if not definition.is_usage]
     return list(
         dict.fromkeys(_reference_prefix(definition.word) + definition.name for definition in sets)
@@ -121,6 +141,7 @@ def set_values(outline: Outline) -> list[str]:
 
 
 def occurrence_at(outline: Outline, position: Position) -> Occurrence | None:
+    """Return the occurrence of a name at a position, if there is one."""
     line, column = outline.document.line_and_column(position)
     return next(
         (occurrence for occurrence in occurrences(outline) if occurrence.span.holds(line, column)),
@@ -129,7 +150,7 @@ def occurrence_at(outline: Outline, position: Position) -> Occurrence | None:
 
 
 def name_range(outline: Outline, position: Position) -> Range | None:
-    """Return the range of the name at a position."""
+    """Return the range of the name at a position, if there is one."""
     occurrence = occurrence_at(outline, position)
     return outline.document.range(*occurrence.span) if occurrence else None
 
@@ -137,7 +158,7 @@ def name_range(outline: Outline, position: Position) -> Range | None:
 def locations(
     outline: Outline, position: Position, *, definitions_only: bool, with_definitions: bool = True
 ) -> list[Location]:
-    """Return where the name at a position is defined, or everywhere where it stands."""
+    """Return the places of the name at a position: its definitions, or its references, or both."""
     target = occurrence_at(outline, position)
     return [
         Location(outline.document.uri, outline.document.range(*occurrence.span))
@@ -155,12 +176,13 @@ def locations(
 def rename(outline: Outline, position: Position, new_name: str) -> WorkspaceEdit | None:
     """Return the edits that rename the name at a position.
 
-    None where there is no name, or it cannot be the new one: that is none, has another meaning, or is taken."""
+    None means that there is no name, or that the new name is invalid, taken or a usage of the
+    format."""
     target = occurrence_at(outline, position)
     if target is None or not _VALID.fullmatch(new_name):
         return None
     is_taken = (
-        new_name.lower() in map(str.lower, defined(outline, usages=target.key[0]))
+        new_name.lower() in map(str.lower, defined_names(outline, usages=target.key[0]))
         and new_name.lower() != target.key[1]
     )
     if is_taken or (target.key[0] and _is_built_in(outline, new_name)):

@@ -1,4 +1,4 @@
-"""Snippets: what publishers want, as a file can say it (comity.authoring.intents)."""
+"""Snippets: the intents of publishers, in the format of a file (comity.authoring.intents)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,25 @@ from comity.authoring.language_server.statements import Form
 
 
 class Snippet(NamedTuple):
+    """A text to insert.
+
+    Attributes:
+        title: The intent and the format.
+        format: The name of the format.
+        summary: A sentence about the effect.
+        text: The text, with the default values of its parameters.
+        template: The text with placeholders, in the syntax of LSP.
+    """
+
     title: str
     format: str
     summary: str
-    text: str  # with the usual values of its parameters
-    template: str  # with places to fill in, as LSP writes them
+    text: str
+    template: str
 
 
 def snippets(outline: Outline) -> Iterator[Snippet]:
-    """Yield the snippets for the file, one for each way in which it can say each thing."""
+    """Yield the snippets for a file, one for each form of each intent that the file can have."""
     for intent in INTENTS:
         for form in intent.forms:
             for artefact in form.artefacts:
@@ -30,7 +40,7 @@ def snippets(outline: Outline) -> Iterator[Snippet]:
 
 
 def member_snippets(outline: Outline) -> Iterator[Snippet]:
-    """Yield the snippets for a JSON file that has an array already: what stands in that of the snippet."""
+    """Yield the snippets for a JSON array: the members of the arrays in snippets."""
     for snippet in snippets(outline):
         text, template = snippet.text.strip(), snippet.template.strip()
         if text.startswith("[") and text.endswith("]"):
@@ -58,7 +68,7 @@ def _form(artefact: Artefact) -> Form:
 
 def _snippet(intent: Intent, form: WrittenForm, artefact: Artefact) -> Snippet:
     values = intent.values()
-    # Whatever stands in the text stands there as it is; a parameter is a place to fill in, the same one wherever it stands.
+    # All texts are escaped. A parameter becomes a placeholder, with one number at all its places.
     marks = {name: f"\0{name}\0" for name in values}
     template = artefact.text(marks).replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
     names = [parameter.name for parameter in intent.parameters]

@@ -1,4 +1,4 @@
-"""The outline of a file: its groups and lines, and what can be folded."""
+"""The symbols of a file: its groups and lines, and its folding ranges."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.statements import Form, Statement
 from comity.authoring.language_server.words import AGENT, NAME
 
-MAX_SYMBOLS = 2000  # what is in groups is left out first
+MAX_SYMBOLS = 2000  # of files with more statements, only groups are symbols
 MAX_RANGES = 5000
 
 
 def symbols(outline: Outline) -> list[DocumentSymbol]:
+    """Return the symbols of a file, as a tree."""
     statements = outline.statements
     numbers = list(range(len(statements)))
     if len(statements) > MAX_SYMBOLS:
@@ -59,7 +60,7 @@ def _symbol(outline: Outline, statement: Statement) -> DocumentSymbol:
 
 
 def folding(outline: Outline) -> list[FoldingRange]:
-    """Blocks, and comments of several lines."""
+    """Return the folding ranges: blocks, and comments of several lines."""
     ranges = [
         FoldingRange(statement.name_span.line, statement.last_line)
         for statement in outline.statements

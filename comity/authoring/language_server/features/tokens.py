@@ -1,4 +1,4 @@
-"""Semantic tokens: what the words of a file are."""
+"""Semantic tokens: the types of the words in a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from comity.authoring.language_server.words import AGENT, NAME, PATH, URL
 
 TYPES = ("keyword", "string", "variable", "enumMember", "comment", "type", "property", "class")
 LEGEND = SemanticTokensLegend(token_types=list(TYPES), token_modifiers=[])
-MAX_TOKENS = 20_000  # of one answer: a larger file is asked for by the part that is seen
+MAX_TOKENS = 20_000  # in one answer; editors request the visible part of larger files
 
 _OF_KIND = {
     AGENT: "type",
@@ -27,7 +27,7 @@ _COMMENT = re.compile(r"(?:^[ \t\ufeff]*|[ \t])(#.*)")
 
 
 def tokens(outline: Outline, first: int = 0, last: int | None = None) -> SemanticTokens:
-    """Return the tokens of the lines from `first` to `last`; None: to the end."""
+    """Return the tokens of the lines from `first` to `last`. None means the last line."""
     first, last = (
         max(first, 0),
         len(outline.document.lines) - 1
