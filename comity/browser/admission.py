@@ -85,9 +85,9 @@ class Admission:
     def ended(self) -> None:
         """The request takes no place of its host any more. What was not answered counts from now."""
         if self.is_of_crawl:
-            self._parts.pace.left_downloader(self.request)
+            self._parts.pace.end_flight(self.request)
         else:
-            self._parts.pace.through(self.request)
+            self._parts.pace.end_and_forget(self.request)
 
 
 class Admissions:
@@ -160,7 +160,7 @@ class Admissions:
         self._parts.access.record(request, decision)
         self._stats.inc_value(f"comity/browser/{page_request.kind.name}/{decision.verdict.value}")
         if decision.verdict is not Verdict.ALLOW:
-            self._parts.pace.withdraw(request)  # it may have had its turn before
+            self._parts.pace.cancel(request)  # it may have had its turn before
             return decision
         if original is not None and takes_turn:
             return self._in_turn_of(original, page_request)
@@ -229,7 +229,7 @@ class Admissions:
             if is_by_file and kind.is_part and not self._are_parts_judged:
                 return await self._wait_unjudged(request, reach, decision)
         except BaseException:
-            parts.pace.withdraw(request)
+            parts.pace.cancel(request)
             raise
         return decision
 

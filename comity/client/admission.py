@@ -78,7 +78,7 @@ class Admission:
         `address`: of the server, where it is known; of no account where a proxy is set. `body_follows`: the request takes its
         place until `ended` is called."""
         parts, request = self._parts, self.request
-        parts.pace.settle(request)
+        parts.pace.settle_start(request)
         parts.back_off(request.url, status, header_pairs(headers))
         refused = self._refused(status, headers, address)
         if refused is not None:
@@ -107,6 +107,6 @@ class Admission:
 
     def ended(self) -> None:
         """The request takes no place any more. What was not answered counts from now."""
-        self._parts.pace.through(self.request)
+        self._parts.pace.end_and_forget(self.request)
 
     failed = ended  # it came to nothing, though the server may have seen it

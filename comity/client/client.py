@@ -236,7 +236,7 @@ class Client:
         decision = await self._wait(parts, request, led_by)
         parts.access.record(request, decision)
         if decision.verdict is not Verdict.ALLOW:
-            parts.pace.withdraw(request)  # it may have had its turn before
+            parts.pace.cancel(request)  # it may have had its turn before
             raise RefusedError(decision, url, request.method)
         parts.access.admit(request)
         return Admission(self, parts, request, decision)
@@ -251,7 +251,7 @@ class Client:
                 request, parts.referrals.referrer_reach(request), in_downloader=False
             )
         except BaseException as error:
-            parts.pace.withdraw(request)
+            parts.pace.cancel(request)
             if isinstance(error, ClosingError):
                 raise ClosedError("the client was closed") from None
             raise

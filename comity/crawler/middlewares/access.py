@@ -73,7 +73,7 @@ class AccessMiddleware:
         referrals = self._crawl.referrals
         referrals.make(request, is_awaited=True)
         referrals.handle(request)
-        self._pace.release(
+        self._pace.free_limiters(
             request
         )  # or it would wait for itself, where another middleware made a new request of it
         try:

@@ -48,7 +48,7 @@ class Gate:
         """Decide on the request, and wait until it may go out. DEFER where the scheduler took it back. Raises ClosingError.
 
         `referrer_reach`: that of the site that leads to it, None for what the operator asks for. `in_downloader`: the request
-        goes out through Scrapy's downloader; else the caller says by `Pace.through` when it is done."""
+        goes out through Scrapy's downloader; else the caller says by `Pace.end_and_forget` when it is done."""
         access, pace = self._access, self._pace
         while True:
             policies = await self._policies.for_url(request.url, referrer_reach)
@@ -89,7 +89,7 @@ class Gate:
                 and pace.limiters(access.agent, request.url, policies.site) == limiters
             ):
                 return decision
-            pace.release(request)
+            pace.free_limiters(request)
 
     async def _sleep_until(self, not_before: datetime) -> None:
         while (wait := (not_before - datetime.now(UTC)).total_seconds()) > 0:

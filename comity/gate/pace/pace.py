@@ -1,25 +1,46 @@
-"""The pace of hosts: a request waits until the limiter of its host lets it go out, whoever made it, and those of its
-scopes, where automation-preferences.txt limits these.
+"""The pace of hosts: each request waits until its host may be asked again.
 
-How it works. A request has the limiter of its host name and one for each scope that it is in. To go out it needs all of them:
+A request needs the limiter of its host name, and one more for each scope that it belongs to, if
+automation-preferences.txt limits these scopes. It goes out when all of its limiters let it.
 
-    try_acquire(limiters)      one look, as of the scheduler: a grant of the rate ledger, or when to look again
-    acquire(request, ...)      the same for a request that waits in place, in the line of its last limiter
-    start(request, ...)        it goes out, and counts as in flight under each of them
-    settle(request)            its headers came: from now on it counts as a start at this moment
-    left_downloader(request)   it is in flight no more; whoever waits for one of its limiters is told (`freed`)
-    withdraw(request)          so is one that never went out, which counts no more
-    reap()                     so is one that left the downloader unnoticed, as another middleware answered it
-    sends(request)             its download begins, or it has lost its turn meanwhile and needs another one
-    lose_turn(request)         it got no answer, and needs another one too
+From its start on, `Pace` keeps a record of the request, its Flight. A request in flight occupies
+its limiters and counts as started now. Its start is settled when its headers arrive, or when it
+fails. So the server never sees two requests closer together than they may be.
 
-A request in flight counts as started now; its start is settled when its headers arrive, or when it fails. So whatever happens on
-the way, the server never sees two requests closer than they may be. What other processes do is in the ledger (ledger.py), which
-each limiter that has limits asks; `Limiter.free_at` and `in_flight` only spare it questions whose answer is known.
+Calls that let a request out:
 
-Who waits in place comes before what waits in the queues of the scheduler: `Limiter.awaited` counts them, and the scheduler hands
-nothing out under a limiter that is awaited. It comes before what a downloader middleware keeps, too, which may be one that
-awaits it, for a token or a log-in. A limiter that nobody uses is forgotten by and by."""
+    try_acquire(limiters)     the scheduler picks a request: return a grant, or None for "not now"
+    acquire(request, ...)     a request waits in place, in the line of its last limiter
+    start(request, ...)       the request goes out and occupies its limiters
+    sends(request)            its download begins; False if it needs another turn before that
+
+Calls that follow, until the request is forgotten:
+
+    call                      when                                start counts   limiters   record
+    settle_start(request)     its headers arrived                 from now       occupied   kept
+    end_flight(request)       it left Scrapy's downloader         from now (1)   freed      kept
+    end_and_forget(request)   it is done, outside of Scrapy's     from now (1)   freed      dropped
+                              downloader
+    lose_turn(request)        it got no answer and is sent again  from now (1)   freed      kept (2)
+    free_limiters(request)    it is held, or decided on again     no (3)         freed      kept
+    cancel(request)           it never goes out                   no (3)         freed      dropped
+    forget_departed()         now and then, for all requests      no (3)         freed      dropped
+                              that left Scrapy's downloader
+
+    (1) unless the start was settled before    (2) `sends` returns False for it
+    (3) unless the start was settled before: a settled start stays in the ledger
+
+`end_flight` keeps the record because a middleware may still give the request back to the scheduler
+(`was_handed_out`); `forget_departed` drops it later. A request that another middleware refuses or
+answers leaves the downloader without any call: only `forget_departed` ends it.
+
+The ledger (ledger.py) knows the requests of other processes. Each limiter that has limits asks it.
+`Limiter.free_at` and `Limiter.in_flight` only save questions to the ledger with a known answer.
+
+A request that waits in place comes before all requests in the queues of the scheduler, which hands
+out nothing under a limiter with `Limiter.awaited` above zero. It also comes before requests that a
+downloader middleware keeps, because that middleware may be waiting for it, for a token or a log-in.
+Idle limiters are forgotten from time to time."""
 
 from __future__ import annotations
 
@@ -61,7 +82,7 @@ class Flight:
     limiters: tuple[Limiter, ...]  # that it occupies; (): none, or no more
     handed_out: bool  # by our scheduler, which would take it back
     in_downloader: (
-        bool  # of Scrapy, which tells what becomes of it; False: `through` will be called
+        bool  # of Scrapy, which tells what becomes of it; False: `end_and_forget` will be called
     )
     claimed: bool  # it came to the middleware
     grant: int = 0  # of the ledger; 0: its limiters have no limits
@@ -265,7 +286,7 @@ class Pace:
         grant: int = 0,
     ) -> None:
         """Count the request, which goes out now, under the limiters."""
-        self.release(request)
+        self.free_limiters(request)
         flight = self._flights[request] = Flight(
             limiters, handed_out, in_downloader, claimed=not handed_out, grant=grant
         )
@@ -332,7 +353,7 @@ class Pace:
         """Wait in place until all the limiters let the request out, and start it. Raises ClosingError when the crawl ends.
 
         `at_most`: seconds to wait. Where it would take longer, nothing is started and the seconds are returned. `in_downloader`:
-        the request goes out through Scrapy's downloader, which ends what takes too long; else the caller says by `through` when
+        the request goes out through Scrapy's downloader, which ends what takes too long; else the caller calls `end_and_forget` when
         it is done, and nobody waits longer than that for others: who waits may be reading the answer that is waited for.
 
         Who waits stands in line for the last limiter, so that a scope holds up nobody outside of it."""
@@ -346,7 +367,7 @@ class Pace:
                         raise ClosingError
                     look_again = TICK
                     if any(limiter.full for limiter in limiters):
-                        self.reap()
+                        self.forget_departed()
                         look_again = self._take_turns(limiters)
                     limiter = slowest(limiters)
                     wait = look_again if limiter.full else limiter.free_at - monotonic()
@@ -390,12 +411,12 @@ class Pace:
         return look_again
 
     def _take_turn(self, request: Request) -> None:
-        self.release(request)
+        self.free_limiters(request)
         self._flights[request].has_lost_turn = True
 
     def lose_turn(self, request: Request) -> None:
         """Count a request that got no answer. To be sent again it needs another turn."""
-        self.settle(request)
+        self.settle_start(request)
         if request in self._flights:
             self._take_turn(request)
 
@@ -424,7 +445,7 @@ class Pace:
                 limiter.freed.set()
                 self._run.wake()
 
-    def release(self, request: Request) -> None:
+    def free_limiters(self, request: Request) -> None:
         """End the request's time in flight. It still counts as handed out until it is reaped."""
         flight = self._flights.get(request)
         if flight is None or not flight.limiters:
@@ -447,7 +468,7 @@ class Pace:
         if flight.grant:
             self._ledger.settle(flight.grant, time())
 
-    def reap(self) -> bool:
+    def forget_departed(self) -> bool:
         """Release what left the downloader without reaching the network (refused or answered by another middleware).
 
         True where it freed a limiter."""
@@ -464,36 +485,36 @@ class Pace:
         return freed
 
     def _forget(self, request: Request) -> None:
-        self.release(request)
+        self.free_limiters(request)
         del self._flights[request]
 
     def _announce(self, limiter: Limiter) -> None:
         limiter.freed.set()
         self.freed(limiter)
 
-    def settle(self, request: Request) -> None:
+    def settle_start(self, request: Request) -> None:
         """Count the request as started now: its headers came."""
         flight = self._flights.get(request)
         if flight is not None and flight.limiters and not flight.is_settled:
             self._settle(flight)
 
-    def withdraw(self, request: Request) -> None:
+    def cancel(self, request: Request) -> None:
         """Give back what a request was let out for that never goes out."""
         if request in self._flights:
             self._forget(request)
 
-    def through(self, request: Request) -> None:
+    def end_and_forget(self, request: Request) -> None:
         """End a request that did not go through Scrapy's downloader: it is done, or has failed."""
-        self.left_downloader(request)
+        self.end_flight(request)
         self._flights.pop(request, None)
 
-    def left_downloader(self, request: Request) -> None:
+    def end_flight(self, request: Request) -> None:
         """End the request's time in flight; what is not settled of it is now."""
         flight = self._flights.get(request)
         if flight is not None and flight.limiters:
             if not flight.is_settled:
                 self._settle(flight)
-            self.release(request)
+            self.free_limiters(request)
 
 
 def _is_kept(flight: Flight) -> bool:

@@ -90,11 +90,11 @@ class Crawl:
         return request
 
     def answer(self, request: Request) -> None:
-        self.pace.settle(request)
+        self.pace.settle_start(request)
 
     def leave(self, request: Request) -> None:
         self.active.discard(request)
-        self.pace.left_downloader(request)
+        self.pace.end_flight(request)
 
     async def acquire(
         self, *limiters: Limiter, at_most: float = 300.0, request: Request | None = None
@@ -276,33 +276,33 @@ def test_a_request_that_never_goes_out_counts_as_nothing(make: Make, clock: Cloc
     crawl, other = make(2.0), make(2.0)
     host, theirs = crawl.pace.host(URL), other.pace.host(URL)
     request = crawl.start(host, grant=crawl.pace.try_acquire((host,)) or 0)
-    assert not crawl.pace.reap()
+    assert not crawl.pace.forget_departed()
     assert host.in_flight == 1
     crawl.active.clear()
-    assert crawl.pace.reap()
+    assert crawl.pace.forget_departed()
     assert (host.in_flight, host.free_at, crawl.pace.was_handed_out(request)) == (
         0,
         float("-inf"),
         False,
     )
-    assert not crawl.pace.reap()
+    assert not crawl.pace.forget_departed()
     assert other.pace.try_acquire((theirs,))
 
 
 @pytest.mark.requirement("RATE-2")
-def test_what_no_downloader_tells_of_is_reaped_by_nobody(make: Make) -> None:
-    """`through` tells of it."""
+def test_requests_outside_the_downloader_end_with_end_and_forget(make: Make) -> None:
+    """`forget_departed` leaves them in flight."""
     crawl = make()
     host, request = crawl.pace.host(URL), Request(URL)
     crawl.pace.start(request, (host,), handed_out=False, in_downloader=False)
     gone = crawl.start(host)
     crawl.active.clear()
-    assert crawl.pace.reap()
+    assert crawl.pace.forget_departed()
     assert host.in_flight == 1
     assert not crawl.pace.was_handed_out(gone)
-    crawl.pace.through(request)
+    crawl.pace.end_and_forget(request)
     assert (host.in_flight, host.last) == (0, crawl.clock.now)
-    crawl.pace.through(Request(URL))
+    crawl.pace.end_and_forget(Request(URL))
     forgotten = weakref.ref(request)
     del request
     gc.collect()
@@ -310,20 +310,20 @@ def test_what_no_downloader_tells_of_is_reaped_by_nobody(make: Make) -> None:
 
 
 @pytest.mark.requirement("RATE-2")
-def test_reaping_tells_whether_a_limiter_is_free(make: Make) -> None:
+def test_forget_departed_returns_whether_a_limiter_became_free(make: Make) -> None:
     crawl = make()
     host = crawl.pace.host(URL)
     crawl.start()  # of no limiter
     crawl.active.clear()
-    assert not crawl.pace.reap()
+    assert not crawl.pace.forget_departed()
     crawl.start(host)
     crawl.start()
     crawl.active.clear()
-    assert crawl.pace.reap()
+    assert crawl.pace.forget_departed()
     released = crawl.start(host)
-    crawl.pace.release(released)
+    crawl.pace.free_limiters(released)
     crawl.active.clear()
-    assert not crawl.pace.reap()
+    assert not crawl.pace.forget_departed()
 
 
 def test_a_request_that_was_handed_out_is_known_once(make: Make) -> None:
@@ -703,7 +703,7 @@ def test_what_waits_in_place_is_booked_as_what_it_is(
     waited = crawl.pace.acquire(request, (host,), at_most=1, in_downloader=in_downloader)
     assert run(clock, waited) is None
     assert not crawl.pace.was_handed_out(request)
-    assert crawl.pace.reap() is in_downloader
+    assert crawl.pace.forget_departed() is in_downloader
     assert host.in_flight == (0 if in_downloader else 1)
 
 
