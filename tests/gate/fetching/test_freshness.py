@@ -10,7 +10,7 @@ from hishel._core._spec import get_age, get_freshness_lifetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.gate.fetching.freshness import DAY, MIN_LIFETIME, lifetime, refreshed, retry_after
+from comity.gate.fetching.freshness import DAY, MIN_LIFETIME, lifetime, refresh_headers, retry_after
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -208,11 +208,11 @@ def test_refreshed() -> None:
     confirming = fields(
         ("content-type", "text/html"), ("cache-control", "max-age=7200"), ("Content-Length", "0")
     )
-    assert dict(refreshed(stored, confirming)) == dict(
+    assert dict(refresh_headers(stored, confirming)) == dict(
         fields(("Content-Type", "text/plain"), ("ETag", '"1"'), ("cache-control", "max-age=7200"))
     )
-    assert lifetime(refreshed(stored, ()), NOW) == MIN_LIFETIME
-    assert lifetime(refreshed(stored, confirming), NOW) == 2 * HOUR
+    assert lifetime(refresh_headers(stored, ()), NOW) == MIN_LIFETIME
+    assert lifetime(refresh_headers(stored, confirming), NOW) == 2 * HOUR
 
 
 @pytest.mark.parametrize(
