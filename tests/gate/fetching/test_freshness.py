@@ -96,8 +96,8 @@ def test_lifetime(case: Case) -> None:
     assert lifetime(fields(*case.lines), NOW) == pytest.approx(case.want, abs=1)
 
 
-# What hishel leaves out: the Age field, directives and dates that are given twice, the two obsolete forms of a date, numbers
-# without end; and that a file which must not be kept is kept for a moment all the same.
+# hishel does not cover the Age field, repeated directives and dates, the two obsolete forms of a
+# date, and endless numbers. Also, we keep a file with "no-store" for a moment.
 OURS_ALONE = (
     "2.4",
     "4.2.1",
@@ -119,7 +119,7 @@ OURS_ALONE = (
     ids=lambda case: str(case.name),
 )
 def test_hishel_agrees(case: Case) -> None:
-    """But for our limits."""
+    """Our limits are the only difference."""
     headers: dict[str, list[str]] = {}
     for name, value in case.lines:
         headers.setdefault(name, []).append(value)
@@ -186,7 +186,7 @@ def test_retry_after(value: str, want: float | None) -> None:
 
 
 def test_of_several_retry_after_the_longest_counts() -> None:
-    """One field is all that there may be (RFC 9110 section-10.2.3), and proxies add theirs."""
+    """Only one field is allowed (RFC 9110 section-10.2.3), but proxies add their own."""
     assert (
         retry_after(
             fields(("Retry-After", "1"), ("retry-after", at(90)), ("Retry-After", "soon")), NOW
