@@ -135,9 +135,9 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
             if self._raw > (MAX_HEAD if self._is_head else MAX_ANSWER):
                 raise _UncleanError(
-                    "a larger header section than is read"
+                    f"the header section is larger than {MAX_HEAD} octets"
                     if self._is_head
-                    else "a larger answer than is read"
+                    else f"the answer is larger than {MAX_ANSWER} octets"
                 )
         except (httptools.HttpParserError, httptools.HttpParserUpgrade, _UncleanError) as error:
             cause = (
@@ -184,7 +184,7 @@ class Connection(asyncio.Protocol):
             return  # RFC 9110 section-6.5.1: trailers may not be merged into the header section
         self._head += len(name) + len(value)
         if self._head > MAX_HEAD:
-            raise _UncleanError("a larger header section than is read")
+            raise _UncleanError(f"the header section is larger than {MAX_HEAD} octets")
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:

@@ -454,7 +454,7 @@ class PolicyFiles:
         fetched = accepted(url, answer.fetched)
         if availability(fetched) is Availability.UNREACHABLE:
             at_most = LOCAL_BACK_OFF if cause_of(failure_reason(fetched)).is_local else DAY
-            failed = (file or PolicyFile(due=0)).failed(
+            failed = (file or PolicyFile(due=0)).after_failure(
                 fetched, now, 0.0 if is_vital else BACK_OFF, at_most
             )
             asker.count("unreachable", 1, url)
@@ -464,7 +464,7 @@ class PolicyFiles:
             assert file
             assert file.copy
             asker.count("not_modified", 1, url)
-            return file.confirmed(
+            return file.after_confirmation(
                 fetched.headers, min(answer.seconds, lifetime(url, file.copy)), now
             )
         asker.count("fetched", 1, url)
@@ -501,7 +501,7 @@ def _log_failure(url: str, file: PolicyFile, now: float, *, is_vital: bool) -> N
         meanwhile = "nothing of the site is fetched" if is_vital else words
     assert file.failure
     logger.info(
-        "Cannot have %(url)s: %(why)s; asked again at %(due)s, until then %(meanwhile)s",
+        "Cannot fetch %(url)s: %(why)s. The next attempt is at %(due)s; until then, %(meanwhile)s.",
         {
             "url": printable(url.encode(errors="replace")),
             "why": failure_reason(file.failure),

@@ -326,8 +326,12 @@ class _Tunnel(asyncio.Protocol):
             status = parser.get_status_code()
         except httptools.HttpParserError as error:
             raise TransferError(
-                f"the proxy answered CONNECT with no clean HTTP/1.1: {described(error)}"
+                f"the proxy answered CONNECT with invalid HTTP/1.1: {described(error)}"
             ) from None
         if not end or status // 100 != 2 or more:
-            answer = f"HTTP status {status}" if end and status // 100 != 2 else "what is no answer"
+            answer = (
+                f"HTTP status {status}"
+                if end and status // 100 != 2
+                else "no answer that can be read"
+            )
             raise TransferError(f"the proxy answered CONNECT with {answer}")

@@ -99,7 +99,9 @@ def _tls_version(settings: Settings, name: str) -> str | None:
     value: str | None = settings.get(name)
     if value is not None and value not in TLS_VERSIONS:
         shown = printable(str(value).encode())
-        raise PolicyError(f"{name} `{shown}` is no version of TLS: write {', '.join(TLS_VERSIONS)}")
+        raise PolicyError(
+            f"{name} `{shown}` is not a version of TLS: write {', '.join(TLS_VERSIONS)}"
+        )
     return value
 
 
@@ -117,5 +119,5 @@ def _bind_address(setting: Any) -> tuple[str, int] | None:
         return str(setting[0]), int(setting[1])
     except (ValueError, TypeError, IndexError):
         raise PolicyError(
-            f"DOWNLOAD_BIND_ADDRESS `{setting}` is no address: write a host, or host:port"
+            f"DOWNLOAD_BIND_ADDRESS `{setting}` is not an address: write a host, or host:port"
         ) from None

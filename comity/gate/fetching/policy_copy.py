@@ -68,7 +68,7 @@ class PolicyFile:
         until = stands_in_until(self.copy)
         return min(self.due, until) if self.failure and now < until else self.due
 
-    def failed(
+    def after_failure(
         self, failure: Fetched, now: float, at_least: float = 0.0, at_most: float = DAY
     ) -> PolicyFile:
         """Return the file after it could not be fetched.
@@ -87,7 +87,7 @@ class PolicyFile:
             self, due=now + wait, failure=failure, failing_since=since, failures=self.failures + 1
         )
 
-    def confirmed(
+    def after_confirmation(
         self, headers: tuple[tuple[bytes, bytes], ...], at_most: float, now: float
     ) -> PolicyFile:
         """Return the file after a 304 with these headers.

@@ -120,7 +120,7 @@ class Redirects:
                 return Answer(fetched, seconds, hop.reach)
             if hop.status not in REDIRECTS:
                 return Answer(
-                    _unusable(fetched, f"HTTP status {hop.status}, which names no place to go on")
+                    _unusable(fetched, f"HTTP status {hop.status}, a redirect that is not followed")
                 )
             try:
                 target = _target(url, hop)
@@ -217,4 +217,6 @@ def _target(url: str, hop: Hop) -> str:
     try:
         return resolved(url, location)
     except ValueError:
-        raise ValueError(f"led to {printable(location)}, which is no http or https URL") from None
+        raise ValueError(
+            f"led to {printable(location)}, which is not an http or https URL"
+        ) from None

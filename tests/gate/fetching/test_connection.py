@@ -172,12 +172,12 @@ FRAMED = [
     Framed(
         "endless-chunk-extension",
         CHUNKED + b"2;" + b"x" * (2 * MAX_ANSWER) + b"\r\nab\r\n0\r\n\r\n",
-        why="larger answer",
+        why="the answer is larger",
     ),
     Framed(
         "endless-trailers",
         CHUNKED + b"2\r\nab\r\n0\r\n" + b"X: y\r\n" * MAX_ANSWER + b"\r\n",
-        why="larger answer",
+        why="the answer is larger",
     ),
 ]
 

@@ -40,7 +40,7 @@ def had(
 
 
 def failed(status: int, *headers: tuple[bytes, bytes], url: str = "") -> PolicyFile:
-    return PolicyFile(due=0).failed(Fetched(status=status, headers=headers, url=url), NOW)
+    return PolicyFile(due=0).after_failure(Fetched(status=status, headers=headers, url=url), NOW)
 
 
 class World:
@@ -399,8 +399,8 @@ def test_what_the_store_remembers_and_what_counts_where_it_cannot(tmp_path: Path
 @pytest.mark.requirement("RFC-7")
 def test_an_older_copy_stands_in_for_a_month() -> None:
     world = World()
-    world.files[ROBOTS] = had().failed(Fetched(status=503), NOW)
+    world.files[ROBOTS] = had().after_failure(Fetched(status=503), NOW)
     assert not world.look_up().unreachable
     world.now = NOW + 31 * DAY
-    world.files[ROBOTS] = had().failed(Fetched(status=503), world.now)
+    world.files[ROBOTS] = had().after_failure(Fetched(status=503), world.now)
     assert world.look_up().unreachable

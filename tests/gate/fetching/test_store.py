@@ -382,7 +382,7 @@ def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path, damag
         return answers
 
     store = PolicyStore(path)
-    failing = had().failed(Fetched(status=503, fetched_at=utc(NOW)), NOW)
+    failing = had().after_failure(Fetched(status=503, fetched_at=utc(NOW)), NOW)
     store.save("https://a.test", {ROBOTS: had(), "/ai.txt": failing})
     store.save("https://b.test", {ROBOTS: had(b"User-agent: *\nDisallow: /\n")})
     store.first_taken(PAGE, ["index"], utc(NOW))
@@ -576,9 +576,9 @@ def test_an_unreachable_file_permits_nothing(events: list[tuple[str, float]]) ->
                     None,
                 )
             case "304" if file.copy and confirmed is not None:
-                file, confirmed = file.confirmed((), DAY, now), now
+                file, confirmed = file.after_confirmation((), DAY, now), now
             case _:
-                file = file.failed(Fetched(status=503), now)
+                file = file.after_failure(Fetched(status=503), now)
                 current = file.current(now)
                 stands_in = confirmed is not None and now < confirmed + STAND_IN
                 assert availability(current) is (
