@@ -197,7 +197,7 @@ def test_of_several_retry_after_the_longest_counts() -> None:
 
 
 @pytest.mark.requirement("RFC-8")
-def test_refreshed() -> None:
+def test_refresh_headers() -> None:
     stored = fields(
         ("Content-Type", "text/plain"),
         ("Date", at(-DAY)),
