@@ -88,8 +88,8 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
         enqueued = process_time()
 
         def answer(request: Request) -> None:
-            crawl.pace.settle(request)
-            crawl.pace.left_downloader(request)
+            crawl.pace.settle_start(request)
+            crawl.pace.end_flight(request)
             active.remove(request)
 
         def write() -> float:

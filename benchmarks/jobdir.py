@@ -114,8 +114,8 @@ class Comity(Bench):
             self.crawl.policies._sites.put(origin, policies)
 
     def answer(self, request: Request) -> None:
-        self.crawl.pace._headers_received(request)
-        self.crawl.pace._left_downloader(request)
+        self.crawl.pace.settle_start(request)
+        self.crawl.pace.end_flight(request)
         super().answer(request)
 
     def write(self) -> None:

@@ -109,9 +109,9 @@ class Admission:
 
         The delay of an unanswered request counts from now."""
         if self.is_of_crawl:
-            self._parts.pace.left_downloader(self.request)
+            self._parts.pace.end_flight(self.request)
         else:
-            self._parts.pace.through(self.request)
+            self._parts.pace.end_and_forget(self.request)
 
 
 class Admissions:
@@ -192,7 +192,7 @@ class Admissions:
         self._parts.access.record(request, decision)
         self._stats.inc_value(f"comity/browser/{page_request.kind.name}/{decision.verdict.value}")
         if decision.verdict is not Verdict.ALLOW:
-            self._parts.pace.withdraw(request)  # its turn may have come before the refusal
+            self._parts.pace.cancel(request)  # its turn may have come before the refusal
             return decision
         if original is not None and takes_turn:
             return self._in_turn_of(original, page_request)
@@ -263,7 +263,7 @@ class Admissions:
             if is_by_file and kind.is_part and not self._are_parts_judged:
                 return await self._wait_unjudged(request, reach, decision)
         except BaseException:
-            parts.pace.withdraw(request)
+            parts.pace.cancel(request)
             raise
         return decision
 

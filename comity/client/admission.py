@@ -96,7 +96,7 @@ class Admission:
         `address`: the IP address of the server; None: unknown. It is ignored if a proxy is set.
         `body_follows`: the request counts as in flight until `ended` is called."""
         parts, request = self._parts, self.request
-        parts.pace.settle(request)
+        parts.pace.settle_start(request)
         parts.back_off(request.url, status, header_pairs(headers))
         refusal = self._refusal(status, headers, address)
         if refusal is not None:
@@ -127,6 +127,6 @@ class Admission:
         """Report that the request has ended, so it no longer counts as in flight.
 
         If it was not answered, the delay of its host counts from now."""
-        self._parts.pace.through(self.request)
+        self._parts.pace.end_and_forget(self.request)
 
     failed = ended  # without an answer, though the server may have seen the request

@@ -277,7 +277,7 @@ class Client:
         decision = await self._wait(parts, request, led_by)
         parts.access.record(request, decision)
         if decision.verdict is not Verdict.ALLOW:
-            parts.pace.withdraw(request)  # the refused request may have got its turn already
+            parts.pace.cancel(request)  # the refused request may have got its turn already
             raise RefusedError(decision, url, request.method)
         parts.access.admit(request)
         return Admission(self, parts, request, decision)
@@ -292,7 +292,7 @@ class Client:
                 request, parts.referrals.referrer_reach(request), in_downloader=False
             )
         except BaseException as error:
-            parts.pace.withdraw(request)
+            parts.pace.cancel(request)
             if isinstance(error, ClosingError):
                 raise ClosedError("the client was closed") from None
             raise

@@ -119,8 +119,8 @@ class Crawl(Parts):
         _close_early()
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self.referrals.make, signals.request_scheduled)
-        crawler.signals.connect(self.pace.settle, signals.headers_received)
-        crawler.signals.connect(self.pace.left_downloader, signals.request_left_downloader)
+        crawler.signals.connect(self.pace.settle_start, signals.headers_received)
+        crawler.signals.connect(self.pace.end_flight, signals.request_left_downloader)
         crawler.signals.connect(self._tell_if_nothing_came, signals.spider_closed)
         crawler.signals.connect(self.close, signals.spider_closed)
 

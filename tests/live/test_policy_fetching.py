@@ -175,30 +175,38 @@ OUTCOMES = [
     Outcome("304-to-no-condition", http(304), "deny", "304", "RFC-8"),
     Outcome("no-location", http(302), "deny", "without a Location", "RFC-5"),
     Outcome(
-        "location-file", redirect("file:///etc/passwd"), "deny", "no http or https URL", "SEC-2"
+        "location-file", redirect("file:///etc/passwd"), "deny", "not an http or https URL", "SEC-2"
     ),
     Outcome(
         "location-ftp",
         redirect("ftp://127.0.0.1/robots.txt"),
         "deny",
-        "no http or https URL",
+        "not an http or https URL",
         "SEC-2",
     ),
     Outcome(
-        "location-data", redirect("data:text/plain,x"), "deny", "no http or https URL", "SEC-2"
+        "location-data", redirect("data:text/plain,x"), "deny", "not an http or https URL", "SEC-2"
     ),
     Outcome(
-        "location-no-host", redirect("http:///robots.txt"), "deny", "no http or https URL", "RFC-5"
+        "location-no-host",
+        redirect("http:///robots.txt"),
+        "deny",
+        "not an http or https URL",
+        "RFC-5",
     ),
     Outcome(
         "location-bad-port",
         redirect("http://127.0.0.1:99999/"),
         "deny",
-        "no http or https URL",
+        "not an http or https URL",
         "RFC-5",
     ),
     Outcome(
-        "location-bad-brackets", redirect("http://[::1/"), "deny", "no http or https URL", "RFC-5"
+        "location-bad-brackets",
+        redirect("http://[::1/"),
+        "deny",
+        "not an http or https URL",
+        "RFC-5",
     ),
     Outcome("reset", reset, "deny", "e"),
     Outcome("closed-without-answer", octets_of(b""), "deny", "e"),
@@ -350,7 +358,7 @@ def test_outcomes(
     assert outcome.why in first["why"]
     assert first["unreachable"] is (first["rule"] == "robots.unreachable")
     assert first["unreachable"] is bool(outcome.why)
-    assert first["unreachable"] is ("Cannot have" in crawled.log)
+    assert first["unreachable"] is ("Cannot fetch" in crawled.log)
     assert site.paths == ["/robots.txt"]  # nobody asks again before it is due
 
 
@@ -857,7 +865,7 @@ def test_closing_teaches_nothing(
     release.set()
     assert crawled.finish_reason == "enough"
     assert crawled.log.count("Told that the crawl ends") == 2
-    assert "Cannot have" not in crawled.log
+    assert "Cannot fetch" not in crawled.log
     assert "Traceback" not in crawled.log
     assert "comity/policies/unreachable" not in crawled.stats
     assert [

@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_had_refuses_everything(
     assert [item["unreachable"] for item in crawled.items] == [True] * 4 + [False]
     assert [item["wait"] for item in crawled.items] == [5, 1, 10, 1, DAY - 15]
     assert [item["why"] for item in crawled.items] == ["HTTP status 500"] * 4 + [""]
-    assert f"Cannot have {site.url('/more.txt')}: HTTP status 500" in crawled.log
+    assert f"Cannot fetch {site.url('/more.txt')}: HTTP status 500" in crawled.log
     assert site.paths == ["/robots.txt"] + ["/more.txt"] * 3
 
 

@@ -529,7 +529,7 @@ class Scheduler(BaseScheduler):
         engine spin."""
         if not (self._pace.was_handed_out(request) and isinstance(request, Request)):
             return False
-        self._pace.release(request)
+        self._pace.free_limiters(request)
         self._out.discard(request)
         self._hold_until[request] = monotonic() + max(wait, MIN_WAIT)
         self._handed_out -= 1
@@ -552,9 +552,9 @@ class Scheduler(BaseScheduler):
         now = monotonic()
         if now >= self._reap_at:
             self._reap_at = now + REAP
-            self._pace.reap()
+            self._pace.forget_departed()
         request = self._next(now)
-        if request is None and self._pace.reap():
+        if request is None and self._pace.forget_departed():
             request = self._next(now)
         if request is None:
             self._start_fetches()

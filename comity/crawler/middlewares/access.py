@@ -76,7 +76,7 @@ class AccessMiddleware:
         referrals.make(request, is_awaited=True)
         referrals.handle(request)
         # If another middleware made a new request of it, it would wait for itself.
-        self._pace.release(request)
+        self._pace.free_limiters(request)
         try:
             with lent_place(self._crawler), self._occupy_slot(request):
                 return await self._crawl.gate.wait(request, referrals.referrer_reach(request))

@@ -1,6 +1,7 @@
-"""The causes for which policy files cannot be had, and what the operator can do about each.
+"""The causes of failed fetches of policy files, and a remedy for each.
 
-The words of a failure begin with the words of its cause. The store keeps these words, so a later crawl knows the cause too."""
+The words of a failure begin with the words of its cause. The store keeps these words, so a later
+crawl knows the cause too."""
 
 from __future__ import annotations
 
@@ -13,25 +14,34 @@ from comity.policies.syntax.printable import printable
 
 
 class Cause(NamedTuple):
-    """A cause of failures."""
+    """A cause of failures.
 
-    name: str  # in statistics
-    words: str  # with which its failures begin
-    remedy: str  # sentences for the operator
-    is_local: bool = False  # the operator can remove it: the site need not be left alone for long
+    Attributes:
+        name: Its name in statistics.
+        words: The words with which its failures begin.
+        remedy: Sentences for the operator.
+        is_local: True if the operator can remove it, so that the next attempt need not wait long.
+    """
+
+    name: str
+    words: str
+    remedy: str
+    is_local: bool = False
 
 
 UNTRUSTED = Cause(
     "untrusted-certificate",
     "the certificate is not trusted",
-    "If the authority that signed it is your own, write the path of its certificate into the environment variable SSL_CERT_FILE."
+    "If the authority that signed it is your own, write the path of its certificate into the"
+    " environment variable SSL_CERT_FILE."
     " DOWNLOAD_VERIFY_CERTIFICATES=False trusts everybody on the way.",
     is_local=True,
 )
 UNTIMELY = Cause(
     "certificate-time",
     "the certificate is not valid at this time",
-    "Check the clock of this machine. If the clock is right, the site has to renew its certificate.",
+    "Check the clock of this machine."
+    " If the clock is right, the site has to renew its certificate.",
     is_local=True,
 )
 OTHER_NAME = Cause(
@@ -49,7 +59,8 @@ TLS = Cause(
 PROXY = Cause(
     "proxy",
     "the proxy cannot be reached",
-    "Check COMITY_PROXY, or HTTP_PROXY and HTTPS_PROXY of the environment. COMITY_PROXY=direct uses no proxy.",
+    "Check COMITY_PROXY, or HTTP_PROXY and HTTPS_PROXY of the environment."
+    " COMITY_PROXY=direct uses no proxy.",
     is_local=True,
 )
 PROXY_ANSWER = Cause(
@@ -84,8 +95,8 @@ REFUSED = Cause(
 LATE = Cause(
     "late",
     "no answer within",
-    "Check the network of this machine, and the proxy if there is one. COMITY_POLICY_TIMEOUT says how many seconds an answer may"
-    " take.",
+    "Check the network of this machine, and the proxy if there is one."
+    " COMITY_POLICY_TIMEOUT says how many seconds an answer may take.",
 )
 STATUS = Cause("status", "HTTP status", "The server fails, or it keeps this crawler out.")
 OTHER = Cause("other", "", "The server gives no answer that can be read.")
@@ -129,7 +140,7 @@ _ERRNOS = {
 
 
 def cause_of(failure: str) -> Cause:
-    """Return the cause of a failure, from its words."""
+    """Return the cause of a failure, which its words begin with."""
     return next(cause for cause in CAUSES if failure.startswith(cause.words))
 
 
@@ -149,11 +160,14 @@ def failure_of(error: Exception) -> str:
 
 
 def no_host(host: str) -> str:
-    """Return the words of a failure where a host does not exist."""
+    """Return the words of the failure for a host that does not exist."""
     return f"{NO_HOST.words} {printable(host.encode())} (check the spelling)"
 
 
 def described(error: BaseException | None) -> str:
-    """Return the words of an error in one printable line; "" for None."""
+    """Return the words of an error in one printable line; "" for None.
+
+    An error without words is described by the name of its class.
+    """
     words = " ".join(str(error or "").split())
     return printable(words.encode("utf-8", "replace")) or (type(error).__name__ if error else "")

@@ -1,4 +1,4 @@
-"""Requests for policy files: what they carry, and those to one origin over one connection."""
+"""Requests for policy files: their header fields, and one connection for each origin."""
 
 from __future__ import annotations
 
@@ -19,21 +19,30 @@ from comity.policies.syntax.urls import DEFAULT_PORTS, target_of
 
 ACCEPT = "text/plain,*/*;q=0.8"
 
-Count = Callable[[str, int, str], None]  # what, how many, and of which origin
+# Called with the name of a count ("requests", "connections", "bytes"), the number, and the origin.
+Count = Callable[[str, int, str], None]
 
 
 class Hop(NamedTuple):
-    """The outcome of one request."""
+    """The outcome of one request.
+
+    Attributes:
+        status: The HTTP status.
+        headers: The header fields, as they were sent.
+        body: The decoded content, at most MAX_BYTES octets.
+        oversized: True if the content was longer.
+        reach: The reach of the server's address.
+    """
 
     status: int
     headers: Headers
-    body: bytes  # content decoded, at most MAX_BYTES octets
-    oversized: bool  # there was more
-    reach: Reach  # of the server
+    body: bytes
+    oversized: bool
+    reach: Reach
 
 
 class Client:
-    """Asks servers by itself: no middleware, signal handler, download handler, cookie or cache takes part."""
+    """A client of its own: no middleware, handler, cookie or cache of Scrapy takes part."""
 
     def __init__(
         self,
@@ -42,15 +51,24 @@ class Client:
         *,
         patience: float = 3.0,
     ) -> None:
-        """`patience`: seconds for the answer to a request that went out together with others, of which some servers read only the
-        first."""
+        """Take the operator's options.
+
+        `patience`: seconds to wait for the answer to a request that went out together with others.
+        Some servers read only the first one.
+        """
         self.network = network(options)
         self.patience = patience
-        self.fields = f"User-Agent: {options.user_agent}\r\nAccept: {ACCEPT}\r\nAccept-Encoding: identity\r\n".encode()
+        self.fields = (
+            f"User-Agent: {options.user_agent}\r\nAccept: {ACCEPT}\r\nAccept-Encoding: identity\r\n"
+        ).encode()
 
     def server(self, origin: str, referrer_reach: Reach | None, count: Count) -> Server:
-        """`referrer_reach`: that of the site that leads to the origin, None for what the operator asks for. `count`: is called
-        with "requests", "connections" and "bytes" (received octets), how many, and the origin."""
+        """Return the connection to an origin.
+
+        `referrer_reach`: the reach of the site that leads to the origin; None if the operator asks.
+        `count`: called with "requests", "connections" and "bytes" (received octets), the number,
+        and the origin.
+        """
         return Server(self, origin, referrer_reach, count)
 
 
@@ -62,10 +80,13 @@ class _Sent(NamedTuple):
 
 
 class Server:
-    """The requests to one origin, from one who leads there: one after the other, over one connection where the server keeps it.
+    """The requests to one origin, all with the same reach of the referring site.
 
-    Those that are announced go out together, once the server has shown that it keeps the connection open. To be used by one
-    task, as a context manager."""
+    They go out one after the other, over one connection if the server keeps it open. When the
+    server has shown that it does, the announced requests go out together.
+
+    Only one task may use it, as a context manager.
+    """
 
     def __init__(
         self, client: Client, origin: str, referrer_reach: Reach | None, count: Count
@@ -73,7 +94,8 @@ class Server:
         parts = urlsplit(origin)
         self.origin = origin
         self.referrer_reach = referrer_reach
-        self._host = origin.partition("://")[2]  # with its port, where that is not the scheme's own
+        # The host, with its port unless that is the default of the scheme.
+        self._host = origin.partition("://")[2]
         self._client = client
         self._count = count
         self._destination = Destination(
@@ -81,9 +103,9 @@ class Server:
         )
         self._channel: Channel | None = None
         self._announced: dict[str, Mapping[str, str]] = {}  # URL -> its own header fields
-        self._underway: dict[str, _Sent] = {}  # by URL: announced ones that went out
-        self._is_together = False  # the requests that are under way went out together
-        self._is_one_by_one = False  # each request over a connection of its own
+        self._underway: dict[str, _Sent] = {}  # URL -> the announced request that went out
+        self._is_together = False  # True if the requests under way went out together
+        self._is_one_by_one = False  # True if each request gets a connection of its own
         self._counts: dict[str, int] = {}
 
     async def __aenter__(self) -> Self:
@@ -95,15 +117,18 @@ class Server:
             self._count(name, number, self.origin)
 
     def announce(self, url: str, fields: Mapping[str, str]) -> None:
-        """`get` will be called with these."""
+        """Announce that `get` will be called with these arguments."""
         self._announced[url] = fields
 
     async def get(self, url: str, fields: Mapping[str, str]) -> Hop:
-        """`fields`: header fields beside those of every request. TransferError where there is no clean answer, BarredError where
-        nobody may lead to the server from `referrer_reach`.
+        """Return the outcome of a request.
 
-        A connection that the server ends instead of answering is no failure of a server that may only have grown tired of it:
-        the request is made once more, on a new one. What is cancelled here ends the connection."""
+        `fields`: header fields in addition to those of every request. TransferError: there is no
+        clean answer. BarredError: a site of `referrer_reach` may not lead to the server.
+
+        A server may close a connection that was idle for too long, instead of answering. So the
+        request is made once more, on a new connection. Cancelling this call ends the connection.
+        """
         try:
             sent = self._underway.pop(url, None)
             is_fresh = sent is None and not (self._channel and self._channel.connection.is_reusable)
@@ -147,7 +172,7 @@ class Server:
             together = {} if self._channel.proxy else self._announced
         requests = {url: self._request(url, fields)}
         for other in together:
-            with suppress(TransferError):  # which is its own
+            with suppress(TransferError):  # raised again when this URL itself is requested
                 requests[other] = self._request(other, together[other])
         together.clear()
         self._is_together = len(requests) > 1
@@ -159,15 +184,14 @@ class Server:
         return self._underway.pop(url)
 
     def _request(self, url: str, fields: Mapping[str, str]) -> bytes:
-        """The octets of a GET request (RFC 9112 section-3)."""
+        """Return the octets of a GET request (RFC 9112 section-3)."""
         target = target_of(url)
         proxy = self._channel.proxy if self._channel else None
         if proxy and proxy.authorization:
             fields = {**fields, "Proxy-Authorization": proxy.authorization}
         try:
-            first = f"GET {self.origin if proxy else ''}{target} HTTP/1.1\r\nHost: {self._host}\r\n".encode(
-                "ascii"
-            )
+            place = f"{self.origin if proxy else ''}{target}"
+            first = f"GET {place} HTTP/1.1\r\nHost: {self._host}\r\n".encode("ascii")
             last = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode(
                 "latin-1"
             )
@@ -214,16 +238,18 @@ def _hop(answer: HttpAnswer, channel: Channel) -> Hop:
 
 
 def _is_of_connection(answer: HttpAnswer | TransferError) -> bool:
-    """RFC 9110 section-15.5.9: some servers say so when nothing was asked for too long."""
+    """Return True for a 408, which some servers send when a connection was idle for too long.
+
+    RFC 9110 section-15.5.9.
+    """
     return isinstance(answer, HttpAnswer) and answer.status == 408
 
 
 def _proxy_error(answer: HttpAnswer) -> str:
-    """The error of an answer that is not the server's but of the proxy, as far as it says so; "": it may be the server's."""
+    """Return the error if the proxy itself gave the answer; "" if the server may have given it."""
     names = {name.lower(): value.lower() for name, value in answer.headers}
-    has_failed = b"x-squid-error" in names or b"error=" in names.get(
-        b"proxy-status", b""
-    )  # RFC 9209 section-2.1.1
+    # RFC 9209 section-2.1.1
+    has_failed = b"x-squid-error" in names or b"error=" in names.get(b"proxy-status", b"")
     if answer.status == 407 or has_failed:
         return f"the proxy answered with HTTP status {answer.status}"
     return ""

@@ -1,10 +1,13 @@
-"""HTTP/1.1 over one connection (RFC 9112): requests go out in order, and each gets its answer or the reason why it has none.
+"""HTTP/1.1 over one connection (RFC 9112).
 
-httptools (llhttp, strict) takes the octets apart. Here stands what it leaves to its callers: to which request an answer
-belongs, limits, where a body ends that the end of the connection delimits, and framing that it lets pass though it can be read in
-two ways.
+Requests go out in order. Each gets its answer, or the reason for having none.
 
-Whatever is not clean is no answer. What else came in the same piece of octets is void too, and nothing more is read."""
+httptools (llhttp, strict) parses the octets. This module does the rest: it finds the request of an
+answer, enforces limits, ends bodies that the end of the connection delimits, and rejects framing
+that httptools lets pass though it can be read in two ways.
+
+An unclean answer counts as no answer. Other answers in the same piece of octets are void too, and
+no more octets are read."""
 
 from __future__ import annotations
 
@@ -21,10 +24,9 @@ from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
 
 MAX_HEAD = 64 * 1024  # octets of the status line and header fields of one answer
-MAX_INTERIM = 8  # answers 1xx before the one that counts
-MAX_ANSWER = (
-    8 * MAX_BYTES
-)  # octets of one answer as it is framed, with chunk sizes, chunk extensions and trailers
+MAX_INTERIM = 8  # answers 1xx before the final one
+# Octets of one answer as it is framed, with chunk sizes, chunk extensions and trailers.
+MAX_ANSWER = 8 * MAX_BYTES
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -34,20 +36,28 @@ class TransferError(Exception):
 
 
 class UnansweredError(TransferError):
-    """Not an octet of an answer that could be relied on: the request may be made again."""
+    """No reliable octet of an answer arrived, so the request may be made again."""
 
 
 class HttpAnswer(NamedTuple):
-    """The answer to one request, its content as it was sent."""
+    """The answer to one request.
+
+    Attributes:
+        status: The HTTP status.
+        headers: The header fields, as they were sent.
+        body: The content as it was sent, not decoded.
+        is_cut: True if the content is longer than MAX_BYTES octets. `body` has its beginning: these
+            octets, and perhaps some more.
+    """
 
     status: int
     headers: Headers
     body: bytes
-    is_cut: bool  # the body has more than MAX_BYTES octets: these and perhaps some more
+    is_cut: bool
 
 
 class _UncleanError(Exception):
-    """Raised through the parser."""
+    """Raised through the parser when the answer is not clean."""
 
 
 class _CutError(Exception):
@@ -55,28 +65,35 @@ class _CutError(Exception):
 
 
 class Connection(asyncio.Protocol):
-    """A connection to one server. Futures end with an HttpAnswer or a TransferError, never with an exception."""
+    """A connection to one server.
+
+    Futures end with an HttpAnswer or a TransferError as their result, never with an exception.
+
+    Attributes:
+        octets: The number of octets received.
+        is_reusable: True if the last answer was clean and the server keeps the connection open.
+    """
 
     def __init__(self) -> None:
-        self.octets = 0  # received
-        self.is_reusable = (
-            False  # the last answer was clean, and the server keeps the connection open
-        )
+        self.octets = 0
+        self.is_reusable = False
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._waiting: deque[asyncio.Future[HttpAnswer | TransferError]] = deque()
-        self._answers: list[HttpAnswer] = []  # that are complete in the octets at hand
+        self._answers: list[HttpAnswer] = []  # the complete answers in the octets at hand
         self._is_pipelined = False
         self._is_over = False
-        self._is_kept_open = False  # after the last answer, as that says
-        self._is_closed_cleanly = (
-            False  # the server has ended the connection, and nobody on the way
-        )
+        self._is_kept_open = False  # True if the last answer says so
+        # True if the server itself ended the connection, and no attacker on the way.
+        self._is_closed_cleanly = False
         self._interim = 0
         self._begin_answer()
 
     def ask(self, requests: Sequence[bytes]) -> list[asyncio.Future[HttpAnswer | TransferError]]:
-        """Sends the requests at once. Nothing may be waiting for an answer."""
+        """Send the requests at once, and return a future for the answer of each.
+
+        No earlier request may be waiting for an answer.
+        """
         assert self._transport
         assert not self._waiting
         create_future = asyncio.get_running_loop().create_future
@@ -91,7 +108,7 @@ class Connection(asyncio.Protocol):
         return futures
 
     def close(self) -> None:
-        """Ends the connection. What is under way gets no answer."""
+        """End the connection. Requests under way get no answer."""
         self.is_reusable = False
         self._is_over = True
         for future in self._waiting:
@@ -111,16 +128,16 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.octets += len(data)
         if not self._waiting:
-            self.close()  # octets that nobody has asked for
+            self.close()  # the server sent octets without a request
             return
         self._raw += len(data)
         try:
             self._parser.feed_data(data)
             if self._raw > (MAX_HEAD if self._is_head else MAX_ANSWER):
                 raise _UncleanError(
-                    "a larger header section than is read"
+                    f"the header section is larger than {MAX_HEAD} octets"
                     if self._is_head
-                    else "a larger answer than is read"
+                    else f"the answer is larger than {MAX_ANSWER} octets"
                 )
         except (httptools.HttpParserError, httptools.HttpParserUpgrade, _UncleanError) as error:
             cause = (
@@ -136,7 +153,7 @@ class Connection(asyncio.Protocol):
             self._deliver()
 
     def eof_received(self) -> None:
-        """RFC 9112 section-9.8: over TLS only a closure alert ends a body that has no length."""
+        """Note whether the end is clean: over TLS, only after a closure alert (section-9.8)."""
         ssl_object = self._transport.get_extra_info("ssl_object") if self._transport else None
         self._is_closed_cleanly = ssl_object is None or _closure_alert(ssl_object)
 
@@ -164,10 +181,10 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._is_head:
-            return  # a trailer; RFC 9110 section-6.5.1: it may not be merged into the header section
+            return  # RFC 9110 section-6.5.1: trailers may not be merged into the header section
         self._head += len(name) + len(value)
         if self._head > MAX_HEAD:
-            raise _UncleanError("a larger header section than is read")
+            raise _UncleanError(f"the header section is larger than {MAX_HEAD} octets")
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -188,9 +205,10 @@ class Connection(asyncio.Protocol):
                 f"Transfer-Encoding {printable(b', '.join(codings))} in an answer of HTTP/{version}"
             )
         has_length = any(name.lower() == b"content-length" for name, _ in self._headers)
+        # section-6.3
         self._is_until_close = not (
             codings or has_length or self._status < 200 or self._status in (204, 304)
-        )  # section-6.3
+        )
 
     def on_body(self, data: bytes) -> None:
         self._body += data
@@ -199,9 +217,8 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         if self._status >= 200:
-            self._is_kept_open = (
-                self._parser.should_keep_alive()
-            )  # it says so until the end of the message
+            # The parser knows this only until the end of the message.
+            self._is_kept_open = self._parser.should_keep_alive()
             self._complete()
             return
         self._interim += 1
@@ -214,7 +231,7 @@ class Connection(asyncio.Protocol):
     def _begin_answer(self) -> None:
         self._is_head = True
         self._head = 0  # octets of its header fields
-        self._raw = 0  # octets received of it, at least
+        self._raw = 0  # octets received of it; it may have more
         self._status = 0
         self._headers: list[tuple[bytes, bytes]] = []
         self._body = bytearray()
@@ -228,7 +245,7 @@ class Connection(asyncio.Protocol):
         self._begin_answer()
 
     def _deliver(self) -> None:
-        """Hands over the answers that are complete."""
+        """Hand over the complete answers."""
         if not self._answers:
             return
         for answer in self._answers:
@@ -241,7 +258,11 @@ class Connection(asyncio.Protocol):
         self.is_reusable = not (self._waiting or self._is_over)
 
     def _give_up(self, error: TransferError) -> None:
-        """Nothing more is read. Where several requests were under way, nobody knows which of them is to blame."""
+        """End the connection, and end all waiting requests with the error.
+
+        If several requests were under way, the one at fault is unknown. So they count as
+        unanswered, and may be made again one by one.
+        """
         if self._is_pipelined and not isinstance(error, UnansweredError):
             error = UnansweredError(str(error))
         while self._waiting:
@@ -252,7 +273,7 @@ class Connection(asyncio.Protocol):
 
 
 def _closure_alert(ssl_object: ssl.SSLObject) -> bool:
-    """True where the peer has said that it sends no more (RFC 8446 section-6.1)."""
+    """Return True if the peer announced the end of its data (RFC 8446 section-6.1)."""
     try:
         return not ssl_object.read(1)
     except ssl.SSLError:

@@ -1,23 +1,27 @@
-"""The policies of origins, for one crawl: one look-up under way for an origin (docs/fetching.md).
+"""The policies of origins, for one crawl: one look-up at a time for each origin (docs/fetching.md).
 
-How it works. Whoever wants the policies of an origin goes down as many steps as it has to:
+A caller that needs the policies of an origin goes down these steps until it has them:
 
-    cached(origin)   in memory, as long as they are fresh
+    cached(origin)   the policies in memory, as long as they are fresh
     get(origin)      the look-up that is under way for the origin, or a new one
-    PolicyFiles      what another crawl of this process looks up at the same time, or has just looked up (files.py)
+    PolicyFiles      the files that another crawl of this process looks up, or has just looked up
+                     (files.py)
     PolicyStore      the files on disk, each as long as it is fresh (store.py, policy_copy.py)
-    the server       a connection for all files of the origin (client.py), redirects (redirects.py), addresses
-                     that may be asked (network.py, reach.py)
+    the server       one connection for all files of the origin (client.py), redirects
+                     (redirects.py), and addresses that may be asked (network.py, reach.py)
 
-A look-up has two rounds: the files with names of their own, robots.txt first, and then those that these refer to. What robots.txt
-refuses or fails to tell ends it early. Its outcome is one `Policies`, which never changes: newer ones take its place.
+A look-up has two rounds: first the files with fixed names, robots.txt before the others, then the
+files that these refer to. If robots.txt cannot be fetched and no copy replaces it, everything is
+refused and the look-up ends early. Its outcome is one `Policies` object, which never changes: newer
+objects replace it.
 
-Who asks matters. A site may not lead to an inner address (SEC-7): then the outcome is barred for this site and its like, is kept
-apart, and says nothing of the origin to the operator, who may ask there. So callers say who leads them there (`referrer_reach`),
-and a look-up that began for somebody else is not taken for theirs.
+The asker matters. A site may not lead to an inner address (SEC-7). Then the outcome is barred for
+sites of this reach. It is kept apart and says nothing about the origin to the operator, who may ask
+there. So callers say which reach leads them there (`referrer_reach`), and do not take the outcome
+of a look-up that began for another reach.
 
-A look-up raises nothing: what fails by a mistake of ours refuses the origin, and says so. ClosingError tells callers that the
-crawl ends and nothing was learnt."""
+A look-up raises no error. If it fails by a bug of ours, it refuses the origin and logs that.
+ClosingError tells callers that the crawl ends and that nothing was learnt."""
 
 from __future__ import annotations
 
@@ -44,35 +48,48 @@ from comity.policies.syntax.urls import origin_or_empty
 
 logger = logging.getLogger(__name__)
 
-MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
-MAX_SITE_BYTES = (
-    32 * 1024 * 1024
-)  # octets of their policy files; compiled they take up to three times as much
+MAX_SITES = 10_000  # origins that are kept in memory; the store has all of them
+# Octets of their policy files. The compiled rules take up to three times as much memory.
+MAX_SITE_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
-    """The policies of an origin, and until when they may be used without asking again."""
+    """The policies of an origin.
+
+    Moments are seconds since the epoch.
+
+    Attributes:
+        site: The policies.
+        fresh_until: The moment until which they may be used without asking the server again. If
+            `unreachable`, the moment when the server may be asked again.
+        unreachable: True if a needed file could not be fetched and no copy replaces it. Then
+            everything is refused.
+        error: The cause, if `unreachable` or `barred_for` is set; otherwise "".
+        failing_since: The moment since when a file cannot be fetched; 0 if no file fails, or if the
+            moment is unknown.
+        reach: The reach of the server that sent robots.txt. It limits the addresses that the
+            policies may lead to.
+        server_reach: The reach of the origin's own server, as far as it is known. It limits the
+            sites that may lead there.
+        barred_for: The reach of the site that led to the origin and may not. Then nothing may be
+            fetched there, and nothing is known about the origin. None if no site is barred.
+    """
 
     site: Site
-    fresh_until: float  # seconds since the epoch; where `unreachable`, when it may be asked again
-    unreachable: (
-        bool  # a file that counts could not be had and no copy stands in: everything is refused
-    )
-    error: str = ""  # where `unreachable` or `barred_for` somebody: what happened
-    failing_since: float = (
-        0.0  # seconds since the epoch, where a file cannot be fetched; 0: unknown, or none fails
-    )
-    reach: Reach = Reach.PUBLIC  # of the server that gave robots.txt: for what the policies lead to
-    server_reach: Reach = (
-        Reach.PUBLIC
-    )  # of the origin's own server, as far as it is known: for who leads there
-    barred_for: Reach | None = (
-        None  # the site that led there, which may not: nothing may be asked for, nor is anything known
-    )
+    fresh_until: float
+    unreachable: bool
+    error: str = ""
+    failing_since: float = 0.0
+    reach: Reach = Reach.PUBLIC
+    server_reach: Reach = Reach.PUBLIC
+    barred_for: Reach | None = None
 
     def seen_from(self, referrer_reach: Reach | None) -> Policies:
-        """The same policies as who leads to their origin has to see them: the reach of a site, None for the operator."""
+        """Return these policies for requests that a site of this reach leads to.
+
+        They are barred if the site may not lead to the server. None: the operator asks.
+        """
         if (
             referrer_reach is None
             or self.barred_for is referrer_reach
@@ -87,7 +104,12 @@ class Policies:
 
 
 class PolicyFetcher:
-    """`cached` answers from memory; `get` asks the store and then the server."""
+    """The policies of origins: `cached` reads memory, `get` asks the store and then the server.
+
+    Attributes:
+        renew_before: Seconds since the epoch. Copies that were confirmed earlier are fetched again,
+            even if they are fresh.
+    """
 
     def __init__(
         self,
@@ -98,12 +120,16 @@ class PolicyFetcher:
         paths: Iterable[str] = WELL_KNOWN,
         looked_up: Callable[[Policies], None] = lambda policies: None,
         overloaded: Callable[[str, int, float], object] = lambda url, status, seconds: None,
-        observer: Observer = Observer(),  # noqa: B008  # it has no state
+        observer: Observer = Observer(),  # noqa: B008  # an Observer has no state
     ) -> None:
-        """`agent`: who asks; some files are named for some agents only. `paths`: of the policy files of an origin, robots.txt
-        among them. `looked_up`: is called with the policies whenever they were looked up. `overloaded`: is called with the URL of
-        a file, the status that came instead of it, and the seconds for which its server wants to be left alone."""
-        self.renew_before = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
+        """Take the agent that asks; some files are named for certain agents only.
+
+        `paths`: the paths of the policy files of each origin, robots.txt among them. `looked_up`:
+        called with the policies after each look-up. `overloaded`: called if a server has too many
+        requests, with the URL of the file, the HTTP status, and the seconds that the server asks to
+        wait.
+        """
+        self.renew_before = 0.0
         self._on_lookup = looked_up
         self._overloaded = overloaded
         self._observer = observer
@@ -113,21 +139,20 @@ class PolicyFetcher:
         self._clock = files.clock
         self._paths = tuple(paths)
         self._sites = Sites()
-        self._barred: Bounded[tuple[str, Reach], Policies] = Bounded(
-            MAX_SITES
-        )  # by origin and who led there
-        self._lost: Bounded[str, None] = Bounded(
-            MAX_SITES
-        )  # URLs of files that could not be had when they were asked for last
-        self._flights: Flights[tuple[Reach | None, Policies]] = Flights(
-            run
-        )  # by origin: for whom, and what
+        # By origin and the reach of the site that led there.
+        self._barred: Bounded[tuple[str, Reach], Policies] = Bounded(MAX_SITES)
+        # The URLs of files whose last fetch failed.
+        self._lost: Bounded[str, None] = Bounded(MAX_SITES)
+        # By origin: the reach that the look-up began for, and its outcome.
+        self._flights: Flights[tuple[Reach | None, Policies]] = Flights(run)
         self._is_closed = False
-        self._told: set[Cause] = set()  # of unreachable policies, each with a warning
+        self._told: set[Cause] = set()  # causes of unreachable policies with a warning in the log
 
     def cached(self, origin: str, referrer_reach: Reach | None = None) -> Policies | None:
-        """The policies where they are in memory and fresh. `referrer_reach`: that of the site that leads to the origin, None
-        where the operator asks."""
+        """Return the policies if they are in memory and fresh; None otherwise.
+
+        `referrer_reach`: the reach of the site that leads to the origin; None if the operator asks.
+        """
         policies = self._sites.get(origin)
         now = self._clock()
         if policies and now < policies.fresh_until <= now + DAY:
@@ -140,10 +165,12 @@ class PolicyFetcher:
         return barred if barred and now < barred.fresh_until <= now + DAY else None
 
     async def get(self, origin: str, referrer_reach: Reach | None = None) -> Policies:
-        """The policies, fetched where needed. Raises ClosingError when the crawl ends meanwhile, nothing else.
+        """Return the policies, and fetch them if needed.
 
-        `referrer_reach`: that of the site that leads to the origin, None where the operator asks. An origin to which a site may
-        not lead is remembered as such for this site and its like only: the operator may ask for it."""
+        `referrer_reach`: the reach of the site that leads to the origin; None if the operator asks.
+        If the site may not lead to the origin, this is remembered for sites of its reach only: the
+        operator may ask there. ClosingError, the only error: the crawl ends meanwhile.
+        """
         while (policies := self.cached(origin, referrer_reach)) is None:
             flight = self._flights.get(origin) or self._flights.begin(
                 origin, self._look_up(origin, referrer_reach)
@@ -154,7 +181,7 @@ class PolicyFetcher:
         return policies.seen_from(referrer_reach)
 
     async def for_url(self, url: str, referrer_reach: Reach | None = None) -> Policies | None:
-        """The policies of the URL's origin, as of `get`; None where it has no origin."""
+        """Return the policies of the URL's origin, as `get` does; None if it has no origin."""
         origin = origin_or_empty(url)
         if not origin:
             return None
@@ -163,8 +190,10 @@ class PolicyFetcher:
     async def first_taken(
         self, url: str, uses: Iterable[str], moment: datetime
     ) -> dict[str, datetime]:
-        """The moments when an item of the URL was first taken for each of these uses: at this time, where it never was before,
-        and long ago, where nobody knows."""
+        """Return the moment when an item of the URL was first taken for each of these uses.
+
+        For a new use, it is `moment`, which is recorded. If the store fails, it is long ago.
+        """
         uses = tuple(uses)
         long_ago = dict.fromkeys(uses, datetime.min.replace(tzinfo=UTC))
         consequence = f"permissions for some days from the first use of {url} count as over"
@@ -173,8 +202,11 @@ class PolicyFetcher:
         )
 
     async def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
-        """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
-        asked for it before."""
+        """Record that a site asks for the action on the URL.
+
+        `sha256`: the checksum of the file that asks. Return False if the same file has asked for it
+        before.
+        """
         consequence = f"nobody will know that {action} of {url} was asked for"
         call = self._files.store.requests_action
         return await self._files.ask_store(
@@ -182,12 +214,14 @@ class PolicyFetcher:
         )
 
     async def close(self) -> None:
+        """End the look-ups under way, and leave the shared files. A second call has no effect."""
         if not self._is_closed:
             self._is_closed = True
             await self._flights.close()
             await self._files.leave()
 
     def count(self, name: str, number: int = 1, place: str = "") -> None:
+        """Add to a statistic. `place`: the origin of requests, or the URL of a file."""
         self._run.stats.inc_value(f"comity/policies/{name}", number)
         if name == "requests":
             self._observer.asked_for_files(place, number)
@@ -201,9 +235,9 @@ class PolicyFetcher:
     async def _look_up(
         self, origin: str, referrer_reach: Reach | None
     ) -> tuple[Reach | None, Policies]:
-        """Look the origin up. What fails by a mistake of ours refuses it, and says so."""
+        """Look the origin up. If this fails by a bug of ours, refuse the origin and log that."""
         try:
-            policies = await self._looked_up(origin, referrer_reach)
+            policies = await self._fetch_policies(origin, referrer_reach)
         except BarredError as error:
             return referrer_reach, self._bar(origin, referrer_reach, str(error))
         except Exception as error:
@@ -225,19 +259,20 @@ class PolicyFetcher:
         return referrer_reach, policies
 
     def _warn(self, origin: str, error: str) -> None:
-        """Warn of the first origin that a cause closes: there may be a million."""
+        """Warn about the first origin that is closed by this cause: there may be a million more."""
         cause = cause_of(error)
         if cause in self._told:
             return
         self._told.add(cause)
         logger.warning(
-            "Nothing of %(origin)s is fetched: %(error)s. %(remedy)s `scrapy policy %(origin)s/` shows more. Further sites with"
-            " this cause are logged at level INFO.",
+            "Nothing of %(origin)s is fetched: %(error)s. %(remedy)s"
+            " `scrapy policy %(origin)s/` shows more."
+            " Further sites with this cause are logged at level INFO.",
             {"origin": origin, "error": error, "remedy": cause.remedy},
         )
 
-    async def _looked_up(self, origin: str, referrer_reach: Reach | None) -> Policies:
-        files, renewed = await self._have(
+    async def _fetch_policies(self, origin: str, referrer_reach: Reach | None) -> Policies:
+        files, renewed = await self._get_files(
             PolicyQuery(origin, self._paths, referrer_reach, renew_before=self.renew_before)
         )
         policies = policies_of(origin, files, self._clock())
@@ -247,14 +282,15 @@ class PolicyFetcher:
         )
         if len(references) > MAX_REFERENCES:
             logger.warning(
-                "%(origin)s refers to %(number)d policy files, of which only %(most)d are read: everything is refused",
+                "%(origin)s refers to %(number)d policy files, of which only %(most)d are read:"
+                " everything is refused",
                 {"origin": origin, "number": len(references), "most": MAX_REFERENCES},
             )
             references = references[:MAX_REFERENCES]
         if references or licenses:
             paths = tuple(dict.fromkeys((*references, *licenses)))
             reach = files["/robots.txt"].reach
-            more = await self._have(
+            more = await self._get_files(
                 PolicyQuery(
                     origin, paths, referrer_reach, reach, tuple(references), self.renew_before
                 )
@@ -265,8 +301,11 @@ class PolicyFetcher:
             self.count("from_store")
         return policies
 
-    async def _have(self, query: PolicyQuery) -> tuple[dict[str, PolicyFile], frozenset[str]]:
-        """The files, and the paths of those that were just asked for."""
+    async def _get_files(self, query: PolicyQuery) -> tuple[dict[str, PolicyFile], frozenset[str]]:
+        """Return the files, and the paths of the files that were just fetched.
+
+        Report each server that answered that it has too many requests.
+        """
         files, renewed = await self._files.get(query, self)
         for path in renewed:
             failure = files[path].failure
@@ -279,6 +318,7 @@ class PolicyFetcher:
         return files, renewed
 
     def _bar(self, origin: str, referrer_reach: Reach | None, error: str) -> Policies:
+        """Remember that sites of this reach may not lead to the origin."""
         assert referrer_reach is not None
         robots = PolicyFile(due=self._clock() + MIN_LIFETIME, copy=Fetched(status=0, error=error))
         policies = replace(
@@ -289,7 +329,7 @@ class PolicyFetcher:
 
 
 class Sites(BoundedSize[str, Policies]):
-    """The origins that were asked for last, within MAX_SITES and MAX_SITE_BYTES."""
+    """The policies of the origins asked for last, within MAX_SITES and MAX_SITE_BYTES."""
 
     def __init__(self) -> None:
         super().__init__(MAX_SITES, MAX_SITE_BYTES, _size)
@@ -302,6 +342,11 @@ def _size(policies: Policies) -> int:
 def policies_of(
     origin: str, files: Mapping[str, PolicyFile], now: float, references: Iterable[str] = ()
 ) -> Policies:
+    """Return the policies that these files make at the moment `now`.
+
+    `files`: by path, with robots.txt among them. `references`: the absolute URLs of further files
+    without which everything is refused.
+    """
     current = {url_of(origin, path): file.current(now) for path, file in files.items()}
     needed = (current[url] for url in (f"{origin}/robots.txt", *references))
     missing = next(
@@ -325,7 +370,11 @@ def policies_of(
 
 
 def _server_reach(files: Mapping[str, PolicyFile]) -> Reach:
-    """A file that was had at an inner address, over whatever redirects, is one of an inner site: no other could lead there."""
+    """Return the reach of the origin's own server.
+
+    A file from an inner address, even after redirects, shows an inner site: no other site can lead
+    there.
+    """
     return next(
         (file.reach for file in files.values() if file.reach is not Reach.PUBLIC), Reach.PUBLIC
     )

@@ -1,15 +1,17 @@
-"""The policy files of origins: out of the store where they are fresh there, or asked for, and shared by the crawls of a process.
+"""The policy files of origins, shared by the crawls of a process.
 
-One look-up of an origin is its way from the store over the server back to the store. Whoever asks for the same meanwhile waits
-for it, from whichever crawl, and it ends early only when nobody waits any more. So no file is asked for twice, and no crawl waits
-for the end of another one.
+Fresh files come from the store, others from the server. A look-up of an origin reads the store,
+asks the server and writes the store. Any crawl that needs the same files meanwhile waits for this
+look-up. It ends early only if no crawl waits any more. So no file is fetched twice, and no crawl
+waits for the end of another one.
 
-What was learnt within a moment is written together, as to write one site costs as much as to write many. A killed process loses
-that, and its files are asked for again.
+Sites that are learnt within SAVE_AFTER seconds are written together, because writing many sites
+costs as much as writing one. A killed process loses these sites, and they are fetched again.
 
-    PolicyFiles.joined(...)    what the crawls of this thread share that have the same store, client options and timeout
+    PolicyFiles.joined(...)    the files shared by all crawls of this thread with the same store,
+                               client options and timeout
     files.get(...)             the files of an origin
-    files.leave()              the last crawl that leaves closes the store"""
+    files.leave()              a crawl ends; the last one closes the store"""
 
 from __future__ import annotations
 
@@ -44,72 +46,93 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ROBOTS = "/robots.txt"
-ORIGINS_AT_ONCE = 256  # that are asked for files
-# Until a file is asked for again without which pages are fetched all the same: as long as it is asked for, the origin waits.
-BACK_OFF = 300.0  # seconds
-# The longest wait after a failure whose cause the operator can remove. The next crawl is to see that it is removed.
-LOCAL_BACK_OFF = 60.0  # seconds
+ORIGINS_AT_ONCE = 256  # origins whose servers are asked at the same time
+# Seconds until the next attempt to fetch a file that is not needed for fetching pages. Each attempt
+# makes the requests to the origin wait.
+BACK_OFF = 300.0
+# Seconds: the longest wait after a failure that the operator can remove. So the next crawl notices
+# that it is removed.
+LOCAL_BACK_OFF = 60.0
 
-CLAIM = 5.0  # seconds for which other processes leave an origin to one that asks it and gives no sign of life any more
-CLAIM_AGAIN = 0.1  # seconds between two looks whether it is done
+# Seconds for which other processes leave an origin to a process that no longer gives signs of life.
+CLAIM = 5.0
+CLAIM_AGAIN = 0.1  # seconds between two looks whether the other process has finished
 SAVE_AFTER = 0.5  # seconds at most from an answer until it is in the store
 
 
 class Asker(Protocol):
-    """The crawl for which something is looked up."""
+    """The crawl for which files are looked up."""
 
     def count(self, name: str, number: int = 1, place: str = "") -> None:
-        """`place`: the origin of requests, the URL of a file that was had or was not."""
+        """Add to a statistic. `place`: the origin of requests, or the URL of a file."""
 
 
 class PolicyQuery(NamedTuple):
-    """A look-up. What is looked up at the same time for two crawls is looked up once where all of this is equal."""
+    """A look-up. Two crawls with equal queries at the same time share one look-up.
+
+    Attributes:
+        origin: The origin.
+        paths: The paths of the files, or the absolute URLs of files that other files refer to.
+        referrer_reach: The reach of the site that leads to the origin; None if the operator asks.
+        reach: The reach of the origin's own server, which leads to files at other origins.
+        vital: The paths without which no page is fetched.
+        renew_before: Seconds since the epoch. Copies that were confirmed earlier are fetched again,
+            even if they are fresh.
+    """
 
     origin: str
-    paths: tuple[str, ...]  # or absolute URLs of files that others name
-    referrer_reach: (
-        Reach | None
-    )  # that of the site that leads to the origin, None where the operator asks
-    reach: Reach = Reach.PUBLIC  # of the origin's own server, which leads to files at other origins
-    vital: tuple[str, ...] = (ROBOTS,)  # those of the paths without which no page is fetched
-    renew_before: float = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
+    paths: tuple[str, ...]
+    referrer_reach: Reach | None
+    reach: Reach = Reach.PUBLIC
+    vital: tuple[str, ...] = (ROBOTS,)
+    renew_before: float = 0.0
 
 
 class Obtained(NamedTuple):
-    """The outcome of a look-up."""
+    """The outcome of a look-up.
 
-    files: dict[str, PolicyFile]  # by path
-    renewed: frozenset[str]  # paths of those that were asked for, not taken from the store
+    Attributes:
+        files: The files by path.
+        renewed: The paths of the files that were fetched now, and not taken from the store.
+    """
+
+    files: dict[str, PolicyFile]
+    renewed: frozenset[str]
 
 
 @dataclass(slots=True, eq=False)
 class _Batch:
-    """Files that are about to be saved."""
+    """Files that will be saved together."""
 
     sites: dict[str, dict[str, PolicyFile]] = field(default_factory=dict)  # by origin and path
-    is_due: asyncio.Event = field(default_factory=asyncio.Event)  # somebody waits for it
+    is_due: asyncio.Event = field(default_factory=asyncio.Event)  # set to save it now
     task: asyncio.Task[None] | None = None
 
 
 @dataclass(slots=True, eq=False)
 class _LookUp:
+    """A look-up under way; `waiting` is the number of crawls that wait for it."""
+
     result: asyncio.Future[Obtained]
     task: asyncio.Task[None] | None = None
     waiting: int = 0
 
     def is_stale(self, now: float) -> bool:
-        """True where it has ended with files that are to be asked for again by now."""
+        """Return True if it has ended with files that have to be fetched again by now."""
         has_ended = (
             self.result.done() and not self.result.cancelled() and self.result.exception() is None
         )
         return has_ended and any(file.is_due(now) for file in self.result.result().files.values())
 
 
-_threads = threading.local()  # .shared: key -> what the crawls of the thread share
+_threads = threading.local()  # .shared: key -> the PolicyFiles of the crawls of the thread
 
 
 class PolicyFiles:
-    """The policy files that some crawls share. What servers do and what the store fails to do raises nothing but BarredError."""
+    """The policy files that several crawls share.
+
+    Failures of servers and of the store raise no error, except BarredError.
+    """
 
     def __init__(
         self,
@@ -119,7 +142,11 @@ class PolicyFiles:
         timeout: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`timeout`: seconds for one file over all its hops. `clock`: seconds since the epoch."""
+        """Take the store and the client.
+
+        `timeout`: seconds for one file over all its redirects. `clock`: return the seconds since
+        the epoch.
+        """
         self.store = store
         self.client = client
         self.clock = clock
@@ -127,18 +154,17 @@ class PolicyFiles:
         self._crawls = 1
         self._key: object = None
         self._look_ups: dict[PolicyQuery, _LookUp] = {}
-        self._claims: dict[
-            PolicyQuery, asyncio.Task[None]
-        ] = {}  # while this process asks their origins, and no other one does
-        self._batch: _Batch | None = None  # that is filled
-        self._has_failed = False  # the store
+        # Each query with a claim on its origin, and the task that prolongs the claim.
+        self._claims: dict[PolicyQuery, asyncio.Task[None]] = {}
+        self._batch: _Batch | None = None  # the batch that takes more sites; None if there is none
+        self._has_failed = False  # True after a failure of the store
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
         self._semaphore = asyncio.Semaphore(ORIGINS_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @classmethod
     def from_options(cls, store: Store, options: ClientOptions, *, timeout: float) -> PolicyFiles:
-        """Policy files that are shared with nobody yet."""
+        """Return policy files that no other crawl shares yet."""
         return cls(store, Client(options, patience=timeout / 4), timeout=timeout)
 
     @classmethod
@@ -150,13 +176,15 @@ class PolicyFiles:
         timeout: float,
         open_store: Callable[[Path], PolicyStore] = PolicyStore,
     ) -> PolicyFiles:
-        """The files that the crawls of this thread share. PolicyError where the store cannot be used."""
+        """Join the crawls of this thread with the same arguments, and return their files.
+
+        PolicyError: the store cannot be used.
+        """
         shared: dict[object, PolicyFiles] = vars(_threads).setdefault("shared", {})
         key = (store.resolve(), options, timeout)
         files = shared.get(key)
-        if files is None or (
-            files._loop is not None and files._loop.is_closed()
-        ):  # a crawl that was torn off never leaves
+        # A crawl that was torn off never leaves, so its loop may be closed.
+        if files is None or (files._loop is not None and files._loop.is_closed()):
             files = shared[key] = cls.from_options(open_store(store), options, timeout=timeout)
             files._key = key
         else:
@@ -164,7 +192,7 @@ class PolicyFiles:
         return files
 
     async def leave(self) -> None:
-        """Let a crawl go that waits for nothing more. The last one closes the store."""
+        """End the part of a crawl that waits for no more files. The last one closes the store."""
         self._crawls -= 1
         if self._crawls:
             return
@@ -187,9 +215,10 @@ class PolicyFiles:
         call: Callable[..., T],
         *arguments: object,
     ) -> T:
-        """Return the answer of the store. If the store fails, log the consequence and return `otherwise`.
+        """Return the answer of the store. If it fails, log the consequence and return `otherwise`.
 
-        The first failure is a warning: on a full disk all that follow fail too."""
+        Only the first failure is a warning: on a full disk, all calls after it fail, too.
+        """
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
         except OSError as error:
@@ -202,12 +231,12 @@ class PolicyFiles:
             return otherwise
 
     async def get(self, query: PolicyQuery, asker: Asker) -> Obtained:
-        """BarredError where nobody may lead to the origin from `referrer_reach`."""
+        """Return the files. BarredError: a site of `referrer_reach` may not lead to the origin."""
         self._loop = asyncio.get_running_loop()
         while (look_up := self._look_ups.get(query)) is not None and look_up.is_stale(self.clock()):
             assert look_up.task
             self._save_now()
-            await asyncio.wait([look_up.task])  # until it is in the store
+            await asyncio.wait([look_up.task])  # until its files are in the store
         if look_up is None:
             look_up = self._look_ups[query] = _LookUp(self._loop.create_future())
             look_up.task = asyncio.create_task(self._look_up(query, look_up, asker))
@@ -219,13 +248,16 @@ class PolicyFiles:
         finally:
             look_up.waiting -= 1
             if not look_up.waiting and not look_up.result.done():
-                self._forget(query, look_up)
+                self._remove(query, look_up)
                 assert look_up.task
                 look_up.task.cancel()
 
     async def _look_up(self, query: PolicyQuery, look_up: _LookUp, asker: Asker) -> None:
-        """Look the files up and save them. Whoever asks until they are in the store gets them from here: nobody reads there what
-        is about to be replaced."""
+        """Look the files up and save them.
+
+        Until they are in the store, callers of `get` take them from this look-up. So they never
+        read files in the store that are about to be replaced.
+        """
         try:
             obtained, to_save = await self._obtain(query, asker)
             look_up.result.set_result(obtained)
@@ -233,10 +265,11 @@ class PolicyFiles:
                 await self._save(query.origin, to_save, asker)
         except Exception as error:
             look_up.result.set_exception(error)
-            look_up.result.exception()  # it counts as seen, though nobody may be waiting any more
+            # Mark the exception as retrieved: perhaps no crawl waits any more.
+            look_up.result.exception()
         finally:
-            self._forget(query, look_up)
-            look_up.result.cancel()  # unless it is done
+            self._remove(query, look_up)
+            look_up.result.cancel()  # no effect if it is done
             if (claim := self._claims.pop(query, None)) is not None:
                 claim.cancel()
                 await self.ask_store(
@@ -244,13 +277,13 @@ class PolicyFiles:
                 )
 
     async def _save(self, origin: str, files: Mapping[str, PolicyFile], asker: Asker) -> None:
-        """Save the files, together with whatever else is to be saved by then."""
+        """Save the files in the current batch, together with other sites."""
         batch = self._batch
         if batch is None:
             batch = self._batch = _Batch()
             batch.task = asyncio.create_task(self._save_batch(batch, asker))
         batch.sites.setdefault(origin, {}).update(files)
-        if not self._crawls:  # the last one has left: nothing is put off any more
+        if not self._crawls:  # the last crawl has left, so save at once
             batch.is_due.set()
         assert batch.task
         await asyncio.shield(batch.task)
@@ -266,7 +299,7 @@ class PolicyFiles:
         self._batch = None
         try:
             await self._save_sites(batch.sites, asker)
-        except Exception:  # a mistake of ours with one of them: the others are kept
+        except Exception:  # a bug of ours with one site: save the others one by one
             for origin, files in batch.sites.items():
                 try:
                     await self._save_sites({origin: files}, asker)
@@ -287,14 +320,14 @@ class PolicyFiles:
             sites,
         )
 
-    def _forget(self, query: PolicyQuery, look_up: _LookUp) -> None:
+    def _remove(self, query: PolicyQuery, look_up: _LookUp) -> None:
         if self._look_ups.get(query) is look_up:
             del self._look_ups[query]
 
     async def _obtain(
         self, query: PolicyQuery, asker: Asker
     ) -> tuple[Obtained, Mapping[str, PolicyFile]]:
-        """The files, and those to save."""
+        """Return the outcome of a look-up, and the files to save."""
         no_files: dict[str, PolicyFile] = {}
         unsaved = (
             dict(self._batch.sites.get(query.origin, no_files))
@@ -320,9 +353,10 @@ class PolicyFiles:
                 return Obtained(files, frozenset()), no_files
             if not self.store.is_shared or query in self._claims:
                 break
-            await self._claim(query, asker)  # and look again what another process has saved by then
+            # Then read the store again: another process may have saved the files.
+            await self._claim(query, asker)
         async with self._semaphore:
-            renewed = await self._renewed(query, due, stored, asker)
+            renewed = await self._fetch_due(query, due, stored, asker)
         return Obtained(files | renewed, frozenset(renewed)), renewed
 
     async def _claim(self, query: PolicyQuery, asker: Asker) -> None:
@@ -339,22 +373,28 @@ class PolicyFiles:
             await self._holds_claim(query, asker)
 
     async def _holds_claim(self, query: PolicyQuery, asker: Asker) -> bool:
-        """Claim the origin, or prolong the claim. True where nobody else has it, or the store fails."""
+        """Claim the origin, or prolong the claim.
+
+        Return True if no other process has claimed it, or if the store fails.
+        """
         consequence = f"{query.origin} is asked, maybe by others too"
         return await self.ask_store(
             True, consequence, asker, self.store.claims_fetch, query.origin, CLAIM
         )
 
-    async def _renewed(
+    async def _fetch_due(
         self, query: PolicyQuery, due: Sequence[str], stored: Mapping[str, PolicyFile], asker: Asker
     ) -> dict[str, PolicyFile]:
-        """The files after they were asked for: those of the origin one after the other, those of others beside them.
+        """Fetch the files that are due, and return them.
 
-        While robots.txt refuses everything, nothing else of the origin is asked for."""
+        The files of the origin are fetched one after the other, and files of other origins at the
+        same time. If robots.txt cannot be fetched and no copy replaces it, everything is refused.
+        Then no other file of the origin is fetched.
+        """
         urls = {path: url_of(query.origin, path) for path in due}
         same_origin = [path for path in due if urls[path].startswith(f"{query.origin}/")]
         cross_origin = [
-            asyncio.create_task(self._elsewhere(query, path, urls[path], stored, asker))
+            asyncio.create_task(self._renew_elsewhere(query, path, urls[path], stored, asker))
             for path in due
             if path not in same_origin
         ]
@@ -380,7 +420,7 @@ class PolicyFiles:
                 other.cancel()
         return renewed
 
-    async def _elsewhere(
+    async def _renew_elsewhere(
         self,
         query: PolicyQuery,
         path: str,
@@ -388,7 +428,7 @@ class PolicyFiles:
         stored: Mapping[str, PolicyFile],
         asker: Asker,
     ) -> dict[str, PolicyFile]:
-        """A file of another origin. That the site may not lead there is no news of the site."""
+        """Fetch a file of another origin. If the site may not lead there, only this file fails."""
         async with self.client.server(origin_of(url), query.reach, asker.count) as server:
             return {path: await self._renew(query, path, url, stored.get(path), server, asker)}
 
@@ -401,7 +441,7 @@ class PolicyFiles:
         server: Server,
         asker: Asker,
     ) -> PolicyFile:
-        """Ask for the file, and return what is known of it then."""
+        """Fetch the file, and return its new state."""
         copy = file.copy if file else None
         is_vital = path in query.vital
         try:
@@ -414,17 +454,17 @@ class PolicyFiles:
         fetched = accepted(url, answer.fetched)
         if availability(fetched) is Availability.UNREACHABLE:
             at_most = LOCAL_BACK_OFF if cause_of(failure_reason(fetched)).is_local else DAY
-            failed = (file or PolicyFile(due=0)).failed(
+            failed = (file or PolicyFile(due=0)).after_failure(
                 fetched, now, 0.0 if is_vital else BACK_OFF, at_most
             )
             asker.count("unreachable", 1, url)
-            _log(url, failed, now, is_vital=is_vital)
+            _log_failure(url, failed, now, is_vital=is_vital)
             return failed
         if fetched.status == 304:
             assert file
             assert file.copy
             asker.count("not_modified", 1, url)
-            return file.confirmed(
+            return file.after_confirmation(
                 fetched.headers, min(answer.seconds, lifetime(url, file.copy)), now
             )
         asker.count("fetched", 1, url)
@@ -433,11 +473,12 @@ class PolicyFiles:
 
 
 def url_of(origin: str, path: str) -> str:
-    """`path`: or the absolute URL of a file that others name."""
+    """Return the URL of a policy file. `path` may be an absolute URL itself."""
     return origin + path if path.startswith("/") else path
 
 
 def failure_reason(fetched: Fetched) -> str:
+    """Return the words of a failure: its error, or its HTTP status."""
     return printable(fetched.error.encode()) or f"HTTP status {fetched.status}"
 
 
@@ -446,10 +487,11 @@ def _copy(stored: Mapping[str, PolicyFile], path: str) -> Fetched | None:
 
 
 def _refuses_all(robots: PolicyFile, now: float) -> bool:
+    """Return True if robots.txt cannot be fetched and no copy replaces it."""
     return availability(robots.current(now)) is Availability.UNREACHABLE
 
 
-def _log(url: str, file: PolicyFile, now: float, *, is_vital: bool) -> None:
+def _log_failure(url: str, file: PolicyFile, now: float, *, is_vital: bool) -> None:
     meanwhile = "its last good copy is obeyed"
     if availability(file.current(now)) is Availability.UNREACHABLE:
         words = next(
@@ -459,7 +501,7 @@ def _log(url: str, file: PolicyFile, now: float, *, is_vital: bool) -> None:
         meanwhile = "nothing of the site is fetched" if is_vital else words
     assert file.failure
     logger.info(
-        "Cannot have %(url)s: %(why)s; asked again at %(due)s, until then %(meanwhile)s",
+        "Cannot fetch %(url)s: %(why)s. The next attempt is at %(due)s; until then, %(meanwhile)s.",
         {
             "url": printable(url.encode(errors="replace")),
             "why": failure_reason(file.failure),

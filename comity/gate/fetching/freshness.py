@@ -1,10 +1,10 @@
-"""The time for which an answer may be used, by RFC 9111 (HTTP Caching), as a private cache reads it.
+"""The time for which an answer may be used, as RFC 9111 (HTTP Caching) defines for private caches.
 
-    lifetime(headers, received_at)    seconds from its receipt
-    retry_after(headers, now)         seconds until the server wants to be asked again
-    refreshed(headers, confirming)    the headers of a stored answer after a 304
+    lifetime(headers, received_at)         the seconds from its receipt
+    retry_after(headers, now)              the seconds that the server asks to wait
+    refresh_headers(headers, confirming)   the headers of a stored answer after a 304
 
-Header values come from the web: nothing here raises."""
+Header values come from the web, so no function here raises an error."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ SPEC = "https://www.rfc-editor.org/rfc/rfc9111.html"
 Headers = Iterable[tuple[bytes, bytes]]
 
 DAY = 24 * 3600.0  # seconds; RFC 9309 section-2.4: no cached copy is used for longer
-TOO_MANY = (
-    429,
-    503,
-)  # statuses of a server that is asked too often; RFC 6585 section-4, RFC 9110 section-15.6.4
-MIN_LIFETIME = 60.0  # seconds; whatever a server says, a policy file is not asked for more often
-MAX_DIGITS = 10  # of a number of seconds; more are as good as for ever
+# The statuses of a server with too many requests: RFC 6585 section-4, RFC 9110 section-15.6.4.
+TOO_MANY = (429, 503)
+MIN_LIFETIME = 60.0  # seconds; a policy file is not fetched more often, even if its server asks so
+MAX_DIGITS = 10  # digits of a number of seconds that are read; longer numbers mean "for ever"
 
 # section-5.2, RFC 9110 section-5.6.6
 #   cache-directive = token [ "=" ( token / quoted-string ) ]
@@ -31,9 +29,11 @@ _DIRECTIVE = re.compile(rb'([!#$%&\'*+.^_`|~0-9A-Za-z-]+)(?:=(?:"((?:[^"\\]|\\.)
 
 
 def lifetime(headers: Headers, received_at: float) -> float:
-    """Seconds for which the answer may be used, from MIN_LIFETIME to a DAY; a DAY where nothing is stated.
+    """Return the seconds for which the answer may be used, from MIN_LIFETIME to a DAY.
 
-    `received_at`: seconds since the epoch. "no-store" is read as "no-cache": rules that were heard go on binding."""
+    It is a DAY if the headers do not say. `received_at`: seconds since the epoch. "no-store" is
+    read as "no-cache", because rules that were read remain binding.
+    """
     headers = tuple(headers)
     directives = _directives(headers)
     if "no-cache" in directives or "no-store" in directives:
@@ -48,8 +48,10 @@ def lifetime(headers: Headers, received_at: float) -> float:
 
 
 def retry_after(headers: Headers, now: float) -> float | None:
-    """Seconds until the server wants to be asked again, from 1 to a DAY: the most that it says. None where it does not say (RFC
-    9110 section-10.2.3)."""
+    """Return the seconds that the server asks to wait, from 1 to a DAY; None if it does not say.
+
+    If it states several values, the longest counts. RFC 9110 section-10.2.3.
+    """
     waits = []
     for value in _values(headers, b"retry-after"):
         numbers = [
@@ -60,10 +62,12 @@ def retry_after(headers: Headers, now: float) -> float | None:
     return min(max(*waits, 1.0), DAY) if waits else None
 
 
-def refreshed(headers: Headers, confirming: Headers) -> tuple[tuple[bytes, bytes], ...]:
-    """The stored headers with those of the 304 in their place (section-3.2).
+def refresh_headers(headers: Headers, confirming: Headers) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the stored headers, with new values from the 304 (section-3.2).
 
-    What describes the body stays. The stored Date and Age tell how old the answer was then, so they go in any case."""
+    Headers that describe the body stay. The stored Date and Age are always dropped, because they
+    say how old the answer was then.
+    """
     body = (b"content-encoding", b"content-length", b"content-range", b"content-type")
     new = tuple((name, value) for name, value in confirming if name.lower() not in body)
     replaced = {name.lower() for name, _ in new} | {b"age", b"date"}
@@ -71,7 +75,7 @@ def refreshed(headers: Headers, confirming: Headers) -> tuple[tuple[bytes, bytes
 
 
 def _age(headers: Headers, received_at: float) -> float:
-    """Seconds that the answer was under way or in caches when it came (section-4.2.3)."""
+    """Return the age of the answer at its receipt, on its way and in caches (section-4.2.3)."""
     date = _one_date(_values(headers, b"date"))
     apparent = max(0.0, received_at - date) if date else 0.0
     ages = _values(headers, b"age")
@@ -79,7 +83,7 @@ def _age(headers: Headers, received_at: float) -> float:
 
 
 def _directives(headers: Headers) -> dict[str, list[bytes]]:
-    """Name in lower case -> every value that is given for it."""
+    """Return all values of each directive, by its name in lower case."""
     directives: dict[str, list[bytes]] = {}
     for name, quoted, token in _DIRECTIVE.findall(b", ".join(_values(headers, b"cache-control"))):
         directives.setdefault(name.decode("ascii").lower(), []).append(quoted or token)
@@ -91,7 +95,10 @@ def _values(headers: Headers, name: bytes) -> list[bytes]:
 
 
 def _one_number(values: list[bytes]) -> float:
-    """0, so that the answer is stale, where the values differ or are no number (section-4.2.1)."""
+    """Return the number; 0 if the values differ or are invalid, so that the answer is stale.
+
+    Section-4.2.1.
+    """
     return (_number(values[0]) or 0.0) if len(set(values)) == 1 else 0.0
 
 
@@ -105,7 +112,7 @@ def _number(value: bytes) -> float | None:
 
 
 def _date(value: bytes) -> float | None:
-    """Seconds since the epoch; None for what is no date."""
+    """Return the date in seconds since the epoch; None if it is invalid."""
     try:
         date = parsedate_to_datetime(value.decode("ascii"))
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()

@@ -1,7 +1,7 @@
 """Connections: names, the addresses that may be reached, proxies and TLS.
 
-Addresses are judged when a connection is made, for each one anew: a name is resolved once for it, those of its addresses that
-may not be reached are left out, one of the others is connected to, and the socket says which."""
+Addresses are judged anew for each connection. Its name is resolved once, addresses that may not be
+reached are left out, and one of the others is connected to. The socket tells which one."""
 
 from __future__ import annotations
 
@@ -26,40 +26,51 @@ from comity.gate.fetching.proxies import Proxy
 from comity.gate.fetching.reach import IPAddress, Reach, literal, reach_of
 from comity.policies.syntax.printable import printable
 
-SECOND_TRY = (
-    0.25  # seconds after which the next address is tried beside the first; RFC 8305 section-5
-)
-
+# RFC 8305 section-5: seconds after which the next address is tried, too.
+SECOND_TRY = 0.25
 
 P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class BarredError(TransferError):
-    """A site led to where it may not lead: no connection was made."""
+    """A site led to an address that it may not lead to. No connection was made."""
 
 
 class CertificateError(TransferError):
-    """The certificate of the server cannot be verified: the connection was ended."""
+    """The certificate of the server cannot be verified. The connection was ended."""
 
 
 class Destination(NamedTuple):
-    scheme: str  # "http" or "https"
-    host: str  # a name, or an address without brackets
+    """The server to connect to.
+
+    Attributes:
+        scheme: "http" or "https".
+        host: A name, or an address without brackets.
+        port: The port.
+    """
+
+    scheme: str
+    host: str
     port: int
 
 
 class Channel(NamedTuple):
-    """A connection, and where it leads."""
+    """A connection, and where it leads.
+
+    Attributes:
+        connection: The connection.
+        reach: The reach of the server's address; PUBLIC if only a proxy knows the address.
+        proxy: The proxy that the requests go to, with absolute URLs. None if there is no proxy, or
+            if it only tunnels.
+    """
 
     connection: Connection
-    reach: Reach  # of the server; public where only a proxy knows
-    proxy: (
-        Proxy | None
-    )  # that the requests go to: it takes absolute URLs. None also where it only tunnels
+    reach: Reach
+    proxy: Proxy | None
 
 
 class Network:
-    """The way to servers. `resolve` and `reach` say where names and addresses are."""
+    """Connect to servers. Tests replace `resolve` and `reach` to move names and addresses."""
 
     def __init__(self, options: ClientOptions) -> None:
         self._options = options
@@ -72,11 +83,14 @@ class Network:
         return reach_of(address)
 
     async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
-        """The addresses of a host. OSError where it has none.
+        """Return the addresses of a host. OSError: it has none.
 
-        Each name is looked up in a thread of its own: no slow one holds up another, nor the end of the program."""
+        Each name is looked up in a thread of its own, so that a slow look-up delays neither other
+        look-ups nor the end of the program.
+        """
         address = literal(host)
-        if address is not None:  # as it was judged, but for a zone; nobody is asked
+        # Connect to the very address that was judged, plus its zone. No name server is asked.
+        if address is not None:
             return list(
                 socket.getaddrinfo(
                     host if "%" in host else str(address), port, type=socket.SOCK_STREAM
@@ -107,7 +121,10 @@ class Network:
         return result
 
     def check(self, host: str, referrer_reach: Reach | None) -> None:
-        """Judges an address that is written in a URL. BarredError where nobody may lead there from `referrer_reach`."""
+        """Judge an address that is written in a URL.
+
+        BarredError: a site of `referrer_reach` may not lead there.
+        """
         address = literal(host)
         if (
             referrer_reach is not None
@@ -119,8 +136,11 @@ class Network:
             )
 
     async def connect(self, destination: Destination, referrer_reach: Reach | None) -> Channel:
-        """`referrer_reach`: that of the site that leads there, None for what the operator asks for. TransferError where there is
-        no connection, BarredError where there may be none."""
+        """Connect to a server, for HTTP/1.1.
+
+        `referrer_reach`: the reach of the site that leads there; None if the operator asks.
+        TransferError: the connection fails. BarredError: the site may not lead there.
+        """
         proxy = self._options.proxies.select(destination.scheme, destination.host)
         connection, address = await self.open(
             destination, referrer_reach, Connection, proxy=proxy, context=self._context
@@ -138,12 +158,15 @@ class Network:
         context: ssl.SSLContext,
         is_tunnel: bool = False,
     ) -> tuple[P, IPAddress | None]:
-        """Connect to a server. Return the protocol of the connection, and the address of the server, None where only a proxy
-        knows it.
+        """Connect to a server. Return the protocol of the connection, and the server's address.
 
-        `referrer_reach`: of the site that leads there; None: the operator does. `context`: for https. `is_tunnel`: tunnel through
-        the proxy for http, too. TransferError: there is no connection. BarredError: there may be none. CertificateError: the
-        certificate cannot be verified."""
+        The address is None if only a proxy knows it. `referrer_reach`: the reach of the site that
+        leads there; None if the operator asks. `context`: the TLS context for https. `is_tunnel`:
+        tunnel through the proxy for http, too.
+
+        TransferError: the connection fails. BarredError: the site may not lead there.
+        CertificateError: the certificate cannot be verified.
+        """
         self.check(destination.host, referrer_reach)
         try:
             if proxy is not None:
@@ -190,7 +213,7 @@ class Network:
         return reachable
 
     async def _socket(self, infos: list[AddrInfoType]) -> socket.socket:
-        """A socket that is connected to one of the addresses, the first that answers."""
+        """Return a socket connected to the first of the addresses that answers."""
         local_infos = None
         if self._options.bind_address is not None:
             local_infos = socket.getaddrinfo(*self._options.bind_address, type=socket.SOCK_STREAM)
@@ -207,7 +230,10 @@ class Network:
         *,
         is_tunnel: bool,
     ) -> P:
-        """The connection through a proxy: RFC 9112 section-3.2.2 for http, RFC 9110 section-9.3.6 for tunnels."""
+        """Connect through a proxy.
+
+        RFC 9112 section-3.2.2 for http, RFC 9110 section-9.3.6 for tunnels.
+        """
         try:
             sock = await self._socket(await self.resolve(proxy.host, proxy.port))
         except OSError as error:
@@ -242,7 +268,11 @@ class Network:
 async def _over(
     sock: socket.socket, protocol: Callable[[], P], context: ssl.SSLContext | None, host: str
 ) -> P:
-    """The connection over a socket. `context`: None: without TLS. `host`: of the certificate."""
+    """Start the protocol over a connected socket.
+
+    `context`: the TLS context; None for a connection without TLS. `host`: the host name that the
+    certificate has to be for.
+    """
     try:
         name = None if context is None else host.rstrip(".")
         _, connection = await asyncio.get_running_loop().create_connection(
@@ -255,7 +285,7 @@ async def _over(
 
 
 class _Tunnel(asyncio.Protocol):
-    """The beginning of a connection through a proxy."""
+    """The first part of a connection through a proxy: a CONNECT request and its answer."""
 
     def __init__(self) -> None:
         self._received = b""
@@ -277,7 +307,7 @@ class _Tunnel(asyncio.Protocol):
             self._head.set_result(self._received)
 
     async def open(self, proxy: Proxy, destination: Destination) -> None:
-        """TransferError where the proxy makes no connection."""
+        """Ask the proxy to connect to the destination. TransferError: it does not."""
         host = f"[{destination.host}]" if ":" in destination.host else destination.host
         authority = f"{host}:{destination.port}"
         credentials = (
@@ -296,8 +326,12 @@ class _Tunnel(asyncio.Protocol):
             status = parser.get_status_code()
         except httptools.HttpParserError as error:
             raise TransferError(
-                f"the proxy answered CONNECT with no clean HTTP/1.1: {described(error)}"
+                f"the proxy answered CONNECT with invalid HTTP/1.1: {described(error)}"
             ) from None
         if not end or status // 100 != 2 or more:
-            answer = f"HTTP status {status}" if end and status // 100 != 2 else "what is no answer"
+            answer = (
+                f"HTTP status {status}"
+                if end and status // 100 != 2
+                else "no answer that can be read"
+            )
             raise TransferError(f"the proxy answered CONNECT with {answer}")

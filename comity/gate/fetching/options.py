@@ -21,14 +21,22 @@ TLS_VERSIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TLS:
-    """Demands on servers, by the settings of Scrapy."""
+    """The requirements on TLS connections, by the settings of Scrapy.
 
-    is_verified: bool = True  # DOWNLOAD_VERIFY_CERTIFICATES
-    least: str | None = None  # DOWNLOAD_TLS_MIN_VERSION
-    most: str | None = None  # DOWNLOAD_TLS_MAX_VERSION
-    ciphers: str | None = None  # DOWNLOADER_CLIENT_TLS_CIPHERS
+    Attributes:
+        is_verified: DOWNLOAD_VERIFY_CERTIFICATES.
+        least: DOWNLOAD_TLS_MIN_VERSION; None for Python's default.
+        most: DOWNLOAD_TLS_MAX_VERSION; None for Python's default.
+        ciphers: DOWNLOADER_CLIENT_TLS_CIPHERS; None for Python's default.
+    """
+
+    is_verified: bool = True
+    least: str | None = None
+    most: str | None = None
+    ciphers: str | None = None
 
     def context(self) -> ssl.SSLContext:
+        """Return a context for connections that meet these requirements."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if self.is_verified:
             context.load_default_certs()
@@ -47,7 +55,14 @@ class TLS:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientOptions:
-    """Crawls with the same ones may share what they fetch."""
+    """The options of the client. Crawls with equal options may share the fetched files.
+
+    Attributes:
+        user_agent: The value of User-Agent.
+        proxies: The proxies.
+        tls: The requirements on TLS connections.
+        bind_address: The own host and port that connections come from; None for any.
+    """
 
     user_agent: str
     proxies: Proxies
@@ -56,11 +71,13 @@ class ClientOptions:
 
     @classmethod
     def from_settings(cls, settings: Settings, *, user_agent: str, proxy: str) -> Self:
-        """`proxy`: COMITY_PROXY. PolicyError, with what to write instead, where a setting makes no sense."""
+        """Read the options. `proxy`: the value of COMITY_PROXY.
+
+        PolicyError: a setting is invalid; the message says what to write instead.
+        """
         if not user_agent.isprintable():
-            raise PolicyError(
-                f"USER_AGENT `{printable(user_agent.encode(errors='replace'))}` cannot be sent: write one line"
-            )
+            shown = printable(user_agent.encode(errors="replace"))
+            raise PolicyError(f"USER_AGENT `{shown}` cannot be sent: write one line")
         return cls(
             user_agent=user_agent,
             proxies=Proxies.read(
@@ -81,14 +98,18 @@ class ClientOptions:
 def _tls_version(settings: Settings, name: str) -> str | None:
     value: str | None = settings.get(name)
     if value is not None and value not in TLS_VERSIONS:
+        shown = printable(str(value).encode())
         raise PolicyError(
-            f"{name} `{printable(str(value).encode())}` is no version of TLS: write {', '.join(TLS_VERSIONS)}"
+            f"{name} `{shown}` is not a version of TLS: write {', '.join(TLS_VERSIONS)}"
         )
     return value
 
 
 def _bind_address(setting: Any) -> tuple[str, int] | None:
-    """DOWNLOAD_BIND_ADDRESS: a host, "host:port" or (host, port)."""
+    """Return the host and port of DOWNLOAD_BIND_ADDRESS; None if it is not set.
+
+    The setting is a host, "host:port" or (host, port).
+    """
     if not setting:
         return None
     try:
@@ -98,5 +119,5 @@ def _bind_address(setting: Any) -> tuple[str, int] | None:
         return str(setting[0]), int(setting[1])
     except (ValueError, TypeError, IndexError):
         raise PolicyError(
-            f"DOWNLOAD_BIND_ADDRESS `{setting}` is no address: write a host, or host:port"
+            f"DOWNLOAD_BIND_ADDRESS `{setting}` is not an address: write a host, or host:port"
         ) from None

@@ -1,4 +1,6 @@
-"""Through which proxy policy files are asked for: COMITY_PROXY, else what the environment says, as urllib and Scrapy read it."""
+"""The proxy through which policy files are fetched.
+
+COMITY_PROXY names it. Otherwise the environment does, as urllib and Scrapy read it."""
 
 from __future__ import annotations
 
@@ -11,18 +13,31 @@ from urllib.request import getproxies, proxy_bypass
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
-DIRECT = "direct"  # as COMITY_PROXY: through no proxy, whatever the environment says
+DIRECT = "direct"  # the value of COMITY_PROXY for no proxy, even if the environment names one
 REMEDY = f"write http://host:port, or COMITY_PROXY={DIRECT} to ask for policy files without one"
 
 
 class Proxy(NamedTuple):
+    """An HTTP proxy.
+
+    Attributes:
+        host: Its host.
+        port: Its port.
+        authorization: The value of Proxy-Authorization (RFC 9110 section-11.7.2); "" for none.
+    """
+
     host: str
     port: int
-    authorization: str = ""  # value of Proxy-Authorization (RFC 9110 section-11.7.2)
+    authorization: str = ""
 
     @classmethod
     def parse(cls, name: str, value: str, encoding: str, *, remedy: str = REMEDY) -> Self:
-        """Read the URL of an HTTP proxy. PolicyError with the remedy for any other value. `name`: of the setting or variable."""
+        """Read the URL of an HTTP proxy.
+
+        `name`: the name of the setting or environment variable, for messages. `encoding`: the
+        encoding of the user name and the password. PolicyError: the value is not such a URL; the
+        message ends with the remedy.
+        """
         try:
             parts = urlsplit(value if "://" in value else f"http://{value}")
             host, port = parts.hostname, parts.port
@@ -54,14 +69,23 @@ class Proxy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """The proxies, by scheme of the URL that is asked for."""
+    """The proxies for each scheme.
+
+    Attributes:
+        by_scheme: The scheme of a requested URL, and the proxy for it.
+        may_bypass: True if hosts in the environment variable NO_PROXY are reached directly.
+    """
 
     by_scheme: tuple[tuple[str, Proxy], ...] = ()
-    may_bypass: bool = False  # NO_PROXY counts
+    may_bypass: bool = False
 
     @classmethod
     def read(cls, setting: str, *, is_environment_read: bool, encoding: str = "latin-1") -> Self:
-        """`setting`: COMITY_PROXY. PolicyError for what is no HTTP proxy."""
+        """Read the setting COMITY_PROXY, or the environment if the setting is empty.
+
+        `is_environment_read`: False to ignore the environment. PolicyError: a value is not the URL
+        of an HTTP proxy.
+        """
         if setting == DIRECT or not (setting or is_environment_read):
             return cls()
         if setting:
@@ -80,6 +104,6 @@ class Proxies:
         )
 
     def select(self, scheme: str, host: str) -> Proxy | None:
-        """The proxy for a URL; None: there is none."""
+        """Return the proxy for URLs with this scheme and host; None for a direct connection."""
         proxy = dict(self.by_scheme).get(scheme)
         return None if proxy is None or (self.may_bypass and proxy_bypass(host)) else proxy

@@ -1,7 +1,8 @@
 """Reaches of addresses, and the addresses that a site may lead to (SEC-2, SEC-7).
 
-The blocks are those of IANA's special-purpose address registries, and of what the registries leave to others: multicast and
-deprecated site-local addresses. What Python's own `ipaddress` knows of them depends on its version."""
+The blocks are those of IANA's special-purpose address registries, plus two kinds that these leave
+to other registries: multicast and deprecated site-local addresses. Python's own `ipaddress` is not
+used for this, because its blocks depend on the version of Python."""
 
 from __future__ import annotations
 
@@ -22,23 +23,33 @@ class Reach(enum.Enum):
     PRIVATE = "private"
     LINK_LOCAL = "link-local"
     LOOPBACK = "loopback"
-    NOWHERE = "reserved"  # multicast, unspecified, reserved: no server's own address
+    NOWHERE = "reserved"  # multicast, unspecified, reserved: no server has such an address
 
     def may_lead_to(self, target: Reach) -> bool:
-        """True where a site at such an address may lead there: to the public, or to its own kind."""
+        """Return True if a site with this reach may lead to `target`: PUBLIC, or the same reach."""
         return target is Reach.PUBLIC or (target is self and target is not Reach.NOWHERE)
 
     def joined(self, other: Reach) -> Reach:
-        """The reach of what two sites have led to, one after the other: where they differ, only the public is left."""
+        """Return the reach of a request that two sites led to, one after the other.
+
+        If they differ, only public addresses remain.
+        """
         return self if self is other else Reach.PUBLIC
 
 
 class Block(NamedTuple):
-    """Addresses that are not public."""
+    """A block of addresses that are not public.
+
+    Attributes:
+        network: The addresses.
+        reach: Their reach.
+        name: Their name in the registry.
+        rfc: The RFC that defines them.
+    """
 
     network: IPv4Network | IPv6Network
     reach: Reach
-    name: str  # as the registry has it
+    name: str
     rfc: str
 
 
@@ -46,8 +57,10 @@ def _block(network: str, reach: Reach, name: str, rfc: str) -> Block:
     return Block(ip_network(network), reach, name, rfc)
 
 
-# https://www.iana.org/assignments/iana-ipv4-special-registry, https://www.iana.org/assignments/iana-ipv6-special-registry.
-# Blocks that are globally reachable inside of one that is not (192.0.0.9, 2001:1::1, ...) hold no web servers, and stay with it.
+# https://www.iana.org/assignments/iana-ipv4-special-registry
+# https://www.iana.org/assignments/iana-ipv6-special-registry
+# Some globally reachable blocks lie within a block that is not (192.0.0.9, 2001:1::1, ...). They
+# hold no web servers, so they count as part of the outer block.
 BLOCKS: tuple[Block, ...] = tuple(
     starmap(
         _block,
@@ -84,19 +97,19 @@ BLOCKS: tuple[Block, ...] = tuple(
     )
 )
 
-GLOBAL_UNICAST = IPv6Network("2000::/3")  # all that IANA has assigned so; RFC 4291 section-2.4
-MAPPED = IPv6Network(
-    "::ffff:0:0/96"
-)  # RFC 4291 section-2.5.5.2: the IPv4 address stands in the last 32 bits
-NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 section-2.1: likewise
-SIX_TO_FOUR = IPv6Network(
-    "2002::/16"
-)  # RFC 3056 section-2: the IPv4 address stands in the 32 bits after these 16
+# RFC 4291 section-2.4: all global unicast addresses that IANA has assigned.
+GLOBAL_UNICAST = IPv6Network("2000::/3")
+# RFC 4291 section-2.5.5.2: the last 32 bits are an IPv4 address.
+MAPPED = IPv6Network("::ffff:0:0/96")
+# RFC 6052 section-2.1: the last 32 bits are an IPv4 address.
+NAT64 = IPv6Network("64:ff9b::/96")
+# RFC 3056 section-2: the 32 bits after the first 16 are an IPv4 address.
+SIX_TO_FOUR = IPv6Network("2002::/16")
 
 
 @lru_cache(maxsize=4096)
 def reach_of(address: IPAddress) -> Reach:
-    """An IPv6 address that carries an IPv4 address reaches what that one reaches."""
+    """Return the reach of an address. An IPv4 address within an IPv6 address decides its reach."""
     if isinstance(address, IPv6Address):
         embedded = _embedded_ipv4(address)
         if embedded is not None:
@@ -109,7 +122,10 @@ def reach_of(address: IPAddress) -> Reach:
 
 
 def literal(host: str) -> IPAddress | None:
-    """The address that the host of a URL spells out, in any of the spellings that resolvers or browsers take; None: a name."""
+    """Return the address that the host of a URL spells out; None if the host is a name.
+
+    All spellings that resolvers or browsers accept are read.
+    """
     host = host.removesuffix(".")
     try:
         return ip_address(host.strip("[]").partition("%")[0])

@@ -1,4 +1,4 @@
-"""Asks for one file: redirects are followed, and one deadline holds over all hops (docs/fetching.md)."""
+"""Fetch one file: follow redirects, with one deadline over all hops (docs/fetching.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from comity.policies.syntax.urls import origin_of, resolved
 MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
 REDIRECTS = (301, 302, 303, 307, 308)
 
-# What is kept of an answer's headers: what freshness, conditional requests and the reading of the file need.
+# The headers that are kept: freshness, conditional requests and the reading of the file need them.
 KEPT_HEADERS = frozenset(
     (
         b"age",
@@ -33,23 +33,31 @@ KEPT_HEADERS = frozenset(
         b"retry-after",
     )
 )
-MAX_HEADER = 4096  # octets of the value of one that is kept
+MAX_HEADER = 4096  # octets of a header value; longer ones are not kept
 
-# Waits until a hop may be made, and ends with it: (URL, reach of the site that leads there) -> header fields for the request.
-# TransferError where it may not be made.
+# A gate waits until a hop may be made, and is closed after the hop. It takes the URL and the reach
+# of the site that leads there, and yields header fields for the request. TransferError: the hop is
+# refused.
 Gate = Callable[[str, Reach | None], AbstractAsyncContextManager[Mapping[str, str]]]
 
 
 class Answer(NamedTuple):
-    """The answer after all redirects. Status 304: the copy is still good."""
+    """The answer after all redirects. Status 304: the copy is still good.
+
+    Attributes:
+        fetched: The answer.
+        seconds: The seconds for which it may be used. For a 304 this is the limit by the redirects;
+            its headers may state less.
+        reach: The reach of the server that gave the answer.
+    """
 
     fetched: Fetched
-    seconds: float = 0.0  # for which it counts; of a 304: at most, its headers may say less
-    reach: Reach = Reach.PUBLIC  # of the server that gave it
+    seconds: float = 0.0
+    reach: Reach = Reach.PUBLIC
 
 
 class Redirects:
-    """A way to ask for files that follows redirects."""
+    """Fetch files, and follow their redirects."""
 
     def __init__(
         self,
@@ -61,9 +69,13 @@ class Redirects:
         patience: float = 0.0,
         on_hop: Callable[[str, Hop], None] = lambda url, hop: None,
     ) -> None:
-        """`timeout`: seconds for one file over all its hops. `clock`: seconds since the epoch. `patience`: seconds more that it
-        may spend at the gates; where there are gates, `timeout` holds for each hop by itself too. `on_hop`: is called with what
-        each hop behind a gate brought."""
+        """Take the client.
+
+        `timeout`: seconds for one file over all its hops; with a gate, also for each hop by itself.
+        `clock`: return the seconds since the epoch. `gate`: wait until a hop may be made; None for
+        no wait. `patience`: additional seconds that a file may spend at gates. `on_hop`: called
+        with the URL and the outcome of each hop behind a gate.
+        """
         self._client = client
         self._timeout = timeout
         self._patience = patience
@@ -72,8 +84,11 @@ class Redirects:
         self._on_hop = on_hop
 
     async def ask(self, url: str, copy: Fetched | None, server: Server, count: Count) -> Answer:
-        """`copy`: what is to be confirmed. `server`: of the URL's origin. BarredError where nobody may lead to that from where
-        the server's requests come from."""
+        """Fetch the file at the URL.
+
+        `copy`: the stored answer, which the server may confirm; None if there is none. `server`:
+        the server of the URL's origin. BarredError: the site that led to this server may not.
+        """
         try:
             async with asyncio.timeout(self._timeout + self._patience):
                 return await self._follow(url, copy, server, count)
@@ -95,7 +110,7 @@ class Redirects:
                     raise
                 return Answer(Fetched(status=0, url=url, error=str(error)))
             now = self._clock()
-            fetched = _fetched(hop, url, now)
+            fetched = _read_hop(hop, url, now)
             if hop.status == 304:
                 if not fields:
                     return Answer(_unusable(fetched, "a 304 to an unconditional request"))
@@ -105,7 +120,7 @@ class Redirects:
                 return Answer(fetched, seconds, hop.reach)
             if hop.status not in REDIRECTS:
                 return Answer(
-                    _unusable(fetched, f"HTTP status {hop.status}, which names no place to go on")
+                    _unusable(fetched, f"HTTP status {hop.status}, a redirect that is not followed")
                 )
             try:
                 target = _target(url, hop)
@@ -114,9 +129,8 @@ class Redirects:
             if reach is not None or origin_of(target) != server.origin:
                 reach = hop.reach
             url = target
-        return Answer(
-            fetched, seconds, hop.reach
-        )  # a redirect status: more than five, so unavailable
+        # More than five redirects: the status of the last one makes the file unavailable.
+        return Answer(fetched, seconds, hop.reach)
 
     async def _hop(
         self,
@@ -141,7 +155,10 @@ class Redirects:
         referrer_reach: Reach | None,
         count: Count,
     ) -> Hop:
-        """Over the connection of the server where the hop stays there and has the same rights, else over one of its own."""
+        """Request the URL over the server's connection, or over a new one.
+
+        The server's connection serves hops to the same origin with the same reach of the referrer.
+        """
         origin = origin_of(url)
         if origin == server.origin and referrer_reach is server.referrer_reach:
             return await server.get(url, fields)
@@ -150,8 +167,10 @@ class Redirects:
 
 
 def conditions(url: str, copy: Fetched | None, first_url: str) -> dict[str, str]:
-    """RFC 9110 section-13.1: the fields that make the request conditional on the copy, where the URL gave it. `first_url`: at
-    which the redirects begin."""
+    """Return the fields that make a request conditional on the copy (RFC 9110 section-13.1).
+
+    There are none if the copy came from another URL. `first_url`: the URL before all redirects.
+    """
     if copy is None or copy.status // 100 != 2 or (copy.url or first_url) != url:
         return {}
     validators = {
@@ -161,7 +180,7 @@ def conditions(url: str, copy: Fetched | None, first_url: str) -> dict[str, str]
     return {name: value.decode("latin-1") for name, value in validators.items() if value}
 
 
-def _fetched(hop: Hop, url: str, now: float) -> Fetched:
+def _read_hop(hop: Hop, url: str, now: float) -> Fetched:
     present = hop.status // 100 == 2
     headers = tuple(
         (name, value)
@@ -189,7 +208,7 @@ def _unusable(fetched: Fetched, error: str) -> Fetched:
 
 
 def _target(url: str, hop: Hop) -> str:
-    """The URL that a redirect leads to. ValueError where there is none, or none that may be followed."""
+    """Return the URL that a redirect leads to. ValueError: it has none, or an invalid one."""
     location = next(
         (value for name, value in hop.headers if name.lower() == b"location"), b""
     ).strip()
@@ -198,4 +217,6 @@ def _target(url: str, hop: Hop) -> str:
     try:
         return resolved(url, location)
     except ValueError:
-        raise ValueError(f"led to {printable(location)}, which is no http or https URL") from None
+        raise ValueError(
+            f"led to {printable(location)}, which is not an http or https URL"
+        ) from None

@@ -1,6 +1,9 @@
-"""Keeps policy files, and what has to be remembered for them, between crawls and between processes.
+"""The store keeps policy files between crawls and between processes.
 
-A store answers from disk and blocks: PolicyFetcher calls it in a thread of its own. Times are seconds since the epoch."""
+It also keeps the facts that permissions depend on: first uses, requested actions and sessions.
+
+A store reads and writes the disk, so its methods block. PolicyFiles calls them in a thread of its
+own. Moments are seconds since the epoch, unless they are datetimes."""
 
 from __future__ import annotations
 
@@ -22,14 +25,18 @@ from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
 
 APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
-PRUNED = 2  # files at most that are dropped with each site that is saved, so that a store shrinks faster than it grows
-DIGEST_ROUNDS = (
-    100_000  # of PBKDF2: whoever has the file shall not find out short secrets by trying
-)
+# The most old files that are dropped for each saved site, so that a store shrinks faster than it
+# grows.
+PRUNED = 2
+# Rounds of PBKDF2, so that a thief of the file cannot find short secrets by trial.
+DIGEST_ROUNDS = 100_000
 PAGE = 1000  # origins that are listed at a time
-REFERENCES = 20  # files named by others that are kept for an origin, whatever it names from one day to the next
+# The most files that other files refer to and that are kept for an origin, even if it refers to
+# other ones every day.
+REFERENCES = 20
 
-# What makes each version out of the one before, the first out of nothing.
+# The statements that make each version of the schema from the one before, the first from nothing.
+# Existing files must have exactly this schema, white space included: `\` joins a long line.
 VERSIONS = (
     """
 CREATE TABLE file (
@@ -43,16 +50,19 @@ CREATE TABLE body (sha256 BLOB PRIMARY KEY, deflated BLOB NOT NULL) WITHOUT ROWI
 """,
     """
 ALTER TABLE file ADD COLUMN reach TEXT NOT NULL DEFAULT 'public';
-CREATE TABLE taken (url TEXT NOT NULL, use TEXT NOT NULL, first REAL NOT NULL, PRIMARY KEY (url, use)) WITHOUT ROWID;
+CREATE TABLE taken (url TEXT NOT NULL, use TEXT NOT NULL, first REAL NOT NULL,\
+ PRIMARY KEY (url, use)) WITHOUT ROWID;
 CREATE TABLE action (
-    url TEXT NOT NULL, action TEXT NOT NULL, sha256 TEXT NOT NULL, requested REAL NOT NULL, done REAL,
+    url TEXT NOT NULL, action TEXT NOT NULL, sha256 TEXT NOT NULL, requested REAL NOT NULL,\
+ done REAL,
     PRIMARY KEY (url, action, sha256)
 ) WITHOUT ROWID;
 """,
     """
 CREATE TABLE salt (salt BLOB NOT NULL);
 INSERT INTO salt VALUES (randomblob(32));
-CREATE TABLE session (host TEXT NOT NULL, digest BLOB NOT NULL, first REAL NOT NULL, PRIMARY KEY (host, digest)) WITHOUT ROWID;
+CREATE TABLE session (host TEXT NOT NULL, digest BLOB NOT NULL, first REAL NOT NULL,\
+ PRIMARY KEY (host, digest)) WITHOUT ROWID;
 """,
     """
 ALTER TABLE file ADD COLUMN sum BLOB NOT NULL DEFAULT '';
@@ -75,7 +85,7 @@ KIND = Kind(
     versions=VERSIONS,
 )
 DAMAGED = "a row is not as it was written"
-# What is raised where values are made of what nobody has written.
+# The errors of reading values that this class did not write.
 UNREADABLE = (
     zlib.error,
     ValueError,
@@ -88,53 +98,75 @@ UNREADABLE = (
 
 
 class Store(Protocol):
-    """A place for policy files. OSError where it fails for now."""
+    """A place for policy files. OSError: it fails for now.
 
-    is_shared: bool  # by processes that are to ask each origin once: by `claims_fetch`
+    Attributes:
+        is_shared: True if several processes share it and use `claims_fetch`, so that each origin is
+            fetched only once.
+    """
+
+    is_shared: bool
 
     def load(self, origin: str) -> dict[str, PolicyFile]:
-        """Path, or absolute URL of a file that others name -> what is known of that file."""
+        """Return the files of an origin, by path or by the absolute URL of a referenced file."""
 
     def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
-        """The files of several origins: all of them or none."""
+        """Save the files of several origins: all of them or none."""
 
     def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
-        """The moments when an item of the URL was first taken for each of these uses: at this time, where it never was before."""
+        """Return the moment when an item of the URL was first taken for each of these uses.
+
+        For a new use, it is `moment`, which is recorded.
+        """
 
     def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
-        """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
-        asked for it before."""
+        """Record that a site asks for the action on the URL.
+
+        `sha256`: the checksum of the file that asks. Return False if the same file has asked for it
+        before.
+        """
 
     def session_began(self, host: str, secret: bytes, moment: datetime) -> datetime:
-        """The moment when the host was first seen with this secret: at this time, where it never was before. The secret is not
-        kept."""
+        """Return the moment when the host was first seen with this secret.
+
+        For a new secret, it is `moment`, which is recorded. The secret itself is not stored.
+        """
 
     def claims_fetch(self, origin: str, seconds: float) -> bool:
-        """Return whether this process is to ask the origin for its files; False where another one does, for `seconds` at most."""
+        """Claim the origin for `seconds`, and return True if this process may fetch its files.
+
+        False: another process has claimed it.
+        """
 
     def gives_back(self, origin: str) -> None:
-        """Another process may ask the origin, as this one has saved what it learnt, or asks no more."""
+        """End the claim, because the files are saved or the fetch was given up."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the store."""
 
 
 class PolicyStore:
-    """An SQLite file. Whatever process is killed, it holds all that was saved."""
+    """A store in an SQLite file. It keeps all saved files, even if a process is killed."""
 
-    is_shared = (
-        False  # crawls of one machine ask twice at most, which costs less than to ask each other
-    )
+    # Two crawls of one machine may fetch the same file twice, which costs less than coordination.
+    is_shared = False
 
     def __init__(self, path: Path) -> None:
-        """PolicyError, with what to do about it, where the file cannot be used. It is never repaired or removed."""
+        """Open the file, or create it.
+
+        PolicyError: the file cannot be used; the message says what to do. It is never repaired or
+        removed.
+        """
         self.path = path
         self._db = open_database(path, KIND, check_same_thread=False)
 
     def load(self, origin: str) -> dict[str, PolicyFile]:
         try:
             rows = self._db.execute(
-                "SELECT path, due, copy, file.body, deflated, failure, failing_since, failures, reach,"
-                " sum = checksum(origin, path, copy, file.body, failure, failing_since, failures, reach)"
+                "SELECT path, due, copy, file.body, deflated,"
+                " failure, failing_since, failures, reach,"
+                " sum = checksum(origin, path, copy, file.body,"
+                " failure, failing_since, failures, reach)"
                 " FROM file LEFT JOIN body ON body.sha256 = file.body WHERE origin = ?",
                 (origin,),
             ).fetchall()
@@ -147,14 +179,25 @@ class PolicyStore:
                     failures=failures,
                     reach=reach,
                 )
-                for path, due, copy, digest, deflated, failure, failing_since, failures, reach, is_whole in rows
-                if _checked(is_whole)
+                for (
+                    path,
+                    due,
+                    copy,
+                    digest,
+                    deflated,
+                    failure,
+                    failing_since,
+                    failures,
+                    reach,
+                    is_whole,
+                ) in rows
+                if _check(is_whole)
             }
         except (sqlite3.Error, *UNREADABLE) as error:
             raise self._unreadable(error) from None
 
     def origins(self) -> Iterator[str]:
-        """Yield the origins of which anything is kept, in their order, as they are there by then."""
+        """Yield the origins with stored files, sorted; changes made meanwhile may show."""
         last = ""
         while True:
             try:
@@ -170,7 +213,7 @@ class PolicyStore:
             (last,) = rows[-1]
 
     def version(self) -> str:
-        """Return what is another text once anything was saved."""
+        """Return a text that changes with each save."""
         try:
             return repr(self._db.execute("SELECT count(*), max(written) FROM file").fetchone())
         except sqlite3.Error as error:
@@ -183,7 +226,7 @@ class PolicyStore:
         return OSError(f"{self.path} cannot be written: {printable(str(error))}")
 
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
-        """`save_sites` of one."""
+        """Save the files of one origin."""
         self.save_sites({origin: files})
 
     def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
@@ -213,7 +256,8 @@ class PolicyStore:
                 )
         self._db.execute(
             "INSERT OR REPLACE INTO file"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, checksum(?1, ?2, ?5, ?6, ?7, ?8, ?9, ?10))",
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+            " checksum(?1, ?2, ?5, ?6, ?7, ?8, ?9, ?10))",
             (
                 origin,
                 path,
@@ -231,7 +275,10 @@ class PolicyStore:
             self._drop_bodies([before])
 
     def _prune(self, origin: str, saved: Container[str]) -> None:
-        """Drop what an origin no longer names, and what is damaged. `saved`: paths of what was saved just now."""
+        """Drop damaged rows of an origin, and the oldest references beyond REFERENCES.
+
+        `saved`: the paths that were saved just now.
+        """
         paths = [
             path
             for (path,) in self._db.execute("SELECT path FROM file WHERE origin = ?", (origin,))
@@ -240,7 +287,8 @@ class PolicyStore:
             self._db.execute(
                 "DELETE FROM file WHERE origin = ?"
                 " AND (typeof(due) <> 'real'"
-                " OR sum IS NOT checksum(origin, path, copy, body, failure, failing_since, failures, reach))",
+                " OR sum IS NOT checksum(origin, path, copy, body,"
+                " failure, failing_since, failures, reach))",
                 (origin,),
             )
         if len(paths) > REFERENCES:
@@ -251,7 +299,7 @@ class PolicyStore:
             )
 
     def _prune_old(self, before: float, at_most: int) -> None:
-        """Drops what was last written so long ago that it counts no more."""
+        """Drop files that were last written before this moment, and so no longer count."""
         self._drop(
             "SELECT origin, path, body FROM file WHERE written < ? LIMIT ?", (before, at_most)
         )
@@ -264,9 +312,10 @@ class PolicyStore:
         self._drop_bodies([row[2:] for row in rows])
 
     def _drop_bodies(self, bodies: list[tuple[bytes]]) -> None:
-        """Drop the bodies that no file has any more."""
+        """Drop these bodies, unless a file still has them."""
         self._db.executemany(
-            "DELETE FROM body WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM file WHERE file.body = ?1)",
+            "DELETE FROM body WHERE sha256 = ?1"
+            " AND NOT EXISTS (SELECT 1 FROM file WHERE file.body = ?1)",
             bodies,
         )
 
@@ -274,7 +323,7 @@ class PolicyStore:
         return True
 
     def gives_back(self, origin: str) -> None:
-        """Nothing was taken."""
+        """Do nothing: this store has no claims."""
 
     def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
         try:
@@ -286,7 +335,8 @@ class PolicyStore:
                         (url, use, moment.timestamp()),
                     )
                     rows = self._db.execute(
-                        "SELECT first, sum = checksum(url, use, first) FROM taken WHERE url = ? AND use = ?",
+                        "SELECT first, sum = checksum(url, use, first)"
+                        " FROM taken WHERE url = ? AND use = ?",
                         (url, use),
                     )
                     moments[use] = _moment(*rows.fetchone())
@@ -299,7 +349,8 @@ class PolicyStore:
         try:
             return (
                 self._db.execute(
-                    "INSERT OR IGNORE INTO action VALUES (?1, ?2, ?3, ?4, NULL, checksum(?1, ?2, ?3, ?4, NULL))",
+                    "INSERT OR IGNORE INTO action"
+                    " VALUES (?1, ?2, ?3, ?4, NULL, checksum(?1, ?2, ?3, ?4, NULL))",
                     row,
                 ).rowcount
                 == 1
@@ -308,28 +359,36 @@ class PolicyStore:
             raise self._unwritable(error) from None
 
     def take_downs(self) -> list[tuple[str, datetime]]:
-        """URLs that sites asked to take down and that were not taken down yet, and when they last asked; the oldest first."""
+        """Return the URLs that are still to be taken down, and when a site last asked for it.
+
+        The oldest come first.
+        """
         try:
             rows = self._db.execute(
-                "SELECT url, action, requested, done, sum = checksum(url, action, sha256, requested, done) FROM action"
-                " ORDER BY requested, url"
+                "SELECT url, action, requested, done,"
+                " sum = checksum(url, action, sha256, requested, done)"
+                " FROM action ORDER BY requested, url"
             ).fetchall()
             moments = {
                 url: _moment(requested)
                 for url, action, requested, done, is_whole in rows
-                if _checked(is_whole) and action == "take-down" and done is None
+                if _check(is_whole) and action == "take-down" and done is None
             }
         except (sqlite3.Error, *UNREADABLE) as error:
             raise self._unreadable(error) from None
         return sorted(moments.items(), key=lambda item: (item[1], item[0]))
 
     def took_down(self, urls: Iterable[str], moment: datetime) -> None:
-        """They are taken down, all of them or none. What a site has asked for after this time is still to be done."""
+        """Record that the URLs are taken down: all of them or none.
+
+        Take-downs that a site asked for after `moment` are still to be done.
+        """
         rows = [(moment.timestamp(), url) for url in urls]
         try:
             with transaction(self._db):
                 self._db.executemany(
-                    "UPDATE action SET done = ?1, sum = checksum(url, action, sha256, requested, ?1)"
+                    "UPDATE action SET done = ?1,"
+                    " sum = checksum(url, action, sha256, requested, ?1)"
                     " WHERE url = ?2 AND action = 'take-down' AND done IS NULL AND requested <= ?1",
                     rows,
                 )
@@ -341,7 +400,7 @@ class PolicyStore:
             salt, is_whole = self._db.execute(
                 "SELECT salt, sum = checksum(salt) FROM salt"
             ).fetchone()
-            _checked(is_whole)
+            _check(is_whole)
             digest = hashlib.pbkdf2_hmac("sha256", secret, salt, DIGEST_ROUNDS)
             with transaction(self._db):
                 self._db.execute(
@@ -349,7 +408,8 @@ class PolicyStore:
                     (host, digest, moment.timestamp()),
                 )
                 rows = self._db.execute(
-                    "SELECT first, sum = checksum(host, digest, first) FROM session WHERE host = ? AND digest = ?",
+                    "SELECT first, sum = checksum(host, digest, first)"
+                    " FROM session WHERE host = ? AND digest = ?",
                     (host, digest),
                 )
                 return _moment(*rows.fetchone())
@@ -361,7 +421,7 @@ class PolicyStore:
 
 
 def fetched_as_json(fetched: Fetched) -> str:
-    """Everything but the body."""
+    """Return the answer without its body, as JSON."""
     members: dict[str, Any] = {
         "status": fetched.status,
         "headers": [
@@ -386,8 +446,8 @@ def policy_file(
     failures: int,
     reach: str,
 ) -> PolicyFile:
-    """The file that these columns were written of. ValueError for what none has."""
-    if type(due) is not float or type(failures) is not int:  # no checksum is of `due`
+    """Return the file with these columns. ValueError: a value has the wrong type."""
+    if type(due) is not float or type(failures) is not int:  # no checksum covers `due`
         raise ValueError(DAMAGED)
     return PolicyFile(
         due=due,
@@ -403,6 +463,7 @@ _MEMBERS = {"status": int, "url": str, "error": str, "oversized": bool}
 
 
 def fetched_of_json(text: str, body: bytes = b"") -> Fetched:
+    """Return the answer that `fetched_as_json` wrote. ValueError: a member has the wrong type."""
     members = json.loads(text)
     if any(type(members[name]) is not kind for name, kind in _MEMBERS.items() if name in members):
         raise ValueError(DAMAGED)
@@ -420,36 +481,39 @@ def fetched_of_json(text: str, body: bytes = b"") -> Fetched:
     )
 
 
-def _checked(is_whole: int) -> bool:
-    """True. ValueError for a row whose columns have another checksum than it says."""
+def _check(is_whole: int) -> bool:
+    """Return True. ValueError: the columns of the row do not match its checksum."""
     if not is_whole:
         raise ValueError(DAMAGED)
     return True
 
 
 def _moment(seconds: float, is_whole: int = True) -> datetime:
-    _checked(is_whole)
+    _check(is_whole)
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def body_of(digest: bytes | None, deflated: bytes | None) -> bytes:
-    """The body of a copy; b"" where it has none. ValueError where it is not there as it was written."""
+    """Return the body of a copy; b"" if it has none.
+
+    ValueError: the body is missing or damaged.
+    """
     if digest is None:
         return b""
-    body = _inflated(deflated) if deflated is not None else b""
+    body = _inflate(deflated) if deflated is not None else b""
     if hashlib.sha256(body).digest() != digest:
         raise ValueError("a body is not as it was written")
     return body
 
 
-def _inflated(deflated: bytes) -> bytes:
-    """The octets, as far as a policy file can be long. zlib.error."""
+def _inflate(deflated: bytes) -> bytes:
+    """Return the octets, at most MAX_BYTES, the length limit of policy files. zlib.error."""
     return zlib.decompressobj().decompress(deflated, MAX_BYTES)
 
 
 def _holds(deflated: bytes, digest: bytes) -> bool:
     try:
-        return hashlib.sha256(_inflated(deflated)).digest() == digest
+        return hashlib.sha256(_inflate(deflated)).digest() == digest
     except (zlib.error, TypeError):
         return False
 

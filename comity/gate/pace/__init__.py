@@ -1,1 +1,1 @@
-"""The pace: how often, and how many at a time, hosts are asked."""
+"""The pace: how often hosts are asked, and how many requests are in flight at a time."""

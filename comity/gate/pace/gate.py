@@ -1,4 +1,6 @@
-"""The way of a request that no scheduler of ours handed out: it is decided on, and waits until its host may be asked."""
+"""The gate for requests that our scheduler did not hand out.
+
+Each request is decided on, and waits in place until its host may be asked."""
 
 from __future__ import annotations
 
@@ -19,7 +21,11 @@ from comity.policies import Decision, Verdict
 
 
 class Gate:
-    """The gate for requests of media pipelines, of a project's own scheduler, and for what permissions ask to be used."""
+    """The gate for requests that do not come from our scheduler.
+
+    They come from media pipelines, from a project's own scheduler, or fetch a resource that a
+    permission names.
+    """
 
     def __init__(
         self,
@@ -32,8 +38,11 @@ class Gate:
         max_delay: float,
         hold: Callable[[Request, float], bool],
     ) -> None:
-        """`max_delay`: seconds that a request may wait. `hold`: gives a request back to the scheduler, for so many seconds; False
-        where that does not take it."""
+        """Take the parts of the crawl that decide on requests.
+
+        `max_delay`: the seconds that a request may wait at most. `hold`: give a request back to the
+        scheduler for a number of seconds; it returns False if the scheduler does not take it.
+        """
         self._run = run
         self._policies = policies
         self._access = access
@@ -45,10 +54,15 @@ class Gate:
     async def wait(
         self, request: Request, referrer_reach: Reach | None, *, in_downloader: bool = True
     ) -> Decision:
-        """Decide on the request, and wait until it may go out. DEFER where the scheduler took it back. Raises ClosingError.
+        """Decide on the request, and wait until it may go out.
 
-        `referrer_reach`: that of the site that leads to it, None for what the operator asks for. `in_downloader`: the request
-        goes out through Scrapy's downloader; else the caller says by `Pace.through` when it is done."""
+        Return the decision: ALLOW when the request is started, DENY, or DEFER if the scheduler took
+        it back. ClosingError: the crawl ends.
+
+        `referrer_reach`: the reach of the site that leads to the request; None if the operator
+        makes it. `in_downloader`: the request goes out through Scrapy's downloader. Otherwise the
+        caller calls `Pace.end_and_forget` when it is done.
+        """
         access, pace = self._access, self._pace
         while True:
             policies = await self._policies.for_url(request.url, referrer_reach)
@@ -80,7 +94,7 @@ class Gate:
                 return too_slow(request.url, too_long, self._max_delay, not_before=not_before)
             if monotonic() - began < TICK:
                 return decision
-            # The wait was long: what the site says by now counts.
+            # The wait was long, so the site's policies may have changed.
             policies = await self._policies.for_url(request.url, referrer_reach)
             decision = access.decide(policies, request)
             if (
@@ -89,7 +103,7 @@ class Gate:
                 and pace.limiters(access.agent, request.url, policies.site) == limiters
             ):
                 return decision
-            pace.release(request)
+            pace.free_limiters(request)
 
     async def _sleep_until(self, not_before: datetime) -> None:
         while (wait := (not_before - datetime.now(UTC)).total_seconds()) > 0:

@@ -1,8 +1,8 @@
-"""The pace file: processes that crawl the same host share what it allows.
+"""The pace file: processes that crawl the same host share its limits.
 
-Before a request goes out, it asks for a start here, in one transaction, under all limits that it has to keep: it may start now,
-or it learns when to ask again. Nothing is booked for the future, so what a killed process leaves behind is no more than the
-requests that it had in flight."""
+Before a request goes out, it asks for a start here, in one transaction, under all its limits.
+Either it may start now, or it learns when to ask again. No start is booked for the future. So a
+killed process leaves nothing behind but the requests that it had in flight."""
 
 from __future__ import annotations
 
@@ -27,20 +27,26 @@ logger = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x636F6D70  # "comp", in the header of the file
 BUSY = 5  # milliseconds that a call waits for another process that writes
-ASK_AGAIN = (0.005, 0.020)  # seconds; when it still writes
-ASK_THROUGH = 0.05  # seconds between two looks whether a request of another process is through
-FAILING = 1.0  # seconds until the next try where the file cannot be written
-SLACK = 1.0  # seconds; what lies further in the future was written before the clock was set back
-REMEDY = "Free space on its disk, or set COMITY_STORE to a path on another disk, and start the crawl again"
-PENALTY = 60.0  # seconds; the first one, where the host does not say how long
+ASK_AGAIN = (0.005, 0.020)  # seconds until the next try if the other process still writes
+ASK_THROUGH = 0.05  # seconds between two looks whether a request of another process has ended
+FAILING = 1.0  # seconds until the next try if the file cannot be written
+# Seconds: a moment further in the future was written before the clock was set back.
+SLACK = 1.0
+REMEDY = (
+    "Free space on its disk, or set COMITY_STORE to a path on another disk,"
+    " and start the crawl again"
+)
+PENALTY = 60.0  # seconds of the first penalty if the host does not say how long
 SWEPT = 1000  # starts that are looked through at each sign of life
 
-# What calls of SQLite raise; and what is done with values of a damaged file, which may be of any type.
+# The errors of SQLite calls, and of work on values of a damaged file, which may have any type.
 _FAILURES = (sqlite3.Error, TypeError, ValueError, OverflowError)
 
 # `host`: the name of the limit. A grant, `turn`, has a row for each of its limits.
-# `at`: when the start was settled; NULL while it is in flight. `keep`: seconds that it counts after that.
-# `beat`: the last sign of life. `step`: seconds; the last penalty whose length the host did not say.
+# `at`: the moment when the start was settled; NULL while it is in flight.
+# `keep`: the seconds that the start counts after `at`. `beat`: the last sign of life.
+# `step`: the seconds of the last penalty without a length stated by the host.
+# Existing files must have exactly this schema, white space included: `\` joins a long line.
 VERSIONS = (
     """
 CREATE TABLE start (
@@ -48,7 +54,8 @@ CREATE TABLE start (
     PRIMARY KEY (host, owner, turn)
 ) WITHOUT ROWID;
 CREATE TABLE owner (owner INTEGER PRIMARY KEY, beat REAL NOT NULL);
-CREATE TABLE penalty (host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT NULL, step REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE penalty (host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT NULL,\
+ step REAL NOT NULL) WITHOUT ROWID;
 """,
 )
 KIND = Kind(
@@ -63,15 +70,21 @@ KIND = Kind(
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The windows that starts under one name have to keep."""
+    """The windows that starts under one name have to keep.
 
-    name: str  # the same in every process: of a host, or of whatever else has limits of its own
+    Attributes:
+        name: The name of a host or scope, the same in every process.
+        windows: The numbers of requests in periods that the limit permits.
+        through: True if a start counts until the body of the answer has arrived, and no longer.
+        key: The name as SQLite takes it.
+        keep: Seconds that a settled start counts.
+    """
+
+    name: str
     windows: tuple[Window, ...]
-    through: bool = (
-        False  # a start counts until the request is through, body and all, and no longer
-    )
-    key: str = field(init=False)  # the name as SQLite takes it
-    keep: float = field(init=False)  # seconds that a settled start counts
+    through: bool = False
+    key: str = field(init=False)
+    keep: float = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", _key(self.name))
@@ -81,84 +94,110 @@ class Limit:
 
 
 class Grant(NamedTuple):
-    """The outcome of asking for a start."""
+    """The answer to a request for a start.
 
-    number: int | None  # of the start, to be settled and ended; None: not now
-    due: float  # when to ask again
-    limit: Limit | None = None  # that lets it wait longest; None: nobody knows
+    Attributes:
+        number: The number of the start, for `settle` and `end`; None if it may not start now.
+        due: The moment to ask again, in seconds since the epoch.
+        limit: The limit that makes it wait longest; None if that is unknown.
+    """
+
+    number: int | None
+    due: float
+    limit: Limit | None = None
 
 
 class Ledger(Protocol):
-    """The starts of requests, of all processes that share it, and the penalties of hosts. Nothing of it waits or raises: where it
-    fails there is no grant. Times are seconds since the epoch.
+    """The starts of requests of all processes that share it, and the penalties of hosts.
 
-    One that is elsewhere does not answer at once: then `acquire` returns a grant without number that is due never (`inf`), and
-    `on_answer` is called, with the limits, when it is to be asked again."""
+    No method waits or raises. If the ledger fails, there is no grant. Moments are seconds since the
+    epoch.
+
+    A remote ledger does not answer at once. Its `acquire` returns a grant without a number that is
+    due never (`inf`), and it calls `on_answer` when it is to be asked again.
+
+    Attributes:
+        on_answer: Called with the limits that the ledger is to be asked about again.
+        rests: Called with a host and the moment before which it may not be asked, when another
+            process was told so.
+        is_remote: True if it does not answer at once, and reports penalties of its own accord.
+        ttl: Seconds without a sign of life after which a process counts as dead.
+    """
 
     on_answer: Callable[[Sequence[Limit]], object]
-    rests: Callable[
-        [str, float], object
-    ]  # is called with a host that is not to be asked before a moment, as others were told
-    is_remote: bool  # it does not answer at once, and knows of penalties that were not asked for
-    ttl: float  # seconds without a sign of life after which a process is dead
+    rests: Callable[[str, float], object]
+    is_remote: bool
+    ttl: float
 
     @property
     def is_used(self) -> bool:
-        """True where there are grants that count as long as this process gives signs of life."""
+        """True if there are grants that need signs of life of this process to count on."""
 
     def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
-        """A grant to start a request now, under all the limits, each with a name of its own; or when to ask again, which may
-        turn out to be too early."""
+        """Return a grant to start a request now under all the limits, or when to ask again.
+
+        The limits have different names. The moment to ask again may turn out to be too early.
+        """
 
     def settle(self, grant: int, moment: float) -> None:
-        """Count the start from this moment, as the headers came or the request failed."""
+        """Count the start from this moment, when the headers arrived or the request failed."""
 
     def end(self, grant: int) -> None:
-        """Forget what is not settled of a request that has left the downloader: it never went out, or it is through."""
+        """Forget the unsettled start of a request that has ended, or that never went out."""
 
     def back_off(self, host: str, retry_after: float | None, now: float) -> float:
-        """The host is not asked before the moment that is returned: `retry_after` seconds from now, where it said so (429 and
-        503). Else a minute, and each time double that, up to a day; a minute again after it was quiet for as long as the last
-        penalty lasted. What is reported while a penalty runs makes it no shorter, and counts as one with it."""
+        """Note that the host asks for a pause, and return the moment when the pause ends.
+
+        `retry_after`: the seconds that the host asked for (429 and 503); None if it did not say.
+        Then the pause is a minute, and each further one is twice as long, up to a day. It is a
+        minute again after a quiet time as long as the last penalty.
+
+        A report during a penalty does not shorten it, and counts as the same penalty.
+        """
 
     def penalty(self, host: str, now: float) -> float:
-        """The moment before which the host is not asked; 0.0 where there is none that is known."""
+        """Return the moment before which the host may not be asked; 0.0 if none is known."""
 
     def beat(self, now: float) -> None:
-        """Give a sign of life, so that the grants of this process count on. Twice in `owner_ttl` at least; also drops starts that
-        count no more."""
+        """Give a sign of life, so that the grants of this process count on.
+
+        Call it at least twice in `ttl` seconds. It also drops starts that no longer count.
+        """
 
     def close(self) -> object:
-        """Let go of everything. What is still in flight counts as settled now."""
+        """Close the ledger. Starts that are still in flight count as settled now."""
 
 
 class RateLedger:
-    """A Ledger in an SQLite file. Times are seconds since the epoch.
+    """A Ledger in an SQLite file.
 
-    No call waits longer than BUSY for another process. Where the file cannot be written there is no grant, and what has to be
-    written is, with the next call."""
+    No call waits longer than BUSY for another process. If the file cannot be written, there is no
+    grant, and the next call makes up for the missing writes.
+    """
 
     is_remote = False
 
     def __init__(self, path: Path, *, owner_ttl: float = 10.0) -> None:
-        """PolicyError, with what to do about it, where the file cannot be used. `owner_ttl`: seconds without a sign of life
-        after which a process is dead."""
+        """Open the file, or create it.
+
+        `owner_ttl`: seconds without a sign of life after which a process counts as dead.
+        PolicyError: the file cannot be used; the message says what to do.
+        """
         self.path = path
-        self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: None  # is never called
-        self.rests: Callable[[str, float], object] = lambda host, until: None  # neither
-        self.gives_up: Callable[[str], object] = lambda why: (
-            None
-        )  # is called if the file fails for PATIENCE seconds
+        # A local ledger answers at once, so it calls neither `on_answer` nor `rests`.
+        self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: None
+        self.rests: Callable[[str, float], object] = lambda host, until: None
+        # Called with the reason if the file fails for PATIENCE seconds.
+        self.gives_up: Callable[[str], object] = lambda why: None
         self.ttl = owner_ttl
         self._db = open_database(path, KIND)
         self._db.execute(f"PRAGMA busy_timeout = {BUSY}")
         self._owner = secrets.randbits(62)
         self._beaten = float("-inf")
         self._grants = 0
-        self._flights: dict[
-            int, Sequence[Limit]
-        ] = {}  # grant -> those under which its start is not settled
-        self._late: list[Callable[[], object]] = []  # writes that could not be done
+        # The number of each grant -> the limits under which its start is not settled.
+        self._flights: dict[int, Sequence[Limit]] = {}
+        self._late: list[Callable[[], object]] = []  # writes that failed, to be done again
         self._swept = ""  # the host up to which old starts were dropped
         self._warned = False
         self._failing_since: float | None = None  # monotonic; None: the last write succeeded
@@ -180,7 +219,7 @@ class RateLedger:
                 if latest is None:
                     self._insert(grant, limits, None)
         except _FAILURES as error:
-            return Grant(None, now + self._failed(error))
+            return Grant(None, now + self._note_failure(error))
         if latest is not None:
             return Grant(None, due, latest)
         self._flights[grant] = limits
@@ -215,7 +254,7 @@ class RateLedger:
             with self._transaction():
                 until = back_off()
         except _FAILURES as error:
-            self._failed(error)
+            self._note_failure(error)
             self._late.append(back_off)
             return now + (PENALTY if wait is None else wait)
         return until
@@ -224,7 +263,7 @@ class RateLedger:
         try:
             until = self._penalty(_key(host), now)[1]
         except _FAILURES as error:
-            return now + self._failed(error)
+            return now + self._note_failure(error)
         return until if until > now else 0.0
 
     def beat(self, now: float) -> None:
@@ -233,10 +272,10 @@ class RateLedger:
                 self._write_beat(now)
                 self._sweep(now)
         except _FAILURES as error:
-            self._failed(error)
+            self._note_failure(error)
 
     def close(self, now: float | None = None) -> None:
-        """Close the file. What is still in flight counts as settled now."""
+        """Close the file. Starts that are still in flight count as settled now."""
         for grant in list(self._flights):
             self.settle(grant, time() if now is None else now)
             self.end(grant)
@@ -248,7 +287,7 @@ class RateLedger:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """A transaction that begins with the writes that could not be done."""
+        """Open a transaction that begins with the writes that failed before."""
         with transaction(self._db):
             for write in self._late:
                 write()
@@ -265,14 +304,15 @@ class RateLedger:
             else:
                 write()
         except _FAILURES as error:
-            self._failed(error)
+            self._note_failure(error)
             self._late.append(write)
 
-    def _failed(self, error: Exception) -> float:
-        """Seconds after which it is worth another try."""
+    def _note_failure(self, error: Exception) -> float:
+        """Note that a call failed, and return the seconds after which to try again."""
         self._beaten = float("-inf")
         if is_busy(error):
-            return random.uniform(*ASK_AGAIN)  # noqa: S311  # so that two processes do not meet again and again
+            # At random, so that two processes do not meet again and again.
+            return random.uniform(*ASK_AGAIN)  # noqa: S311
         if not self._warned:
             self._warned = True
             logger.error(
@@ -294,7 +334,7 @@ class RateLedger:
         self._db.executemany("INSERT OR REPLACE INTO start VALUES (?, ?, ?, ?, ?)", rows)
 
     def _due(self, limit: Limit, now: float) -> float:
-        """The moment when one more may start: not after now, or later."""
+        """Return the moment when one more request may start; `now` or earlier means at once."""
         host, windows, keep = limit.key, limit.windows, limit.keep
         stamps = []
         in_flight, old = 0, False
@@ -303,7 +343,7 @@ class RateLedger:
         ).fetchall()
         for owner, grant, settled, counts_for in rows:
             stamp = (
-                self._ended(owner, grant, now)
+                self._counts_from(owner, grant, now)
                 if settled is None
                 else now
                 if settled > now + SLACK
@@ -328,18 +368,19 @@ class RateLedger:
             )
         due = earliest(windows, stamps, in_flight, now)
         if due is None:
-            due = earliest(
-                windows, [*stamps, *[now] * in_flight], 0, now
-            )  # if they were all settled now
+            # The earliest moment, if all requests in flight were settled now.
+            due = earliest(windows, [*stamps, *[now] * in_flight], 0, now)
             assert due is not None
             soon = ASK_THROUGH if limit.through else ASK_AGAIN[0]
-            due = min(
-                max(due, now + soon), now + self.ttl
-            )  # they may be cancelled, or their owner be dead
+            # Ask again within `ttl`: they may be cancelled, or their process may be dead.
+            due = min(max(due, now + soon), now + self.ttl)
         return max(due, self._penalty(host, now)[1])
 
-    def _ended(self, owner: int, grant: int, now: float) -> float | None:
-        """The moment that a start counts from which nobody will settle any more; None: it is in flight."""
+    def _counts_from(self, owner: int, grant: int, now: float) -> float | None:
+        """Return the moment from which an unsettled start counts, if its request has ended.
+
+        None: the request is still in flight.
+        """
         if owner == self._owner:
             return None if grant in self._flights else now
         (beat,) = self._db.execute(
@@ -350,18 +391,20 @@ class RateLedger:
         if beat > now + SLACK:
             self._db.execute("UPDATE owner SET beat = ? WHERE owner = ?", (now, owner))
             return None
-        died = float(beat) + self.ttl  # its request may have gone out after its last sign of life
+        # The request may have gone out after the last sign of life of its process.
+        died = float(beat) + self.ttl
         return died if died <= now else None
 
     def _write_beat(self, now: float) -> None:
-        if now >= self._beaten + self.ttl / 2:  # others may have thought that this process is dead
+        # Other processes may have taken this one for dead, and its starts in flight for settled.
+        if now >= self._beaten + self.ttl / 2:
             for grant, limits in self._flights.items():
                 self._insert(grant, limits, None)
         self._db.execute("INSERT OR REPLACE INTO owner VALUES (?, ?)", (self._owner, now))
         self._beaten = now
 
     def _sweep(self, now: float) -> None:
-        """Drops old starts, some hosts a time, so that nobody waits for it."""
+        """Drop old starts of a few hosts at a time, so that no other process waits for this."""
         end = self._db.execute(
             "SELECT host FROM start WHERE host > ? LIMIT 1 OFFSET ?", (self._swept, SWEPT)
         ).fetchone()
@@ -377,7 +420,7 @@ class RateLedger:
             )
 
     def _penalty(self, host: str, now: float) -> tuple[float, float, float]:
-        """The beginning and the end of the host's penalty, and its last step."""
+        """Return the beginning and the end of the host's penalty, and its last step."""
         row = self._db.execute(
             "SELECT began, until, step FROM penalty WHERE host = ?", (host,)
         ).fetchone()
@@ -408,5 +451,5 @@ class RateLedger:
 
 
 def _key(host: str) -> str:
-    """The name as SQLite takes it."""
+    """Return the name as SQLite takes it."""
     return host if host.isascii() else host.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,6 @@
-"""The limits of a host, or of a scope of automation-preferences.txt, and the requests that count under them in this process."""
+"""Limiters: the limits of a host or of a scope of automation-preferences.txt.
+
+Each counts the requests of this process that are in flight under its limits."""
 
 from __future__ import annotations
 
@@ -11,41 +13,63 @@ from comity.policies.syntax.windows import StatedLimit, Window, delay_of, window
 
 
 def windows_for(site: Site, agent: Agent) -> tuple[Window, ...]:
-    """The windows that the site asks the agent to keep; () where it states nothing."""
+    """Return the windows that the site asks the agent to keep; () if it states none."""
     return windows_of(site.rates(agent))
 
 
 @dataclass(slots=True, eq=False)
 class Limiter:
-    """The pace of a host name, whose origins share it, or of a scope of automation-preferences.txt."""
+    """The pace of a host name, shared by its origins, or of a scope of automation-preferences.txt.
+
+    Moments are of the monotonic clock.
+
+    Attributes:
+        name: The host name, or the key of the scope.
+        floor: The operator's own limit, which applies in addition to the site's limits.
+        ceiling: The number of requests that this process may have in flight.
+        by_origin: The windows that each origin asks for.
+        throttle: Seconds between two requests that AutoThrottle asks for.
+        concurrent: The number of requests in flight, over all processes, that the site permits;
+            None if it does not say.
+        windows: The floor, and all windows that origins and AutoThrottle ask for.
+        limits: The windows and `concurrent`, as the ledger takes them.
+        most: The number of requests in flight that all limits permit this process.
+        in_flight: The number of requests in flight.
+        free_at: The moment before which no request goes out.
+        rests_until: The end of the last penalty. Before it, even a request that has had its turn
+            does not go out.
+        last: The moment when the last start was settled.
+        queues: The number of queues that wait, or may wait, for this limiter.
+        is_asking: True while the ledger is being asked and has not answered.
+        is_always_asked: True if the ledger is asked even without windows, as it knows penalties.
+        awaited: The number of requests that wait in the middleware, ahead of all queues.
+        line: The lock in which these requests stand in line.
+        freed: Set when a request may go out again.
+        reason: Why the limiter lets out no request, for messages.
+        unread: The limits of the site with an unreadable value.
+    """
 
     name: str
-    floor: tuple[Window, ...]  # the operator's own limit, whatever the site says
-    ceiling: int  # requests in flight
-    by_origin: dict[str, tuple[Window, ...]] = field(
-        default_factory=dict
-    )  # what each origin asks for
-    throttle: float = 0.0  # seconds between two requests that AutoThrottle asks for
-    concurrent: int | None = None  # requests in flight that the site asks for, over all processes
-    windows: tuple[Window, ...] = ()  # all of them
-    limits: tuple[Limit, ...] = ()  # the same, for the ledger
-    most: int = 1  # requests in flight that they let out
+    floor: tuple[Window, ...]
+    ceiling: int
+    by_origin: dict[str, tuple[Window, ...]] = field(default_factory=dict)
+    throttle: float = 0.0
+    concurrent: int | None = None
+    windows: tuple[Window, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    most: int = 1
     in_flight: int = 0
-    free_at: float = float("-inf")  # not before; monotonic
-    rests_until: float = float(
-        "-inf"
-    )  # the same, of penalties alone: also what has had its turn does not go out before
-    last: float = float("-inf")  # when the last start was settled
-    queues: int = 0  # that wait or may wait for it
-    is_asking: bool = False  # the ledger is, of which nothing is known before it has answered
-    is_always_asked: bool = (
-        False  # the ledger is, also where there are no windows: it knows of penalties
-    )
-    awaited: int = 0  # requests that wait in the middleware: they come before what waits in queues
-    line: asyncio.Lock = field(default_factory=asyncio.Lock)  # in which they wait
+    free_at: float = float("-inf")
+    rests_until: float = float("-inf")
+    last: float = float("-inf")
+    queues: int = 0
+    is_asking: bool = False
+    is_always_asked: bool = False
+    awaited: int = 0
+    line: asyncio.Lock = field(default_factory=asyncio.Lock)
     freed: asyncio.Event = field(default_factory=asyncio.Event)
-    reason: str = "its host is to be left alone"  # where it lets nothing out
-    unread: tuple[StatedLimit, ...] = ()  # its limits whose values cannot be read
+    reason: str = "its host is to be left alone"
+    unread: tuple[StatedLimit, ...] = ()
 
     def __post_init__(self) -> None:
         self._limit()
@@ -53,13 +77,14 @@ class Limiter:
     def restrict(
         self, origin: str, windows: tuple[Window, ...], concurrent: int | None = None
     ) -> None:
-        """Take what the origin asks for in place of what it asked for before."""
+        """Replace the limits that the origin asked for before with these."""
         if self.by_origin.get(origin) != windows or self.concurrent != concurrent:
             self.by_origin[origin] = windows
             self.concurrent = concurrent
             self._limit()
 
     def throttled(self, delay: float) -> None:
+        """Set the seconds between two requests that AutoThrottle asks for."""
         if self.throttle != delay:
             self.throttle = delay
             self._limit()
@@ -69,7 +94,7 @@ class Limiter:
         if self.throttle > 0:
             requested.append(Window(1, self.throttle))
         self.windows = tuple(dict.fromkeys((*self.floor, *requested)))
-        self.rest()  # what went out before the limit was known counts too
+        self.rest()  # the last start counts, even if it was before the limit was known
         self.most = min(
             [self.ceiling, *(window.requests for window in self.windows if window.start is None)]
         )
@@ -83,7 +108,7 @@ class Limiter:
             )
 
     def rest(self) -> None:
-        """Wait as long as the last start alone demands; the rest is asked of the ledger."""
+        """Put off `free_at` as long as the last start alone demands; the ledger knows the rest."""
         singles = (
             window.seconds
             for window in self.windows
@@ -93,11 +118,14 @@ class Limiter:
 
     @property
     def full(self) -> bool:
-        """True where nothing more may go out before it is told."""
+        """True if no more requests may go out until one ends, or until the ledger answers."""
         return self.in_flight >= self.most or self.is_asking
 
     def delay(self, now: float) -> float:
-        """Seconds between two requests in the long run, at this time of the day (seconds since the epoch)."""
+        """Return the seconds between two requests in the long run.
+
+        `now`: seconds since the epoch; some windows apply at certain times of the day only.
+        """
         return (
             delay_of(window for window in self.windows if window.holds(now))
             if self.windows
@@ -106,7 +134,7 @@ class Limiter:
 
 
 def slowest(limiters: tuple[Limiter, ...]) -> Limiter:
-    """The one to wait for: one that is full, or the one that is free last."""
+    """Return the limiter to wait for: one that is full, or the one that is free last."""
     return (
         limiters[0]
         if len(limiters) == 1

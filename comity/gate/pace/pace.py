@@ -1,25 +1,46 @@
-"""The pace of hosts: a request waits until the limiter of its host lets it go out, whoever made it, and those of its
-scopes, where automation-preferences.txt limits these.
+"""The pace of hosts: each request waits until its host may be asked again.
 
-How it works. A request has the limiter of its host name and one for each scope that it is in. To go out it needs all of them:
+A request needs the limiter of its host name, and one more for each scope that it belongs to, if
+automation-preferences.txt limits these scopes. It goes out when all of its limiters let it.
 
-    try_acquire(limiters)      one look, as of the scheduler: a grant of the rate ledger, or when to look again
-    acquire(request, ...)      the same for a request that waits in place, in the line of its last limiter
-    start(request, ...)        it goes out, and counts as in flight under each of them
-    settle(request)            its headers came: from now on it counts as a start at this moment
-    left_downloader(request)   it is in flight no more; whoever waits for one of its limiters is told (`freed`)
-    withdraw(request)          so is one that never went out, which counts no more
-    reap()                     so is one that left the downloader unnoticed, as another middleware answered it
-    sends(request)             its download begins, or it has lost its turn meanwhile and needs another one
-    lose_turn(request)         it got no answer, and needs another one too
+From its start on, `Pace` keeps a record of the request, its Flight. A request in flight occupies
+its limiters and counts as started now. Its start is settled when its headers arrive, or when it
+fails. So the server never sees two requests closer together than they may be.
 
-A request in flight counts as started now; its start is settled when its headers arrive, or when it fails. So whatever happens on
-the way, the server never sees two requests closer than they may be. What other processes do is in the ledger (ledger.py), which
-each limiter that has limits asks; `Limiter.free_at` and `in_flight` only spare it questions whose answer is known.
+Calls that let a request out:
 
-Who waits in place comes before what waits in the queues of the scheduler: `Limiter.awaited` counts them, and the scheduler hands
-nothing out under a limiter that is awaited. It comes before what a downloader middleware keeps, too, which may be one that
-awaits it, for a token or a log-in. A limiter that nobody uses is forgotten by and by."""
+    try_acquire(limiters)     the scheduler picks a request: return a grant, or None for "not now"
+    acquire(request, ...)     a request waits in place, in the line of its last limiter
+    start(request, ...)       the request goes out and occupies its limiters
+    sends(request)            its download begins; False if it needs another turn before that
+
+Calls that follow, until the request is forgotten:
+
+    call                      when                                start counts   limiters   record
+    settle_start(request)     its headers arrived                 from now       occupied   kept
+    end_flight(request)       it left Scrapy's downloader         from now (1)   freed      kept
+    end_and_forget(request)   it is done, outside of Scrapy's     from now (1)   freed      dropped
+                              downloader
+    lose_turn(request)        it got no answer and is sent again  from now (1)   freed      kept (2)
+    free_limiters(request)    it is held, or decided on again     no (3)         freed      kept
+    cancel(request)           it never goes out                   no (3)         freed      dropped
+    forget_departed()         now and then, for all requests      no (3)         freed      dropped
+                              that left Scrapy's downloader
+
+    (1) unless the start was settled before    (2) `sends` returns False for it
+    (3) unless the start was settled before: a settled start stays in the ledger
+
+`end_flight` keeps the record because a middleware may still give the request back to the scheduler
+(`was_handed_out`); `forget_departed` drops it later. A request that another middleware refuses or
+answers leaves the downloader without any call: only `forget_departed` ends it.
+
+The ledger (ledger.py) knows the requests of other processes. Each limiter that has limits asks it.
+`Limiter.free_at` and `Limiter.in_flight` only save questions to the ledger with a known answer.
+
+A request that waits in place comes before all requests in the queues of the scheduler, which hands
+out nothing under a limiter with `Limiter.awaited` above zero. It also comes before requests that a
+downloader middleware keeps, because that middleware may be waiting for it, for a token or a log-in.
+Idle limiters are forgotten from time to time."""
 
 from __future__ import annotations
 
@@ -47,38 +68,60 @@ from comity.policies.syntax.windows import Limits, Window
 
 logger = logging.getLogger(__name__)
 
-TICK = 1.0  # seconds; how soon what waits in place notices that the crawl is ending
-BEATS = 3  # signs of life in the time after which a process without any is dead
-SILENCE = 0.75  # the part of this time after which it counts as standing still itself: a busy one is late, but not so late
-MAX_HANDOVER = 0.25  # seconds from its turn until a request that is not sent is taken for one that a middleware keeps
-SWEEP = 1024  # limiters; the least number at which the idle ones are forgotten
+# Seconds: a request that waits in place looks at least this often whether the crawl is ending.
+TICK = 1.0
+# Signs of life per `Ledger.ttl`, the time without any after which others take a process for dead.
+BEATS = 3
+# The part of `Ledger.ttl` after which this process regards itself as having stood still. A busy
+# process is late with its signs of life, but not as late as this.
+SILENCE = 0.75
+# Seconds from its turn after which an unsent request is taken for one that a middleware keeps.
+MAX_HANDOVER = 0.25
+SWEEP = 1024  # idle limiters are forgotten when there are at least this many limiters
 
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """A request that is out."""
+    """The record of a request that was let out.
 
-    limiters: tuple[Limiter, ...]  # that it occupies; (): none, or no more
-    handed_out: bool  # by our scheduler, which would take it back
-    in_downloader: (
-        bool  # of Scrapy, which tells what becomes of it; False: `through` will be called
-    )
-    claimed: bool  # it came to the middleware
-    grant: int = 0  # of the ledger; 0: its limiters have no limits
-    is_settled: bool = False  # its start is: the headers came
-    is_sent: bool = False  # its download has begun
-    has_lost_turn: bool = False  # to one that waited in place
+    Attributes:
+        limiters: The limiters that it occupies; () if it needs none, or after they were freed.
+        handed_out: True if it came from our scheduler, which would take it back.
+        in_downloader: True if it goes through Scrapy's downloader, which reports its end. False if
+            the caller reports it (`end_and_forget`).
+        claimed: True when it has come to the middleware.
+        grant: Its number in the ledger; 0 if its limiters have no limits.
+        is_settled: True when its start is settled, as its headers arrived or it failed.
+        is_sent: True when its download has begun.
+        has_lost_turn: True if it needs another turn before it may be sent.
+        started: The moment of its start, by the monotonic clock.
+        observed: The value that `Observer.starting` returned; `Observer.settled` gets it back.
+    """
+
+    limiters: tuple[Limiter, ...]
+    handed_out: bool
+    in_downloader: bool
+    claimed: bool
+    grant: int = 0
+    is_settled: bool = False
+    is_sent: bool = False
+    has_lost_turn: bool = False
     started: float = field(default_factory=monotonic)
-    observed: Any = None  # what the observer has returned of its start
+    observed: Any = None
 
 
 def call_later(delay: float, func: Callable[[], object]) -> asyncio.TimerHandle:
-    """Call the function in so many seconds. Tests put a moved clock in its place."""
+    """Call the function after `delay` seconds. Tests replace this with a clock that they move."""
     return asyncio.get_running_loop().call_later(delay, func)
 
 
 class Pace:
-    """The limiters, and the requests that are out."""
+    """The limiters of hosts and scopes, and the requests in flight.
+
+    Attributes:
+        freed: Called with each limiter that may let out a request again. The scheduler sets it;
+            it returns True if a queue waited for the limiter.
+    """
 
     def __init__(
         self,
@@ -88,10 +131,13 @@ class Pace:
         *,
         min_delay: float,
         max_delay: float,
-        observer: Observer = Observer(),  # noqa: B008  # it has no state
+        observer: Observer = Observer(),  # noqa: B008  # an Observer has no state
     ) -> None:
-        """`settings`: the project's own floor and ceiling of hosts (docs/pace.md)."""
-        # Called with a limiter that can be asked again; whether something waited for that.
+        """Take the project's own delay and concurrency per host from `settings` (docs/pace.md).
+
+        `min_delay`: seconds between two requests to a host, unless DOWNLOAD_DELAY is longer.
+        `max_delay`: seconds between two requests under a limit that cannot be read.
+        """
         self.freed: Callable[[Limiter], bool] = lambda limiter: False
         self._run = run
         self._observer = observer
@@ -101,33 +147,32 @@ class Pace:
         self._slowest = Window(1, max_delay)
         self._ceiling = max(1, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))
         self._slots = settings.getdict("DOWNLOAD_SLOTS")
-        # Where AutoThrottle begins, with each host.
+        # Seconds: the delay with which AutoThrottle begins for each host.
         self._throttle = (
             settings.getfloat("AUTOTHROTTLE_START_DELAY")
             if settings.getbool("AUTOTHROTTLE_ENABLED")
             else 0.0
         )
         self._limiters: dict[str, Limiter] = {}
-        self._asking: dict[
-            tuple[Limit, ...], Limiter
-        ] = {}  # those under which the ledger is asked -> who waits for it
+        # The limits that the ledger is being asked about -> the limiter that waits for the answer.
+        self._asking: dict[tuple[Limit, ...], Limiter] = {}
         self._sweep_at = SWEEP
         self._flights: dict[Request, Flight] = {}
         self._beat: asyncio.TimerHandle | None = None
-        self._beaten = self._stood_still_at = (
-            0.0  # monotonic; the last sign of life, and the end of the last standstill
-        )
+        # By the monotonic clock: the last sign of life, and the end of the last standstill.
+        self._beaten = self._stood_still_at = 0.0
 
     def close(self) -> None:
+        """Close the ledger, and wake all requests that wait in place: the crawl ends."""
         if self._beat is not None:
             self._beat.cancel()
             self._beat = None
         self._ledger.close()
         for limiter in self._limiters.values():
-            limiter.freed.set()  # who waits learns that the crawl ends
+            limiter.freed.set()
 
     def host(self, url: str) -> Limiter:
-        """The limiter of the URL's host name."""
+        """Return the limiter of the URL's host name."""
         return self._host(host_name(url))
 
     def _host(self, name: str) -> Limiter:
@@ -149,8 +194,8 @@ class Pace:
         return host
 
     def scope(self, limits: Limits) -> Limiter:
-        """The limiter of the group that states these limits."""
-        scope = self._limiters.get(limits.key)  # no host name: there is a scheme in it
+        """Return the limiter of the group of automation-preferences.txt with these limits."""
+        scope = self._limiters.get(limits.key)  # the key has a scheme, so it is no host name
         if scope is None:
             scope = Limiter(
                 limits.key, (), sys.maxsize, reason="its request-limit lets nothing out"
@@ -166,13 +211,19 @@ class Pace:
         return scope
 
     def limiters(self, agent: Agent, url: str, site: Site) -> tuple[Limiter, ...]:
-        """All limiters that a request to the URL needs: its host, and the scopes that it is in, where these are limited."""
+        """Return the limiters that a request to the URL needs.
+
+        The first is that of its host. The others are those of its scopes that have limits.
+        """
         host = self.host(url)
         host.restrict(site.origin, windows_for(site, agent))
         return (host, *map(self.scope, site.limits(agent, url)))
 
     def _sweep(self) -> None:
-        """Forget limiters that could be asked at once and that nothing waits for. What limits them stands in the ledger."""
+        """Forget the limiters that are free now and that no request occupies or waits for.
+
+        Their past starts remain in the ledger.
+        """
         now = monotonic()
         self._limiters = {
             name: limiter
@@ -186,10 +237,12 @@ class Pace:
         self._sweep_at = max(SWEEP, 2 * len(self._limiters))
 
     def try_acquire(self, limiters: tuple[Limiter, ...]) -> int | None:
-        """A grant of all the limiters, for a request that has to start at once; 0 where they have no limits.
+        """Return a grant of all the limiters for a request that starts at once, or None.
 
-        None: not now. Where one of them is full, the ledger is being asked, and `freed` will be called with that one; else a
-        `free_at` of theirs says when to ask again."""
+        0 is a grant, too: the limiters have no limits. None means "not now". If one of the limiters
+        is full after that, the ledger is being asked, and `freed` will be called with this limiter.
+        Otherwise the `free_at` of one limiter says when to try again.
+        """
         limits = (
             limiters[0].limits
             if len(limiters) == 1
@@ -200,9 +253,8 @@ class Pace:
         now = time()
         grant = self._ledger.acquire(limits, now)
         if grant.due == inf:
-            self._asking[tuple(limits)] = limiters[
-                -1
-            ]  # those of a scope hold up nobody outside of it
+            # The last limiter waits: if it is of a scope, requests outside of it are not held up.
+            self._asking[tuple(limits)] = limiters[-1]
             limiters[-1].is_asking = True
         elif grant.number is None:
             limiter = next(
@@ -212,7 +264,7 @@ class Pace:
         return grant.number
 
     def _on_answer(self, limits: Sequence[Limit]) -> None:
-        """The ledger can tell now whether a request may start under these limits."""
+        """Let the limiter that waits for an answer about these limits ask the ledger again."""
         limiter = self._asking.pop(tuple(limits), None)
         if limiter is not None:
             limiter.is_asking = False
@@ -220,16 +272,19 @@ class Pace:
             self._run.wake()
 
     def rest(self, host: str, seconds: float) -> None:
-        """Leave a host alone, as another process was told to."""
+        """Send the host no request for so many seconds: another process was told to wait."""
         self._rests(host, time() + seconds)
 
     def _rests(self, host: str, until: float) -> None:
         self._rest_until(self._host(host), until)
 
     def back_off(self, url: str, retry_after: float | None) -> float:
-        """Leave the host alone, as it answered that it is asked too often. Seconds until it may be asked again.
+        """Send the host no request for a time, because it answered that there are too many.
 
-        `retry_after`: seconds that it wants; None: it does not say."""
+        Return the seconds until it may be asked again.
+
+        `retry_after`: the seconds that the host asked for; None if it did not say.
+        """
         now = time()
         host = self.host(url)
         wait = self._ledger.back_off(host.name, retry_after, now) - now
@@ -237,9 +292,13 @@ class Pace:
         return wait
 
     def overloaded(self, url: str, status: int, seconds: float | None) -> float:
-        """Leave the host of the URL alone, as it answered that it is asked too often. Seconds until it is asked again.
+        """Back off from the host of the URL, and count, report and log that.
 
-        `seconds`: that it wants; None: it does not say."""
+        Return the seconds until the host may be asked again.
+
+        `status`: the HTTP status of its answer. `seconds`: the seconds that the host asked for;
+        None if it did not say.
+        """
         wait = self.back_off(url, seconds)
         self._run.stats.inc_value(f"comity/pace/{status}")
         self._observer.backed_off(url, status)
@@ -264,8 +323,12 @@ class Pace:
         in_downloader: bool = True,
         grant: int = 0,
     ) -> None:
-        """Count the request, which goes out now, under the limiters."""
-        self.release(request)
+        """Let the request out now: it occupies the limiters until its flight ends.
+
+        `handed_out`: the scheduler hands it out. `in_downloader`: it goes through Scrapy's
+        downloader. `grant`: its number in the ledger; 0 if the limiters have no limits.
+        """
+        self.free_limiters(request)
         flight = self._flights[request] = Flight(
             limiters, handed_out, in_downloader, claimed=not handed_out, grant=grant
         )
@@ -275,13 +338,12 @@ class Pace:
             limiter.in_flight += 1
         if grant and self._beat is None:
             self._beat_on()
-        if (
-            len(self._limiters) >= self._sweep_at
-        ):  # not when one is made: it would not be in use yet
+        # Sweep here, not where a limiter is made: the new one would not be in use yet.
+        if len(self._limiters) >= self._sweep_at:
             self._sweep()
 
     def _beat_on(self) -> None:
-        """Tell other processes that the requests in flight are not those of a dead one."""
+        """Give other processes a sign of life, so that the requests in flight count on."""
         self._look_back()
         self._beat = None
         if self._ledger.is_used:
@@ -290,8 +352,11 @@ class Pace:
             self._beat = call_later(self._ledger.ttl / BEATS, self._beat_on)
 
     def stood_still(self, request: Request) -> bool:
-        """True where others may ask the host by now, though the headers of the request have not come: since its turn this process
-        gave no signs of life for long."""
+        """Return True if this process gave no sign of life for long since the request's turn.
+
+        Other processes may ask the host by now, though the headers have not arrived. False for
+        requests without a grant, and after their start was settled.
+        """
         self._look_back()
         flight = self._flights.get(request)
         return (
@@ -307,7 +372,10 @@ class Pace:
             self._stood_still_at = now
 
     def claim(self, request: Request) -> bool:
-        """True where the request comes from the scheduler to the middleware, for the first time since it was handed out."""
+        """Return True if the request comes to the middleware for the first time since its hand-out.
+
+        False if the scheduler did not hand it out. If it comes a second time, it is forgotten.
+        """
         flight = self._flights.get(request)
         if flight is None:
             return False
@@ -318,6 +386,7 @@ class Pace:
         return True
 
     def was_handed_out(self, request: Request) -> bool:
+        """Return True if the scheduler handed out the request, and would take it back."""
         flight = self._flights.get(request)
         return flight is not None and flight.handed_out
 
@@ -329,13 +398,20 @@ class Pace:
         at_most: float,
         in_downloader: bool = True,
     ) -> float | None:
-        """Wait in place until all the limiters let the request out, and start it. Raises ClosingError when the crawl ends.
+        """Wait in place until all the limiters let the request out, and start it.
 
-        `at_most`: seconds to wait. Where it would take longer, nothing is started and the seconds are returned. `in_downloader`:
-        the request goes out through Scrapy's downloader, which ends what takes too long; else the caller says by `through` when
-        it is done, and nobody waits longer than that for others: who waits may be reading the answer that is waited for.
+        Return None when it is started. If it would have to wait longer than `at_most` seconds, it
+        is not started, and the seconds are returned. ClosingError: the crawl ends.
 
-        Who waits stands in line for the last limiter, so that a scope holds up nobody outside of it."""
+        `in_downloader`: the request goes through Scrapy's downloader. It waits longer than
+        `at_most` for other requests in flight, because Scrapy ends those that take too long.
+        Without the downloader, the caller reports its end (`end_and_forget`). Then it waits at most
+        `at_most` seconds for other requests, because the caller may be reading the very answer
+        that it waits for.
+
+        It waits in the line of the last limiter. If that is the limiter of a scope, requests
+        outside of the scope are not held up.
+        """
         last = limiters[-1]
         began = monotonic()
         last.awaited += 1
@@ -346,7 +422,7 @@ class Pace:
                         raise ClosingError
                     look_again = TICK
                     if any(limiter.full for limiter in limiters):
-                        self.reap()
+                        self.forget_departed()
                         look_again = self._take_turns(limiters)
                     limiter = slowest(limiters)
                     wait = look_again if limiter.full else limiter.free_at - monotonic()
@@ -360,7 +436,9 @@ class Pace:
                         waited = monotonic() - began + (0.0 if limiter.full else wait)
                         if waited > at_most:
                             return waited
-                    await self._freed(limiter, min(max(wait, 0.0), TICK), ahead=limiter is not last)
+                    await self._wait_until_freed(
+                        limiter, min(max(wait, 0.0), TICK), ahead=limiter is not last
+                    )
                 self.start(
                     request, limiters, handed_out=False, in_downloader=in_downloader, grant=grant
                 )
@@ -371,8 +449,11 @@ class Pace:
                 self._announce(last)
 
     def _take_turns(self, limiters: tuple[Limiter, ...]) -> float:
-        """Under each of these that is full, take the turn of one that has not been sent for long: a downloader middleware that
-        keeps it may wait for the very request that waits here. Return the seconds until it is worth another look."""
+        """Under each full limiter, take the turn of the oldest request that was not sent in time.
+
+        A downloader middleware keeps it, and may wait for the very request that waits here. Return
+        the seconds after which to look again.
+        """
         look_again, now = TICK, monotonic()
         for limiter in limiters:
             flights = self._flights.items() if limiter.in_flight >= limiter.most else ()
@@ -390,18 +471,20 @@ class Pace:
         return look_again
 
     def _take_turn(self, request: Request) -> None:
-        self.release(request)
+        self.free_limiters(request)
         self._flights[request].has_lost_turn = True
 
     def lose_turn(self, request: Request) -> None:
-        """Count a request that got no answer. To be sent again it needs another turn."""
-        self.settle(request)
+        """Count the start of a request without an answer. It needs another turn to be resent."""
+        self.settle_start(request)
         if request in self._flights:
             self._take_turn(request)
 
     def sends(self, request: Request) -> bool:
-        """Note that the download of the request begins. False where it needs another turn before: others had that of it, or its
-        host is to be left alone since."""
+        """Note that the download begins. Return False if the request needs another turn first.
+
+        It does if another request has taken its turn, or if its host has asked to wait since then.
+        """
         flight = self._flights.get(request)
         if flight is None:
             return True
@@ -410,8 +493,11 @@ class Pace:
         flight.is_sent = not flight.has_lost_turn
         return flight.is_sent
 
-    async def _freed(self, limiter: Limiter, wait: float, *, ahead: bool) -> None:
-        """Wait until something of the limiter is through, or so many seconds. `ahead`: before the queues that wait for it."""
+    async def _wait_until_freed(self, limiter: Limiter, wait: float, *, ahead: bool) -> None:
+        """Wait until the limiter may let out a request, at most `wait` seconds.
+
+        `ahead`: wait ahead of the scheduler's queues under this limiter.
+        """
         limiter.awaited += ahead
         limiter.freed.clear()
         try:
@@ -424,8 +510,11 @@ class Pace:
                 limiter.freed.set()
                 self._run.wake()
 
-    def release(self, request: Request) -> None:
-        """End the request's time in flight. It still counts as handed out until it is reaped."""
+    def free_limiters(self, request: Request) -> None:
+        """Free the limiters of the request. A start that is not settled no longer counts.
+
+        Its record is kept: until it is forgotten, it still counts as handed out.
+        """
         flight = self._flights.get(request)
         if flight is None or not flight.limiters:
             return
@@ -436,8 +525,8 @@ class Pace:
             limiter.in_flight -= 1
             self._announce(limiter)
 
-    def _settle(self, flight: Flight) -> None:
-        """Count the request as started now."""
+    def _settle_flight(self, flight: Flight) -> None:
+        """Count the start of this flight from now on."""
         flight.is_settled = True
         now = monotonic()
         for limiter in flight.limiters:
@@ -447,10 +536,12 @@ class Pace:
         if flight.grant:
             self._ledger.settle(flight.grant, time())
 
-    def reap(self) -> bool:
-        """Release what left the downloader without reaching the network (refused or answered by another middleware).
+    def forget_departed(self) -> bool:
+        """Forget the requests that left Scrapy's downloader, and free their limiters.
 
-        True where it freed a limiter."""
+        Another middleware may have refused or answered them before they reached the network. Return
+        True if this freed a limiter.
+        """
         active = self._run.in_downloader
         freed = False
         inactive = [
@@ -464,38 +555,38 @@ class Pace:
         return freed
 
     def _forget(self, request: Request) -> None:
-        self.release(request)
+        self.free_limiters(request)
         del self._flights[request]
 
     def _announce(self, limiter: Limiter) -> None:
         limiter.freed.set()
         self.freed(limiter)
 
-    def settle(self, request: Request) -> None:
-        """Count the request as started now: its headers came."""
+    def settle_start(self, request: Request) -> None:
+        """Count the request as started now: its headers arrived."""
         flight = self._flights.get(request)
         if flight is not None and flight.limiters and not flight.is_settled:
-            self._settle(flight)
+            self._settle_flight(flight)
 
-    def withdraw(self, request: Request) -> None:
-        """Give back what a request was let out for that never goes out."""
+    def cancel(self, request: Request) -> None:
+        """Free the limiters of a request that never goes out, and forget it."""
         if request in self._flights:
             self._forget(request)
 
-    def through(self, request: Request) -> None:
-        """End a request that did not go through Scrapy's downloader: it is done, or has failed."""
-        self.left_downloader(request)
+    def end_and_forget(self, request: Request) -> None:
+        """End the flight of a request outside of Scrapy's downloader, done or failed; forget it."""
+        self.end_flight(request)
         self._flights.pop(request, None)
 
-    def left_downloader(self, request: Request) -> None:
-        """End the request's time in flight; what is not settled of it is now."""
+    def end_flight(self, request: Request) -> None:
+        """Free the limiters of the request. If its start is not settled, it counts from now."""
         flight = self._flights.get(request)
         if flight is not None and flight.limiters:
             if not flight.is_settled:
-                self._settle(flight)
-            self.release(request)
+                self._settle_flight(flight)
+            self.free_limiters(request)
 
 
 def _is_kept(flight: Flight) -> bool:
-    """True where nothing of it has gone out, and who sends it asks for another turn."""
+    """Return True if the request was not sent yet, and its sender will ask for another turn."""
     return flight.in_downloader and not flight.is_sent

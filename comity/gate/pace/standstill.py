@@ -1,12 +1,16 @@
-"""Protection against late requests: what a process was about to send when it stood still is not sent when it goes on.
+"""Protection against late requests after a standstill.
 
-A process that gives no signs of life is taken for dead, and others ask the hosts that it was about to ask. One that was only
-stopped (SIGSTOP, Ctrl-Z) would send what had its turn before, just after theirs. Before anything else it runs the handler of
-SIGCONT: the connections over which something of that may go out are shut down, and the downloads end as failed. They are tried
-again, in their turn. A request that was stopped before its download began ends where that begins.
+Other processes take a process without signs of life for dead, and ask the hosts that it was about
+to ask. A process that was only stopped (SIGSTOP, Ctrl-Z) would send its own requests just after
+theirs. So it does two things when it goes on:
 
-A process that is stopped without a signal, as by the freezer of a container, is not told that it goes on: there only the second
-of the two holds."""
+1. Before anything else it runs the handler of SIGCONT. The handler shuts down the connections over
+   which late requests may go out, and ends the downloads as failed. They are tried again in their
+   turn.
+2. A request that was stopped before its download began ends where the download would begin.
+
+A process can also be stopped without a signal, for example by the freezer of a container. It does
+not learn that it goes on, so only the second point protects it."""
 
 from __future__ import annotations
 
@@ -24,37 +28,45 @@ from urllib.parse import urlsplit
 from comity.gate.http import Request
 from comity.gate.pace.pace import Pace
 
-FOLDER = Path("/dev/fd")  # of the descriptors of this process
+FOLDER = Path("/dev/fd")  # the file descriptors of this process
 PORTS = {"http": 80, "https": 443}
-MOST = 5.0  # seconds until a request that was cancelled has ended
+MOST = 5.0  # seconds to wait for the end of cancelled requests
 
 T = TypeVar("T")
 
 
 class StoodStillError(Exception):
-    """The request has lost its turn, and was not sent."""
+    """The request has lost its turn and was not sent."""
 
 
 class Standstill:
-    """The requests that are being sent, or wait for their answers."""
+    """The requests that are being sent or wait for their answers."""
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
         self._tasks: dict[Request, asyncio.Task[Any]] = {}
-        self._ended: dict[Request, Exception] = {}  # requests that were ended from here, and why
-        self._is_left = asyncio.Event()  # no request is being sent
+        # The requests that this class ended, and the error that each one raises.
+        self._ended: dict[Request, Exception] = {}
+        self._is_left = asyncio.Event()  # set while no request is being sent
 
     def open(self) -> None:
-        """Listen for SIGCONT, where that can be: in the main thread, and not on Windows. To be called within the loop."""
+        """Listen for SIGCONT, if possible: in the main thread, and not on Windows.
+
+        Call this within the event loop.
+        """
         self._loop = asyncio.get_running_loop()
         if hasattr(signal, "SIGCONT") and threading.current_thread() is threading.main_thread():
             _handler.add(self)
 
     def close(self) -> None:
+        """Listen for SIGCONT no longer."""
         _handler.discard(self)
 
     async def guard(self, request: Request, send: Callable[[], Awaitable[T]]) -> T:
-        """Send the request, which has had its turn. StoodStillError where that is over."""
+        """Send the request in its turn, and return the answer.
+
+        StoodStillError: its turn is over, because this process stood still.
+        """
         if self._pace.stood_still(request):
             raise _failure(request)
         task = asyncio.current_task()
@@ -74,7 +86,11 @@ class Standstill:
                 self._is_left.set()
 
     async def end_all(self, error: Callable[[], Exception]) -> None:
-        """End all requests that are being sent or wait for their answers, and wait until they have ended. `error`: for each."""
+        """End all requests that are being sent or wait for their answers.
+
+        Return when they have ended, or after MOST seconds. `error`: make the error that one request
+        raises.
+        """
         if not self._tasks:
             return
         self._is_left.clear()
@@ -84,7 +100,7 @@ class Standstill:
                 await self._is_left.wait()
 
     def goes_on(self) -> None:
-        """The process goes on: end what has lost its turn meanwhile."""
+        """End the requests that lost their turn while the process stood still."""
         late = [request for request in self._tasks if self._pace.stood_still(request)]
         if late:
             end_connections({port for request in late for port in _ports(request)})
@@ -100,20 +116,25 @@ class Standstill:
 
 
 class _Handler:
-    """The handler of SIGCONT, one for all crawls and clients of the process. A chain of them would keep each one that ends before
-    the next, with all that it knows, as long as there is always another."""
+    """The handler of SIGCONT, one for all crawls and clients of the process.
+
+    There is no chain of handlers: a crawl that ends before the next one would stay in memory, with
+    all that it knows, as long as another crawl is open.
+    """
 
     def __init__(self) -> None:
         self._open: set[Standstill] = set()
-        self._before: Any = None  # the handler that was there
-        self._handle = self._goes_on  # one object, known by identity
+        self._before: Any = None  # the handler before ours
+        self._handle = self._goes_on  # one object, as `discard` compares by identity
 
     def add(self, standstill: Standstill) -> None:
+        """Call `goes_on` of this Standstill on SIGCONT; the first one installs the handler."""
         if not self._open:
             self._before = signal.signal(signal.SIGCONT, self._handle)
         self._open.add(standstill)
 
     def discard(self, standstill: Standstill) -> None:
+        """Forget the Standstill; after the last one, restore the handler before ours."""
         if standstill not in self._open:
             return
         self._open.remove(standstill)
@@ -123,10 +144,8 @@ class _Handler:
     def _goes_on(self, number: int, frame: Any) -> None:
         for standstill in list(self._open):
             standstill.goes_on()
-        before, self._before = (
-            self._before,
-            None,
-        )  # one that was put in our place in between may call us in its turn
+        # A handler that was installed over ours may call ours: None in between prevents a loop.
+        before, self._before = self._before, None
         try:
             if callable(before):
                 before(number, frame)
@@ -149,10 +168,12 @@ def _ports(request: Request) -> Iterator[int]:
 
 
 def end_connections(ports: Container[int]) -> None:
-    """Shut down the connections of this process to these ports, and those that are being made: nothing goes out over them any
-    more, whoever has them."""
+    """Shut down the connections of this process to these ports, and those still being made.
+
+    No more bytes go out over them, even if other code holds them.
+    """
     for file in FOLDER.iterdir():
-        with suppress(OSError):  # it is closed by now, or was never connected
+        with suppress(OSError):  # the descriptor is closed by now, or was never connected
             if file.is_socket():
                 with socket.socket(fileno=os.dup(int(file.name))) as connection:
                     if _leads_to(connection, ports):
@@ -167,5 +188,5 @@ def _leads_to(connection: socket.socket, ports: Container[int]) -> bool:
         return False
     try:
         return connection.getpeername()[1] in ports
-    except OSError:  # not connected yet: to whom is not known
+    except OSError:  # not connected yet, so its port is unknown
         return not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)

@@ -134,7 +134,7 @@ class Resources:
         except ClosingError:
             raise asyncio.CancelledError from None
         finally:
-            self._pace.through(request)
+            self._pace.end_and_forget(request)
 
     def _on_hop(self, url: str, hop: Hop) -> None:
         self._observer.received(url, hop.status)

@@ -1,4 +1,4 @@
-"""Servers that follow a script, and what the client makes of them."""
+"""Servers that follow a script, and the outcome of requests to them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Peer:
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.received = b""
-        self.requests: list[bytes] = []  # with their fields, without the empty line
+        self.requests: list[bytes] = []  # with their fields, without the empty line at the end
 
     @property
     def paths(self) -> list[str]:
         return [request.split(b" ")[1].decode() for request in self.requests]
 
     def read(self, number: int = 1) -> None:
-        """So many more requests."""
+        """Read this number of further requests."""
         while number:
             head, end, rest = self.received.partition(b"\r\n\r\n")
             if end:
@@ -54,7 +54,7 @@ class Peer:
         self.sock.sendall(octets)
 
     def wait_for_the_end(self) -> None:
-        """Until the client hangs up."""
+        """Wait until the client hangs up."""
         with suppress(OSError):
             while self.sock.recv(65536):
                 pass
@@ -64,7 +64,7 @@ class Peer:
 
 
 class Server:
-    """Each connection follows the script of its number, the last one all that come after it."""
+    """Each connection follows the script of its number. The last script serves all later ones."""
 
     def __init__(self, *scripts: Script, context: ssl.SSLContext | None = None) -> None:
         self.peers: list[Peer] = []
@@ -96,7 +96,8 @@ class Server:
         peer.sock.close()
 
     def close(self) -> None:
-        # The thread would go on waiting, and could accept for the next server that gets the same descriptor.
+        # Otherwise the thread would still wait, and could accept a connection of the next server
+        # with the same descriptor.
         self._is_closed = True
         socket.create_connection(self._listener.getsockname()).close()
         self._accepting.join()
@@ -105,7 +106,10 @@ class Server:
 
 @pytest.fixture
 def serving() -> Iterator[Callable[..., Server]]:
-    """`serving(*scripts, context=None)` starts a server that is closed after the test. `context`: of TLS."""
+    """Return `serving(*scripts, context=None)`, which starts a server until the end of the test.
+
+    `context`: the TLS context; None for no TLS.
+    """
     servers: list[Server] = []
 
     def start(*scripts: Script, context: ssl.SSLContext | None = None) -> Server:
@@ -123,7 +127,10 @@ def answer(body: bytes = b"", status: int = 200, *fields: str) -> bytes:
 
 
 def says(*octets: bytes, pieces: int = 0) -> Script:
-    """Reads a request and sends this, then waits until the client hangs up. `pieces`: octets of each."""
+    """Return a script that reads a request, sends this, and waits until the client hangs up.
+
+    `pieces`: the octets of each piece that is sent.
+    """
 
     def script(peer: Peer) -> None:
         peer.read()
@@ -136,9 +143,9 @@ def says(*octets: bytes, pieces: int = 0) -> Script:
 
 
 class Got(NamedTuple):
-    """What became of the requests for PATHS."""
+    """The outcomes of the requests for PATHS."""
 
-    bodies: list[bytes | None]  # None: no clean answer
+    bodies: list[bytes | None]  # None for no clean answer
     errors: list[str]
     counts: dict[str, int]
 
@@ -165,7 +172,11 @@ def get_all(
     between: Callable[[], Awaitable[None]] = no_pause,
     referrer_reach: Reach | None = None,
 ) -> Got:
-    """`seconds`: for each of them. `between`: what is waited for after each. Raises BarredError."""
+    """Request PATHS from the server.
+
+    `seconds`: the time limit of each request. `between`: called and awaited after each request.
+    BarredError: the server may not be asked.
+    """
 
     async def run() -> Got:
         bodies: list[bytes | None] = []

@@ -1,4 +1,4 @@
-"""Policy files as stores have them."""
+"""Policy files, as the store keeps them."""
 
 from __future__ import annotations
 

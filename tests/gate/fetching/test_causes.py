@@ -1,4 +1,4 @@
-"""The causes of failures, in words that the store keeps, and how long a site is left alone for each."""
+"""The causes of failures, their words in the store, and the wait after each."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ Serving = Callable[..., Server]
         (ssl.SSLError(1, "[SSL: NO_PROTOCOLS_AVAILABLE] no protocols available"), TLS),
         (
             OSError(
-                "Multiple exceptions: [Errno 101] Network is unreachable, [Errno 111] Connection refused"
+                "Multiple exceptions: [Errno 101] Network is unreachable,"
+                " [Errno 111] Connection refused"
             ),
             OTHER,
         ),
@@ -109,7 +110,10 @@ def test_certificates_of_an_authority_that_is_trusted(
 def test_a_cause_that_the_operator_can_remove_closes_a_site_for_a_minute_at_most(
     serving: Serving, certificate: Path, tmp_path: Path, is_local: bool
 ) -> None:
-    """Somebody who corrects a setting has the site with the next crawl, however often it failed before."""
+    """After a setting is corrected, the next crawl fetches the site.
+
+    The number of failures before does not matter.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     server = serving(says(answer(b"", 503)), context=context if is_local else None)

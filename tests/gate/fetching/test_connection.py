@@ -1,4 +1,4 @@
-"""The client against servers that send what they like: each connection follows a script of its own."""
+"""The client against arbitrary servers: each connection follows a script of its own."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def says_and_ends(octets: bytes) -> Script:
     return script
 
 
-# What one answer may be
+# One answer
 
 
 class Framed(NamedTuple):
     name: str
     octets: bytes
-    body: bytes | None = None  # None: not clean
+    body: bytes | None = None  # None for an unclean answer
     why: str = ""  # a part of the reason
 
 
@@ -172,12 +172,12 @@ FRAMED = [
     Framed(
         "endless-chunk-extension",
         CHUNKED + b"2;" + b"x" * (2 * MAX_ANSWER) + b"\r\nab\r\n0\r\n\r\n",
-        why="larger answer",
+        why="the answer is larger",
     ),
     Framed(
         "endless-trailers",
         CHUNKED + b"2\r\nab\r\n0\r\n" + b"X: y\r\n" * MAX_ANSWER + b"\r\n",
-        why="larger answer",
+        why="the answer is larger",
     ),
 ]
 
@@ -198,7 +198,7 @@ def test_only_clean_answers_count(serving: Serving, framed: Framed) -> None:
     ids=lambda framed: framed.name,
 )
 def test_pieces_do_not_matter(framed: Framed) -> None:
-    """However the octets are cut, what comes of them is the same."""
+    """The answer does not depend on the pieces in which its octets arrive."""
 
     async def run(pieces: int) -> tuple[object, ...]:
         connection = Connection()
@@ -246,14 +246,13 @@ def test_no_octets_raise(pieces: list[bytes], requests: int) -> None:
 
 @pytest.mark.requirement("RFC-7")
 def test_octets_after_the_end_void_the_answer(serving: Serving) -> None:
-    """Its length is not what the server meant."""
+    """Its length is not the one that the server meant."""
     for surplus in (b"c", b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"):
         for first in (answer(b"ab"), answer(b"ab", 200, "Connection: close")):
             got = get(serving(says(first + surplus)).origin)
             assert got.bodies == [None]
-    assert get(serving(says(answer(b"ab") + b"\r\n")).origin).bodies == [
-        b"ab"
-    ]  # llhttp passes over empty lines
+    # llhttp skips empty lines.
+    assert get(serving(says(answer(b"ab") + b"\r\n")).origin).bodies == [b"ab"]
 
 
 @pytest.mark.requirement("RFC-7")
@@ -295,7 +294,7 @@ def test_a_body_without_length_ends_with_the_connection(serving: Serving) -> Non
     def breaks_off(peer: Peer) -> None:
         peer.read()
         peer.send(OK + b"\r\nab")
-        time.sleep(0.2)  # that is read
+        time.sleep(0.2)  # so that the client reads it now
         peer.reset()
 
     for script in (
@@ -307,14 +306,14 @@ def test_a_body_without_length_ends_with_the_connection(serving: Serving) -> Non
         assert (got.bodies, len(got.errors)) == ([None], 1)
 
 
-# Over one connection, or several
+# Several requests, over one connection or several
 
 
 def test_after_the_first_answer_the_others_are_asked_for_together(serving: Serving) -> None:
     def script(peer: Peer) -> None:
         peer.read()
         peer.send(answer(b"/robots.txt"))
-        peer.read(3)  # none of them waits for an answer
+        peer.read(3)  # no request waits for an answer
         for path in peer.paths[1:]:
             peer.send(answer(path.encode()))
         peer.wait_for_the_end()
@@ -328,7 +327,7 @@ def test_after_the_first_answer_the_others_are_asked_for_together(serving: Servi
 
 
 def one_answer(*fields: str) -> Script:
-    """Answers one request, and ends the connection where the fields say so."""
+    """Answer one request, and end the connection if the fields say so."""
 
     def script(peer: Peer) -> None:
         peer.read()
@@ -344,7 +343,7 @@ def one_answer(*fields: str) -> Script:
 def test_a_server_that_ends_the_connection_is_asked_again_over_another(
     serving: Serving, fields: tuple[str, ...], seconds: float
 ) -> None:
-    """Whether it says so, ends it while nothing is under way, or as the next requests come in."""
+    """It says so, or ends it while no request is under way, or when the next requests arrive."""
     server = serving(one_answer(*fields))
     got = get_all(server.origin, between=partial(asyncio.sleep, seconds))
     assert got.bodies == [path.encode() for path in PATHS]
@@ -402,7 +401,7 @@ def test_what_comes_after_an_unclean_answer_is_asked_for_again_one_by_one(
 def test_a_server_that_reads_only_the_first_of_several_requests_is_asked_again(
     serving: Serving,
 ) -> None:
-    """In less time than a file may take."""
+    """All of this takes less time than one file may take."""
 
     def reads_one(peer: Peer) -> None:
         while data := peer.sock.recv(65536):  # as if it were one request
@@ -416,7 +415,7 @@ def test_a_server_that_reads_only_the_first_of_several_requests_is_asked_again(
 
 
 def test_a_408_over_a_used_connection_is_about_the_connection(serving: Serving) -> None:
-    """As a last word it would say that there is no file."""
+    """As a final answer it would mean that there is no file."""
 
     def script(peer: Peer) -> None:
         peer.read()
@@ -437,7 +436,7 @@ def test_a_408_over_a_used_connection_is_about_the_connection(serving: Serving) 
 
 @pytest.mark.requirement("RFC-7")
 def test_an_answer_that_nobody_has_asked_for_is_void(serving: Serving) -> None:
-    """It came before the request that would be taken to have asked for it."""
+    """It arrived before the request that it would be taken to answer."""
 
     answered, sent = threading.Event(), threading.Event()
 
@@ -452,7 +451,7 @@ def test_an_answer_that_nobody_has_asked_for_is_void(serving: Serving) -> None:
     async def until_it_is_there() -> None:
         answered.set()
         assert await asyncio.to_thread(sent.wait, 60)
-        for _ in range(3):  # turns of the loop, in which what has come is read
+        for _ in range(3):  # turns of the loop, in which the received octets are read
             await asyncio.sleep(0)
 
     server = serving(script, one_answer())
@@ -463,7 +462,7 @@ def test_an_answer_that_nobody_has_asked_for_is_void(serving: Serving) -> None:
 
 @pytest.mark.requirement("SEC-3")
 def test_a_file_that_does_not_come_in_time_costs_no_other(serving: Serving) -> None:
-    """Of those that were asked for together, too."""
+    """This is true for files that were requested together, too."""
 
     def hangs(peer: Peer) -> None:
         peer.read()
@@ -496,7 +495,7 @@ def test_slow_servers_end_at_the_deadline(serving: Serving, first: bytes, drop: 
         peer.send(first)
         while drop:
             peer.send(drop)
-            time.sleep(0.05)  # a server that drips
+            time.sleep(0.05)  # the server sends very slowly
             if drop == b"H":
                 peer.wait_for_the_end()
         peer.wait_for_the_end()
@@ -505,7 +504,7 @@ def test_slow_servers_end_at_the_deadline(serving: Serving, first: bytes, drop: 
     assert get(server.origin, seconds=0.5).errors == ["TimeoutError"]
 
 
-# What a request is
+# The request
 
 
 def test_what_is_sent(serving: Serving) -> None:
@@ -521,7 +520,8 @@ def test_what_is_sent(serving: Serving) -> None:
     assert peer.requests == [
         b"GET /a?b=%20 HTTP/1.1\r\nHost: "
         + server.origin.removeprefix("http://").encode()
-        + b"\r\nUser-Agent: testbot/1.0\r\nAccept: text/plain,*/*;q=0.8\r\nAccept-Encoding: identity"
+        + b"\r\nUser-Agent: testbot/1.0\r\nAccept: text/plain,*/*;q=0.8"
+        + b"\r\nAccept-Encoding: identity"
         + b'\r\nIf-None-Match: "\xe9"'
     ]
 
@@ -559,7 +559,7 @@ def context(certificate: Path) -> ssl.SSLContext:
 
 @pytest.fixture
 def trusting(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
-    """A client that knows the certificate from the environment."""
+    """Return a client that trusts the certificate through the environment."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     return Client(options())
 
@@ -572,7 +572,8 @@ def test_certificates_are_verified(
     assert get(server.origin, client=Client(options(verified=False))).bodies == [b"ab"]
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     assert get(server.origin).bodies == [b"ab"]
-    got = get(server.origin.replace("127.0.0.1", "localhost"))  # not the name in the certificate
+    # The certificate is for another name.
+    got = get(server.origin.replace("127.0.0.1", "localhost"))
     assert "certificate" in got.errors[0].lower()
 
 
@@ -580,7 +581,7 @@ def test_certificates_are_verified(
 def test_over_tls_only_the_server_ends_a_body(
     serving: Serving, context: ssl.SSLContext, trusting: Client
 ) -> None:
-    """RFC 9112 section-9.8: who stands on the way can end a connection, and not a TLS session."""
+    """RFC 9112 section-9.8: an attacker on the way can end a connection, not a TLS session."""
 
     def with_alert(peer: Peer) -> None:
         peer.read()
@@ -597,7 +598,7 @@ def test_over_tls_only_the_server_ends_a_body(
 
     assert get(serving(with_alert, context=context).origin, client=trusting).bodies == [b"ab"]
     assert get(serving(without, context=context).origin, client=trusting).bodies == [None]
-    whole = answer(b"ab")  # says its length itself
+    whole = answer(b"ab")  # it states its length
 
     def without_but_whole(peer: Peer) -> None:
         peer.read()
@@ -640,7 +641,7 @@ def test_no_connection_where_nobody_may_lead(serving: Serving) -> None:
 
 
 def test_a_slow_name_holds_up_no_other(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many there are: the loop's own executor has few threads."""
+    """Their number does not matter, though the loop's own executor has few threads."""
     release = threading.Event()
     get_address_info = socket.getaddrinfo
 

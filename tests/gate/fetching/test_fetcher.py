@@ -1,4 +1,4 @@
-"""The policies of origins, by files that are at hand and a clock that the tests move."""
+"""The policies of origins, with given files and a clock that the tests move."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def had(
 
 
 def failed(status: int, *headers: tuple[bytes, bytes], url: str = "") -> PolicyFile:
-    return PolicyFile(due=0).failed(Fetched(status=status, headers=headers, url=url), NOW)
+    return PolicyFile(due=0).after_failure(Fetched(status=status, headers=headers, url=url), NOW)
 
 
 class World:
-    """A crawl, and the files that it gets."""
+    """A crawl, and the files that it receives."""
 
     def __init__(self, *paths: str) -> None:
         self.now = NOW
@@ -114,7 +114,7 @@ class World:
 
 @pytest.mark.requirement("RFC-5")
 def test_policies_are_known_as_long_as_they_are_fresh() -> None:
-    """No longer than a day, wherever the clock was set."""
+    """They count a day at most, even if the clock was set."""
     world = World()
     world.files[ROBOTS] = had(due=NOW + 100)
     assert world.fetcher.cached(ORIGIN) is None
@@ -201,7 +201,7 @@ def test_policies_as_who_leads_there_may_see_them() -> None:
 
 @pytest.mark.requirement("SEC-7")
 def test_where_a_site_may_not_lead_the_operator_may() -> None:
-    """That it may not is remembered for a minute, for it and its like."""
+    """The refusal is remembered for a minute, for all sites of its reach."""
     world = World()
     world.error = BarredError("its server is at a private address")
     barred = world.look_up(referrer_reach=Reach.PUBLIC)
@@ -251,7 +251,7 @@ def test_a_mistake_of_ours_refuses_the_origin(caplog: pytest.LogCaptureFixture) 
     [record] = caplog.records
     assert record.exc_info
     world.error = None
-    assert not world.look_up().unreachable  # nobody remembers it
+    assert not world.look_up().unreachable  # the failure was not remembered
 
 
 @pytest.mark.requirement("RATE-1")
@@ -274,14 +274,14 @@ def test_a_server_that_is_asked_too_often_for_its_policies(
     assert world.overloaded == told
     world = World()
     world.files = {ROBOTS: failed(status, *headers, url=url)}
-    world.look_up()  # out of the store: it is known already
+    world.look_up()  # from the store: the failure is known already
     assert world.overloaded == []
 
 
 @pytest.mark.requirement("ACAP-12")
 @pytest.mark.parametrize("number", [1, 5, 6])
 def test_files_that_robots_txt_refers_to(number: int, caplog: pytest.LogCaptureFixture) -> None:
-    """Those after the fifth count as not had: everything is refused."""
+    """References beyond the limit count as not fetched, so everything is refused."""
     named = [f"{ORIGIN}/policies/{each}.txt" for each in range(number)]
     lines = [f"ACAP-permissions-reference: {url}" for url in named]
     world = World()
@@ -295,7 +295,7 @@ def test_files_that_robots_txt_refers_to(number: int, caplog: pytest.LogCaptureF
     world.files[named[0]] = failed(503)
     world.now += 2 * DAY
     world.files[ROBOTS] = had(world.files[ROBOTS].copy.body, due=world.now + 1, reach=Reach.PRIVATE)  # type: ignore[union-attr]
-    assert world.look_up().unreachable  # no page is fetched without them
+    assert world.look_up().unreachable  # without them no page is fetched
     assert [query.paths for query in world.queries] == [(ROBOTS,), paths] * 2
     assert (
         world.queries[1].origin,
@@ -312,7 +312,10 @@ def test_files_that_robots_txt_refers_to(number: int, caplog: pytest.LogCaptureF
 
 @pytest.mark.requirement("SEC-1")
 def test_origins_in_memory_are_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In number and in octets; those that were asked for last are kept, the last one always."""
+    """Their number and their octets are limited.
+
+    The origins asked for last are kept, and always the very last one.
+    """
     origins = [f"https://{number}.test" for number in range(4)]
 
     def kept(sizes: list[int], *asked: int) -> list[bool]:
@@ -334,7 +337,7 @@ def test_origins_in_memory_are_within_bounds(monkeypatch: pytest.MonkeyPatch) ->
     assert kept([50, 50, 200]) == [False, False, True]
     assert kept([40, 40, 40, 20]) == [False, True, True, True]
     world = World()
-    for number in (0, 0, 0, 1):  # what is looked up again counts once
+    for number in (0, 0, 0, 1):  # an origin that is looked up again counts once
         world.files[ROBOTS] = had(b"#" * 50, due=NOW + 1)
         world.now = NOW
         world.look_up(origins[number])
@@ -369,7 +372,10 @@ def test_copies_are_renewed_that_are_older_than_is_asked_for() -> None:
 
 @pytest.mark.requirement("ACAP-32", "ACAP-43")
 def test_what_the_store_remembers_and_what_counts_where_it_cannot(tmp_path: Path) -> None:
-    """Then a page was first taken long ago, so that no permission for some days lasts; and an action was asked for."""
+    """Then a page counts as first taken long ago, so permissions for some days are over.
+
+    An action counts as newly requested.
+    """
     world, url, at = World(), f"{ORIGIN}/page", datetime.fromtimestamp(NOW, UTC)
     world.store = PolicyStore(tmp_path / "store")
 
@@ -393,8 +399,8 @@ def test_what_the_store_remembers_and_what_counts_where_it_cannot(tmp_path: Path
 @pytest.mark.requirement("RFC-7")
 def test_an_older_copy_stands_in_for_a_month() -> None:
     world = World()
-    world.files[ROBOTS] = had().failed(Fetched(status=503), NOW)
+    world.files[ROBOTS] = had().after_failure(Fetched(status=503), NOW)
     assert not world.look_up().unreachable
     world.now = NOW + 31 * DAY
-    world.files[ROBOTS] = had().failed(Fetched(status=503), world.now)
+    world.files[ROBOTS] = had().after_failure(Fetched(status=503), world.now)
     assert world.look_up().unreachable

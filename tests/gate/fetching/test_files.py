@@ -1,4 +1,4 @@
-"""The files of origins, shared by those who ask: out of the store, or from servers that follow a script."""
+"""The shared files of origins, from the store or from servers that follow a script."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Serving = Callable[..., Server]
 
 
 class Crawl:
-    """One that asks."""
+    """A crawl that asks for files."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -32,7 +32,7 @@ class Crawl:
 
 
 class SlowStore(PolicyStore):
-    """It saves when it is released."""
+    """A store that saves only after its release."""
 
     def __init__(self, path: Path, release: threading.Event) -> None:
         super().__init__(path)
@@ -82,7 +82,7 @@ def test_what_is_under_way_or_on_its_way_into_the_store_is_not_asked_for_again(
 
 
 class CountingStore(PolicyStore):
-    """It counts its writes, and cannot write what one origin has, by a mistake."""
+    """A store that counts its writes, and fails by a bug for the files of one origin."""
 
     def __init__(self, path: Path, poisoned: str = "") -> None:
         super().__init__(path)
@@ -104,7 +104,10 @@ async def _have(files: PolicyFiles, servers: Iterable[Server]) -> None:
 def test_what_is_learnt_in_a_moment_is_saved_together(
     serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the latest when the last crawl leaves; who asks in another way meanwhile finds it all the same."""
+    """The files are saved at the latest when the last crawl leaves.
+
+    Other queries find them before that.
+    """
     monkeypatch.setattr(module, "SAVE_AFTER", 3600.0)
     servers = [serving(says(answer(b"Disallow: /"))) for _ in range(3)]
     store = CountingStore(tmp_path / "store")
@@ -166,7 +169,7 @@ async def _expect_stored(files: PolicyFiles, server: Server) -> None:
 
 @pytest.mark.requirement("SEC-6")
 def test_it_ends_when_nobody_waits_any_more(serving: Serving, tmp_path: Path) -> None:
-    """The server is left, and nothing is stored."""
+    """The connection ends, and no file is stored."""
     is_asked, is_left = threading.Event(), threading.Event()
 
     def hangs(peer: Peer) -> None:
@@ -185,9 +188,8 @@ def test_it_ends_when_nobody_waits_any_more(serving: Serving, tmp_path: Path) ->
         assert not is_left.is_set()
         waiting[1].cancel()
         assert await asyncio.to_thread(is_left.wait, 5)
-        found = await files.get(
-            query(server), Crawl()
-        )  # a new look-up, not the one that was cancelled
+        # This starts a new look-up, and does not join the cancelled one.
+        found = await files.get(query(server), Crawl())
         assert found.renewed == {"/robots.txt"}
 
     run(PolicyStore(tmp_path / "store"), work)
@@ -212,7 +214,7 @@ def test_no_more_origins_are_asked_at_a_time(
         waiting = [asyncio.create_task(files.get(query(server), Crawl())) for server in servers]
         while sum(len(server.peers) for server in servers) < 2:  # noqa: ASYNC110  # servers are threads
             await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)  # time for the one that must not come
+        await asyncio.sleep(0.1)  # time for the request that must not come
         assert [len(server.peers) for server in servers] == [1, 1, 0]
         release.set()
         assert len(await asyncio.gather(*waiting)) == 3
@@ -222,7 +224,7 @@ def test_no_more_origins_are_asked_at_a_time(
 
 @pytest.mark.requirement("RFC-5")
 def test_who_joins_what(tmp_path: Path) -> None:
-    """Crawls with the same store, client and timeout. The last one that leaves closes the store."""
+    """Crawls with the same store, client and timeout share; the last to leave closes the store."""
 
     async def work() -> None:
         first = PolicyFiles.joined(tmp_path / "one", options(), timeout=15)

@@ -10,7 +10,7 @@ from hishel._core._spec import get_age, get_freshness_lifetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.gate.fetching.freshness import DAY, MIN_LIFETIME, lifetime, refreshed, retry_after
+from comity.gate.fetching.freshness import DAY, MIN_LIFETIME, lifetime, refresh_headers, retry_after
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -96,8 +96,8 @@ def test_lifetime(case: Case) -> None:
     assert lifetime(fields(*case.lines), NOW) == pytest.approx(case.want, abs=1)
 
 
-# What hishel leaves out: the Age field, directives and dates that are given twice, the two obsolete forms of a date, numbers
-# without end; and that a file which must not be kept is kept for a moment all the same.
+# hishel does not cover the Age field, repeated directives and dates, the two obsolete forms of a
+# date, and endless numbers. Also, we keep a file with "no-store" for a moment.
 OURS_ALONE = (
     "2.4",
     "4.2.1",
@@ -119,7 +119,7 @@ OURS_ALONE = (
     ids=lambda case: str(case.name),
 )
 def test_hishel_agrees(case: Case) -> None:
-    """But for our limits."""
+    """Our limits are the only difference."""
     headers: dict[str, list[str]] = {}
     for name, value in case.lines:
         headers.setdefault(name, []).append(value)
@@ -186,7 +186,7 @@ def test_retry_after(value: str, want: float | None) -> None:
 
 
 def test_of_several_retry_after_the_longest_counts() -> None:
-    """One field is all that there may be (RFC 9110 section-10.2.3), and proxies add theirs."""
+    """Only one field is allowed (RFC 9110 section-10.2.3), but proxies add their own."""
     assert (
         retry_after(
             fields(("Retry-After", "1"), ("retry-after", at(90)), ("Retry-After", "soon")), NOW
@@ -197,7 +197,7 @@ def test_of_several_retry_after_the_longest_counts() -> None:
 
 
 @pytest.mark.requirement("RFC-8")
-def test_refreshed() -> None:
+def test_refresh_headers() -> None:
     stored = fields(
         ("Content-Type", "text/plain"),
         ("Date", at(-DAY)),
@@ -208,11 +208,11 @@ def test_refreshed() -> None:
     confirming = fields(
         ("content-type", "text/html"), ("cache-control", "max-age=7200"), ("Content-Length", "0")
     )
-    assert dict(refreshed(stored, confirming)) == dict(
+    assert dict(refresh_headers(stored, confirming)) == dict(
         fields(("Content-Type", "text/plain"), ("ETag", '"1"'), ("cache-control", "max-age=7200"))
     )
-    assert lifetime(refreshed(stored, ()), NOW) == MIN_LIFETIME
-    assert lifetime(refreshed(stored, confirming), NOW) == 2 * HOUR
+    assert lifetime(refresh_headers(stored, ()), NOW) == MIN_LIFETIME
+    assert lifetime(refresh_headers(stored, confirming), NOW) == 2 * HOUR
 
 
 @pytest.mark.parametrize(

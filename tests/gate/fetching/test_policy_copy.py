@@ -1,4 +1,4 @@
-"""What is known of a policy file from one fetch to the next: docs/fetching.md, by a clock that the tests move."""
+"""A policy file from one fetch to the next (docs/fetching.md). The tests move the clock."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def had(confirmed: float = NOW, status: int = 200) -> PolicyFile:
     [(NOW - 1, True), (NOW, True), (NOW + 1, False), (NOW + DAY, False), (NOW + DAY + 1, True)],
 )
 def test_when_it_is_asked_for_again(due: float, is_due: bool) -> None:
-    """Nothing is put off for more than a day: what says so was written before the clock was put back."""
+    """No fetch is put off for more than a day: a later moment is from before a clock change."""
     assert replace(had(), due=due).is_due(NOW) is is_due
 
 
 @pytest.mark.requirement("RFC-7")
 def test_a_server_that_fails_is_asked_less_and_less() -> None:
-    """After twice the wait of last time, up to a day; since when it fails is remembered."""
+    """Each wait is twice the last one, up to a day. The moment of the first failure is kept."""
     file, now, waits = had(), NOW, []
     for _ in range(20):
-        file = file.failed(FAILURE, now)
+        file = file.after_failure(FAILURE, now)
         assert (file.failing_since, file.failure, file.copy) == (utc(NOW), FAILURE, had().copy)
         waits.append(file.due - now)
         now = file.due
     assert waits == [min(FIRST_BACK_OFF * 2**number, DAY) for number in range(20)]
     assert file.failures == 20
     for _ in range(20):
-        file = file.failed(FAILURE, now)
+        file = file.after_failure(FAILURE, now)
         assert file.due == now + DAY
 
 
@@ -73,7 +73,7 @@ def test_a_server_that_says_when_is_asked_then(
     retry_after: str, at_least: float, wait: float
 ) -> None:
     failure = replace(FAILURE, headers=((b"Retry-After", retry_after.encode()),))
-    assert had().failed(failure, NOW, at_least).due == NOW + wait
+    assert had().after_failure(failure, NOW, at_least).due == NOW + wait
 
 
 @pytest.mark.requirement("RFC-7")
@@ -83,13 +83,9 @@ def test_a_server_that_says_when_is_asked_then(
         (NOW, 200, NOW + 1, True),
         (NOW, 200, NOW + STAND_IN - 1, True),
         (NOW, 200, NOW + STAND_IN, False),
-        (
-            NOW - 10 * DAY,
-            200,
-            NOW + 21 * DAY,
-            False,
-        ),  # from when it was confirmed last, not from the first failure
-        (NOW, 404, NOW + 1, False),  # that there was none is no permission
+        # The time counts from the last confirmation, not from the first failure.
+        (NOW - 10 * DAY, 200, NOW + 21 * DAY, False),
+        (NOW, 404, NOW + 1, False),  # the absence of a file is no permission
         (NOW, 503, NOW + 1, False),
     ],
 )
@@ -98,7 +94,7 @@ def test_the_last_good_copy_stands_in_for_thirty_days(
 ) -> None:
     good = had(confirmed, status)
     assert good.current(NOW) == good.copy
-    file = good.failed(FAILURE, NOW)
+    file = good.after_failure(FAILURE, NOW)
     assert good.copy
     assert file.current(now) == (
         replace(good.copy, unreachable_since=utc(NOW)) if counts else FAILURE
@@ -114,7 +110,7 @@ def test_the_last_good_copy_stands_in_for_thirty_days(
     "file", [PolicyFile(due=NOW), PolicyFile(due=NOW, copy=Fetched(status=200, body=b"x"))]
 )
 def test_what_nobody_knows_the_time_of_stands_in_for_nothing(file: PolicyFile) -> None:
-    failed = file.failed(FAILURE, NOW)
+    failed = file.after_failure(FAILURE, NOW)
     assert failed.current(NOW + 1) == FAILURE
     assert failed.counts_until(NOW + 1) == failed.due == NOW + FIRST_BACK_OFF
 
@@ -125,14 +121,11 @@ def test_what_nobody_knows_the_time_of_stands_in_for_nothing(file: PolicyFile) -
         (had(), NOW - 1, False),
         (had(), NOW, False),
         (had(), NOW + 1, True),
-        (had(), 0.0, False),  # none is asked for anew
+        (had(), 0.0, False),  # 0 renews no copy
         (PolicyFile(due=NOW + 60, copy=Fetched(status=200)), NOW, True),
         (PolicyFile(due=NOW + 60, copy=Fetched(status=200)), 0.0, False),
-        (
-            had().failed(FAILURE, NOW),
-            NOW + 1,
-            False,
-        ),  # a server that fails is asked when it wants to be
+        # If a server fails, the wait that it asked for applies.
+        (had().after_failure(FAILURE, NOW), NOW + 1, False),
     ],
 )
 def test_what_was_confirmed_before_a_moment_is_asked_for_anew(
@@ -171,8 +164,8 @@ def test_a_copy_that_is_confirmed_counts_anew(
         headers=((b"Cache-Control", b"max-age=900"),),
         fetched_at=utc(NOW - DAY),
     )
-    failing = PolicyFile(due=NOW, copy=copy, reach=Reach.LOOPBACK).failed(FAILURE, NOW)
-    file = failing.confirmed(tuple(confirming), at_most, NOW)
+    failing = PolicyFile(due=NOW, copy=copy, reach=Reach.LOOPBACK).after_failure(FAILURE, NOW)
+    file = failing.after_confirmation(tuple(confirming), at_most, NOW)
     assert (file.due, file.failure, file.failing_since, file.failures) == (
         NOW + seconds,
         None,

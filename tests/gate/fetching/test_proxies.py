@@ -1,4 +1,4 @@
-"""Policy files through proxies: which one, and what it is asked."""
+"""Policy files through proxies: the choice of the proxy, and the requests that it gets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-def chosen(
+def choose(
     setting: str = "",
     url: tuple[str, str] = ("http", "example.com"),
     *,
@@ -40,22 +40,22 @@ def chosen(
 
 
 def test_which_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The setting comes before the environment, which is read as urllib and Scrapy read it."""
+    """The setting comes before the environment, which is read as urllib and Scrapy do."""
     https = ("https", "example.com")
-    assert chosen() is None
+    assert choose() is None
     monkeypatch.setenv("HTTP_PROXY", "http://one.test:3128")
     monkeypatch.setenv("https_proxy", "two.test:3129")
     monkeypatch.setenv("NO_PROXY", "example.org,.inner.test")
-    assert (chosen(), chosen(url=https)) == (("one.test", 3128), ("two.test", 3129))
+    assert (choose(), choose(url=https)) == (("one.test", 3128), ("two.test", 3129))
     for host in ("example.org", "www.inner.test"):
-        assert chosen(url=("http", host)) is None
-    assert chosen(is_environment_read=False) is None
-    assert chosen("direct") is None
+        assert choose(url=("http", host)) is None
+    assert choose(is_environment_read=False) is None
+    assert choose("direct") is None
     for setting in ("http://own.test:8080", "own.test:8080", "HTTP://own.test:8080/"):
         for url in (("http", "example.com"), https, ("http", "example.org")):
-            assert chosen(setting, url) == ("own.test", 8080)
-    assert chosen("http://own.test", is_environment_read=False) == ("own.test", 80)
-    assert chosen("http://[::1]:3128") == ("::1", 3128)
+            assert choose(setting, url) == ("own.test", 8080)
+    assert choose("http://own.test", is_environment_read=False) == ("own.test", 80)
+    assert choose("http://[::1]:3128") == ("::1", 3128)
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_which_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_other_proxies_end_the_program(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    """Without the credentials in the message."""
+    """The message does not contain the credentials."""
     with pytest.raises(PolicyError, match=r"COMITY_PROXY .* is no HTTP proxy") as refused:
         Proxies.read(value, is_environment_read=True)
     assert "secret" not in str(refused.value)
     monkeypatch.setenv("HTTPS_PROXY", value)
     with pytest.raises(PolicyError, match=r"https_proxy .* COMITY_PROXY=direct"):
         Proxies.read("", is_environment_read=True)
-    assert chosen("direct") is None
+    assert choose("direct") is None
 
 
 def test_an_encoding_that_is_none_is_named() -> None:
@@ -86,14 +86,14 @@ def test_an_encoding_that_is_none_is_named() -> None:
         Proxies.read("http://name:secret@one.test", is_environment_read=True, encoding="utf-9")
 
 
-def proxied(server: Server, credentials: str = "") -> Client:
+def client_of(server: Server, credentials: str = "") -> Client:
     url = server.origin.replace("://", f"://{credentials}")
     return Client(options(proxies=Proxies.read(url, is_environment_read=False)))
 
 
 @pytest.mark.parametrize("credentials", ["", "na%3Ame:s%C3%A9cret@"])
 def test_http_goes_to_the_proxy_with_absolute_urls(serving: Serving, credentials: str) -> None:
-    """One after the other over one connection, which a proxy may share among many servers."""
+    """They go out one by one: a proxy may share the connection among many servers."""
 
     def script(peer: Peer) -> None:
         for number in range(4):
@@ -103,7 +103,7 @@ def test_http_goes_to_the_proxy_with_absolute_urls(serving: Serving, credentials
         peer.wait_for_the_end()
 
     proxy = serving(script)
-    got = get_all("http://site.test:81", client=proxied(proxy, credentials))
+    got = get_all("http://site.test:81", client=client_of(proxy, credentials))
     assert got.bodies == [b"0", b"1", b"2", b"3"]
     (peer,) = proxy.peers
     assert peer.paths == [f"http://site.test:81{path}" for path in PATHS]
@@ -128,8 +128,8 @@ def test_http_goes_to_the_proxy_with_absolute_urls(serving: Serving, credentials
     ],
 )
 def test_an_answer_of_the_proxy_is_none_of_the_server(serving: Serving, octets: bytes) -> None:
-    """Status 403 of a server would say that there is no file."""
-    got = get_all("http://site.test", paths=PATHS[:1], client=proxied(serving(says(octets))))
+    """From a server, status 403 would mean that there is no file."""
+    got = get_all("http://site.test", paths=PATHS[:1], client=client_of(serving(says(octets))))
     assert got.bodies == [None]
     assert "the proxy answered" in got.errors[0]
 
@@ -137,7 +137,7 @@ def test_an_answer_of_the_proxy_is_none_of_the_server(serving: Serving, octets: 
 def tunnels_to(
     server: Server, says: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n"
 ) -> Script:
-    """A proxy that connects to this server, whatever it is asked to connect to."""
+    """A proxy that always connects to this server, for all destinations."""
 
     def copy(source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
@@ -169,7 +169,7 @@ def context(certificate: Path) -> ssl.SSLContext:
 def test_https_goes_through_a_tunnel(
     serving: Serving, context: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The proxy gets to see the name of the server and nothing else; certificates are verified."""
+    """The proxy sees the name of the server only, and certificates are verified."""
 
     def script(peer: Peer) -> None:
         peer.read()
@@ -181,9 +181,9 @@ def test_https_goes_through_a_tunnel(
 
     server = serving(script, context=context)
     proxy = serving(tunnels_to(server))
-    assert get_all(server.origin, client=proxied(proxy)).bodies == [None] * 4
+    assert get_all(server.origin, client=client_of(proxy)).bodies == [None] * 4
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    client = proxied(proxy, "name:secret@")
+    client = client_of(proxy, "name:secret@")
     assert get_all(server.origin, client=client).bodies == [b"robots"] + [b"other"] * 3
     authority = server.origin.rpartition("/")[2].encode()
     credentials = base64.b64encode(b"name:secret")
@@ -200,8 +200,8 @@ def test_https_goes_through_a_tunnel(
         (answer(b"", 407), "HTTP status 407"),
         (answer(b"no", 403), "HTTP status 403"),
         (answer(b"", 502), "HTTP status 502"),
-        (b"garbage\r\n\r\n", "no clean HTTP/1.1"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000, "no answer"),
+        (b"garbage\r\n\r\n", "invalid HTTP/1.1"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000, "no answer that can be read"),
         (b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\nAllow: /", "no answer"),
         (b"", "no answer"),
     ],
@@ -213,7 +213,7 @@ def test_a_proxy_that_makes_no_tunnel(serving: Serving, octets: bytes, why: str)
             peer.send(octets)
             peer.wait_for_the_end()
 
-    got = get_all("https://site.test", paths=PATHS[:1], client=proxied(serving(script)))
+    got = get_all("https://site.test", paths=PATHS[:1], client=client_of(serving(script)))
     assert got.bodies == [None]
     assert why in got.errors[0]
 
@@ -227,12 +227,12 @@ def test_a_proxy_that_is_not_there() -> None:
 
 @pytest.mark.requirement("SEC-2")
 def test_through_a_proxy_addresses_in_urls_are_judged(serving: Serving) -> None:
-    """Names are resolved by the proxy."""
+    """The proxy resolves names."""
     proxy = serving(says(answer(b"ab")))
     for origin in ("http://10.0.0.1", "https://0x7f.1", "http://[::1]:8080"):
         with pytest.raises(BarredError):
-            get_all(origin, client=proxied(proxy), referrer_reach=Reach.PUBLIC)
+            get_all(origin, client=client_of(proxy), referrer_reach=Reach.PUBLIC)
     assert proxy.peers == []
     assert get_all(
-        "http://site.test", paths=PATHS[:1], client=proxied(proxy), referrer_reach=Reach.PUBLIC
+        "http://site.test", paths=PATHS[:1], client=client_of(proxy), referrer_reach=Reach.PUBLIC
     ).bodies == [b"ab"]

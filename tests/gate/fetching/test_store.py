@@ -116,7 +116,7 @@ def test_what_counts_no_more_is_dropped(path: Path) -> None:
 
 @pytest.mark.requirement("ACAP-12", "SEC-3")
 def test_a_site_that_names_other_files_every_day_does_not_fill_the_store(path: Path) -> None:
-    """The files named last are kept, and its own files whatever it names."""
+    """The references named last are kept, and always the origin's own files."""
     with time_machine.travel(NOW, tick=False) as clock:
         store = PolicyStore(path)
         store.save("https://a.test", {ROBOTS: had()})
@@ -136,7 +136,7 @@ PAGE = "https://a.test/page"
 
 @pytest.mark.requirement("ACAP-32")
 def test_the_first_moment_is_remembered(path: Path) -> None:
-    """For each URL and use, between crawls and between processes, whatever comes later."""
+    """It is kept for each URL and use, between crawls and processes. Later uses change nothing."""
     here = datetime(2027, 1, 1, 12, 30, 15, 123456, tzinfo=timezone(timedelta(hours=5)))
     store, other = PolicyStore(path), PolicyStore(path)
     assert store.first_taken(PAGE, ["index", "preserve"], here) == {"index": here, "preserve": here}
@@ -158,7 +158,7 @@ def test_the_first_moment_is_remembered(path: Path) -> None:
 
 @pytest.mark.requirement("ACAP-32", "SEC-6")
 def test_first_moments_are_kept_longer_than_files(path: Path) -> None:
-    """A period that began anew because its beginning was forgotten would be a permission."""
+    """If the begin of a period were forgotten, the new period would be a permission."""
     store = PolicyStore(path)
     with time_machine.travel(NOW):
         store.save("https://a.test", {ROBOTS: had()})
@@ -196,7 +196,7 @@ def test_a_request_for_an_action_is_new_once_for_each_copy_of_the_file(path: Pat
 
 @pytest.mark.requirement("ACAP-43")
 def test_what_is_taken_down_is_asked_for_no_more(path: Path) -> None:
-    """Unless the site has asked again since, or for another page, or for something else."""
+    """Later requests, other pages and other actions are still to be done."""
     store = PolicyStore(path)
     for seconds, (url, action) in enumerate(
         [(PAGE, "take-down"), (PAGE + "2", "take-down"), (PAGE, "re-crawl")]
@@ -207,7 +207,7 @@ def test_what_is_taken_down_is_asked_for_no_more(path: Path) -> None:
     assert store.requests_action(PAGE, "take-down", "aa", utc(NOW + 6)) is False
     assert store.take_downs() == [(PAGE + "2", utc(NOW + 1))]
     store.requests_action(PAGE, "take-down", "bb", utc(NOW + 7))
-    store.took_down([PAGE], utc(NOW + 6))  # by whoever had not heard of it
+    store.took_down([PAGE], utc(NOW + 6))  # by a process that did not know of the new request
     store.close()
     store = PolicyStore(path)
     assert store.take_downs() == [(PAGE + "2", utc(NOW + 1)), (PAGE, utc(NOW + 7))]
@@ -216,7 +216,7 @@ def test_what_is_taken_down_is_asked_for_no_more(path: Path) -> None:
 
 @pytest.mark.requirement("AUTX-10")
 def test_when_a_session_began_is_remembered(path: Path) -> None:
-    """For each host and secret, between crawls and between processes, longer than files."""
+    """It is kept for each host and secret, between crawls and processes, longer than files."""
     store, other = PolicyStore(path), PolicyStore(path)
     assert store.session_began("a.test", b"secret", utc(NOW)) == utc(NOW)
     assert other.session_began("a.test", b"secret", utc(NOW + 1)) == utc(NOW)
@@ -233,7 +233,7 @@ def test_when_a_session_began_is_remembered(path: Path) -> None:
 
 @pytest.mark.requirement("AUTX-10")
 def test_secrets_are_not_in_the_store(path: Path) -> None:
-    """Nor anything by which two stores could be compared."""
+    """No value in it allows a comparison of two stores."""
     stores = [path, path.with_name("other.sqlite")]
     digests = []
     for each in stores:
@@ -248,7 +248,7 @@ def test_secrets_are_not_in_the_store(path: Path) -> None:
     assert hashlib.sha256(b"s3cr3t-value").digest() not in digests
 
 
-# What version 1 of the store made.
+# The schema of version 1 of the store.
 VERSION_1 = """
 CREATE TABLE file (
     origin TEXT NOT NULL, path TEXT NOT NULL, written REAL NOT NULL, due REAL NOT NULL,
@@ -264,7 +264,7 @@ PRAGMA user_version = 1;
 
 
 def of_version_1(path: Path) -> None:
-    """With one file."""
+    """Create a store of version 1 with one file."""
     path.parent.mkdir()
     db = sqlite3.connect(path)
     db.executescript(VERSION_1)
@@ -281,7 +281,7 @@ def of_version_1(path: Path) -> None:
 
 @pytest.mark.requirement("SEC-6", "RFC-7")
 def test_a_store_of_version_1_is_upgraded_in_place(path: Path) -> None:
-    """Nothing is forgotten, and what it could not know is taken for the least that it can be."""
+    """No row is lost. Values unknown to version 1 get the most restrictive default."""
     of_version_1(path)
     for _ in range(2):
         store = PolicyStore(path)
@@ -324,11 +324,14 @@ def bodies(path: Path) -> int:
     return int(count)
 
 
-# Of a store with robots.txt, its body, a first date, a take-down that is done and one that is not, and a session.
+# Changes of a store with robots.txt, its body, a first date, a take-down that is done, one that is
+# not, and a session.
 DAMAGES = {
     "no body": "DELETE FROM body",
     "a body that is not packed": "UPDATE body SET deflated = x'00'",
-    "the body of another file": "UPDATE file SET body = (SELECT sha256 FROM body WHERE sha256 <> file.body)",
+    "the body of another file": (
+        "UPDATE file SET body = (SELECT sha256 FROM body WHERE sha256 <> file.body)"
+    ),
     "no file": "UPDATE file SET body = NULL",
     "a bomb": f"UPDATE body SET deflated = x'{zlib.compress(bytes(50_000_000), 1).hex()}'",
     "half a copy": "UPDATE file SET copy = '{'",
@@ -336,7 +339,10 @@ DAMAGES = {
     "another status": "UPDATE file SET copy = replace(copy, '200', '404')",
     "no failure": "UPDATE file SET failure = NULL WHERE failure IS NOT NULL",
     "another reach": "UPDATE file SET reach = 'loopback'",
-    "another origin": "UPDATE file SET origin = replace(origin, 'b.test', 'a.test'), path = path || '2' WHERE origin = 'https://b.test'",
+    "another origin": (
+        "UPDATE file SET origin = replace(origin, 'b.test', 'a.test'), path = path || '2'"
+        " WHERE origin = 'https://b.test'"
+    ),
     "a text for a number": "UPDATE file SET failures = 'x'",
     "a text for a time": "UPDATE file SET due = 'x'",
     "octets for a time": "UPDATE file SET due = x'00'",
@@ -355,7 +361,10 @@ DAMAGES = {
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("damage", one_in(3, DAMAGES))
 def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path, damage: str) -> None:
-    """Whatever is still told is what was written, and of a row that is not there any more nothing is known."""
+    """The store answers only with values as they were written.
+
+    A lost row counts as unknown.
+    """
 
     def told(store: PolicyStore) -> list[object]:
         answers: list[object] = []
@@ -373,7 +382,7 @@ def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path, damag
         return answers
 
     store = PolicyStore(path)
-    failing = had().failed(Fetched(status=503, fetched_at=utc(NOW)), NOW)
+    failing = had().after_failure(Fetched(status=503, fetched_at=utc(NOW)), NOW)
     store.save("https://a.test", {ROBOTS: had(), "/ai.txt": failing})
     store.save("https://b.test", {ROBOTS: had(b"User-agent: *\nDisallow: /\n")})
     store.first_taken(PAGE, ["index"], utc(NOW))
@@ -391,7 +400,7 @@ def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path, damag
     assert after != before
     assert all(new in (old, None, {}) for old, new in zip(before, after, strict=True))
     store.save("https://a.test", {ROBOTS: had(), "/ai.txt": failing})
-    assert store.load("https://a.test")[ROBOTS] == had()  # it heals
+    assert store.load("https://a.test")[ROBOTS] == had()  # the next save repairs the store
     store.close()
 
 
@@ -418,7 +427,8 @@ def test_what_nobody_writes_is_an_error_though_its_checksum_is_right(
         before = db.execute("SELECT sum FROM file").fetchone()
         db.execute(f"UPDATE file SET {damage}")
         db.execute(
-            "UPDATE file SET sum = checksum(origin, path, copy, body, failure, failing_since, failures, reach)"
+            "UPDATE file SET sum = checksum(origin, path, copy, body,"
+            " failure, failing_since, failures, reach)"
         )
         assert db.execute("SELECT sum FROM file").fetchone() != before
     with pytest.raises(OSError, match=f"{path} cannot be read: "):
@@ -470,7 +480,8 @@ store = PolicyStore(Path(sys.argv[1]))
 for number in range(int(sys.argv[3])):
     body = b"User-agent: *\\nDisallow: /%d\\n" % number + b"#" * (number * 37 % 5000)
     copy = Fetched(status=200, body=body, fetched_at=datetime.fromtimestamp(1_800_000_000, UTC))
-    store.save(f"https://{sys.argv[2]}{number % 50}.test", {"/robots.txt": PolicyFile(due=1_800_086_400, copy=copy)})
+    file = PolicyFile(due=1_800_086_400, copy=copy)
+    store.save(f"https://{sys.argv[2]}{number % 50}.test", {"/robots.txt": file})
     print(number, flush=True)
 """
 
@@ -484,7 +495,7 @@ def writer(path: Path, name: str, count: int) -> subprocess.Popen[str]:
 
 
 def rules_of(store: PolicyStore, origin: str) -> int:
-    """The number in the rule of the copy, which must be whole."""
+    """Return the number in the rule of the copy, which must be whole."""
     copy = store.load(origin)[ROBOTS].copy
     assert copy
     assert availability(copy) is Availability.PRESENT
@@ -496,7 +507,10 @@ def rules_of(store: PolicyStore, origin: str) -> int:
 @pytest.mark.requirement("SEC-6", "RFC-7")
 @pytest.mark.parametrize("killed_after", [1, 7, 180])
 def test_kill_9_forgets_nothing(path: Path, killed_after: int) -> None:
-    """The store opens again, and every origin that was reported saved has its rules, whole, and none older than reported."""
+    """The store opens again after the kill.
+
+    Every origin that was reported as saved has its whole rules, and no older ones.
+    """
     process = writer(path, "a", 100_000)
     assert process.stdout
     reported = [int(line) for line in itertools.islice(process.stdout, killed_after)][-1]
@@ -511,7 +525,7 @@ def test_kill_9_forgets_nothing(path: Path, killed_after: int) -> None:
 
 @pytest.mark.requirement("SEC-6")
 def test_processes_share_a_store(path: Path) -> None:
-    """Both make the file, both write at once, and each reads what the other wrote."""
+    """Both create the file, write at the same time, and read the rows of the other."""
     processes = [writer(path, name, 200) for name in "ab"]
     for process in processes:
         assert process.communicate()[0].split()[-1] == "199"
@@ -527,7 +541,7 @@ def test_processes_share_a_store(path: Path) -> None:
 @pytest.mark.requirement("RFC-7", "RFC-8")
 @given(files, st.floats(0, 4e9))
 def test_times_far_ahead_are_not_believed(file: PolicyFile, now: float) -> None:
-    """A clock that was put back keeps no site closed, or open, for years."""
+    """After the clock was set back, no site stays closed, or open, for years."""
     assert file.is_due(now) or now < file.due <= now + DAY
 
 
@@ -540,8 +554,10 @@ def test_times_far_ahead_are_not_believed(file: PolicyFile, now: float) -> None:
     )
 )
 def test_an_unreachable_file_permits_nothing(events: list[tuple[str, float]]) -> None:
-    """Whatever happened before: while it cannot be had, either rules that were confirmed within 30 days count, or nothing is
-    permitted, and the waits never pass a day."""
+    """After any history, an unreachable file refuses everything or its copy counts.
+
+    The copy was confirmed within 30 days, and no wait is longer than a day.
+    """
     now, file = NOW, PolicyFile(due=0)
     confirmed: float | None = None
     for event, seconds in events:
@@ -560,9 +576,9 @@ def test_an_unreachable_file_permits_nothing(events: list[tuple[str, float]]) ->
                     None,
                 )
             case "304" if file.copy and confirmed is not None:
-                file, confirmed = file.confirmed((), DAY, now), now
+                file, confirmed = file.after_confirmation((), DAY, now), now
             case _:
-                file = file.failed(Fetched(status=503), now)
+                file = file.after_failure(Fetched(status=503), now)
                 current = file.current(now)
                 stands_in = confirmed is not None and now < confirmed + STAND_IN
                 assert availability(current) is (

@@ -1,4 +1,6 @@
-"""The pace file: turns of one process and of several, by a clock that the tests move; and two real processes."""
+"""The pace file: turns of one process and of several.
+
+The tests move the clock, except those with two real processes."""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def ledger(path: Path) -> Iterator[RateLedger]:
 
 @pytest.fixture
 def other(path: Path, ledger: RateLedger) -> Iterator[RateLedger]:
-    """What another process has."""
+    """The ledger of another process."""
     other = RateLedger(path, owner_ttl=TTL)
     yield other
     other.close(NOW)
@@ -62,7 +64,7 @@ def turn(
 def due(
     ledger: RateLedger, now: float, windows: Sequence[Window] = DELAY, host: str = HOST
 ) -> float:
-    """When to ask again, where it is not now."""
+    """Return the moment to ask again, if there is no grant now."""
     return due_of_all(ledger, now, Limit(host, tuple(windows)))[0]
 
 
@@ -74,15 +76,15 @@ def turn_of_all(ledger: RateLedger, now: float, *limits: Limit) -> int:
 
 
 def due_of_all(ledger: RateLedger, now: float, *limits: Limit) -> tuple[float, str]:
-    """When to ask again, and the limit that it is for; "" where nobody knows."""
+    """Return the moment to ask again, and the name of the limit; "" if that is unknown."""
     claim = ledger.acquire(limits, now)
     assert claim.number is None
     assert claim.due > now
     return claim.due, claim.limit.name if claim.limit else ""
 
 
-def kept(window: Window, moments: Sequence[float]) -> bool:
-    """Whether no period that is as long as the window holds more than it may."""
+def keeps_to(window: Window, moments: Sequence[float]) -> bool:
+    """Return whether every period as long as the window has only as many starts as permitted."""
     ordered = sorted(moments)
     ahead = ordered[window.requests :]
     return all(
@@ -116,7 +118,7 @@ def test_what_never_went_out_counts_as_nothing(ledger: RateLedger, other: RateLe
     first = turn(ledger, NOW)
     ledger.end(first)
     second = turn(other, NOW)
-    ledger.settle(first, NOW + 1)  # too late, and to no effect
+    ledger.settle(first, NOW + 1)  # too late, so without effect
     other.settle(second, NOW)
     other.end(second)
     assert due(ledger, NOW + 1) == NOW + 2
@@ -126,7 +128,10 @@ def test_what_never_went_out_counts_as_nothing(ledger: RateLedger, other: RateLe
 def test_a_request_that_is_out_for_long_is_asked_about_now_and_then(
     ledger: RateLedger, other: RateLedger
 ) -> None:
-    """It may be cancelled, or its process die. Where only the number in flight is limited, it may be through at any time."""
+    """It may be cancelled, or its process may die.
+
+    If only the number in flight is limited, it may end at any time.
+    """
     turn(ledger, NOW, [Window(1, 3600)])
     assert due(other, NOW, [Window(1, 3600)]) == NOW + TTL
     assert NOW < due(other, NOW, [Window(1, 0)]) < NOW + 0.1
@@ -145,7 +150,7 @@ def test_a_turn_is_one_of_all_its_limits_or_of_none(ledger: RateLedger, other: R
     assert due_of_all(other, NOW + 11, host) == (NOW + 12, HOST)
     for _ in range(3):
         due_of_all(other, NOW + 13, host, scope)
-    last = turn_of_all(other, NOW + 13, host)  # what was not let out has used nothing up
+    last = turn_of_all(other, NOW + 13, host)  # requests that were not let out do not count
     other.settle(last, NOW + 59.5)
     assert due_of_all(ledger, NOW + 60, host, scope) == (NOW + 61.5, HOST)
     turn_of_all(ledger, NOW + 61.5, scope, host)
@@ -168,7 +173,7 @@ def test_what_never_went_out_counts_under_none_of_its_limits(
 def test_as_many_are_in_flight_as_may_be_over_all_processes(
     ledger: RateLedger, other: RateLedger
 ) -> None:
-    """From the turn to the end, and not to the headers; and no longer."""
+    """It counts from the turn to the end of the body, not to the headers, and no longer."""
     free = Limit(HOST, (Window(9, 1),))
     first, second = turn_of_all(ledger, NOW, free, FEW), turn_of_all(other, NOW, free, FEW)
     ledger.settle(first, NOW + 1)
@@ -178,7 +183,7 @@ def test_as_many_are_in_flight_as_may_be_over_all_processes(
     ledger.end(first)
     third = turn_of_all(other, NOW + 2, free, FEW)
     due_of_all(ledger, NOW + 2, free, FEW)
-    other.end(second)  # it was refused on its way out
+    other.end(second)  # another middleware refused it
     other.settle(third, NOW + 3)
     other.end(third)
     for each in (ledger, other):
@@ -198,7 +203,10 @@ def test_more_may_be_in_flight_than_starts_are_remembered(ledger: RateLedger) ->
 def test_what_a_dead_process_had_in_flight_ends(
     ledger: RateLedger, other: RateLedger, path: Path
 ) -> None:
-    """Long after its headers came, as long as there are signs of life; and nothing of it is left."""
+    """It ends when the signs of life end, even long after its headers arrived.
+
+    No row of it remains.
+    """
     taken = [turn_of_all(other, NOW, FEW) for _ in range(2)]
     other.settle(taken[0], NOW + 1)
     for seconds in range(0, 100, 5):
@@ -207,7 +215,7 @@ def test_what_a_dead_process_had_in_flight_ends(
         due_of_all(ledger, NOW + seconds, FEW)
     assert due_of_all(ledger, NOW + 104.99, FEW)[0] <= NOW + 105.05
     last = [turn_of_all(ledger, NOW + 105, FEW) for _ in range(2)]
-    other.beat(NOW + 106)  # it was not dead: what it has in flight counts again
+    other.beat(NOW + 106)  # it was not dead, so its requests in flight count again
     ledger.end(last[0])
     due_of_all(ledger, NOW + 106, FEW)
     for number in taken:
@@ -240,9 +248,8 @@ def test_two_processes_together_keep_every_window(ledger: RateLedger, other: Rat
     def check(limits: list[Window], requests: list[tuple[int, float, float, float, bool]]) -> None:
         host, now = next(hosts), NOW
         arrivals: list[float] = []
-        flights: list[
-            tuple[float, int, int, bool]
-        ] = []  # until when, whose turn, whether it is cancelled then
+        # Its end, the index of its ledger, its number, and True if it is cancelled at its end.
+        flights: list[tuple[float, int, int, bool]] = []
         for which, pause, takes, part, cancelled in requests:
             now += pause
             while True:
@@ -266,14 +273,14 @@ def test_two_processes_together_keep_every_window(ledger: RateLedger, other: Rat
             flights.append((now + takes, which, claim.number, cancelled))
         for until, whose, number, _ in flights:
             both[whose].settle(number, until)
-        assert all(kept(window, arrivals) for window in limits)
+        assert all(keeps_to(window, arrivals) for window in limits)
 
     check()
 
 
 @pytest.mark.requirement("RATE-2")
 def test_the_rate_that_is_allowed_is_reached(ledger: RateLedger, other: RateLedger) -> None:
-    """By two that take turns, each when it was told, with headers that come at once."""
+    """Two processes take turns, each when it was told to, and headers arrive at once."""
     limits = (Window(1, 1), Window(10, 20), Window(MAX_STAMPS, 300))
     starts: list[float] = []
     now = NOW
@@ -297,7 +304,7 @@ def test_the_rate_that_is_allowed_is_reached(ledger: RateLedger, other: RateLedg
 def test_old_starts_are_dropped_and_those_that_count_are_not(
     ledger: RateLedger, path: Path
 ) -> None:
-    """Also by one who keeps to shorter windows, and outside the hours of a long one."""
+    """The same is true for a process with shorter windows, and outside the hours of a long one."""
     slow, fast = [Window(2, 100)], [Window(1, 1)]
     for seconds in (0, 1):
         ledger.settle(turn(ledger, NOW + seconds, slow), NOW + seconds)
@@ -313,7 +320,7 @@ def test_old_starts_are_dropped_and_those_that_count_are_not(
 
 @pytest.mark.requirement("RATE-2")
 def test_a_host_that_becomes_slower(ledger: RateLedger) -> None:
-    """Its last start counts for as long as the new window is."""
+    """Its last start counts for the length of the new window."""
     ledger.settle(turn(ledger, NOW), NOW)
     for seconds in (1, 10, 59):
         assert due(ledger, NOW + seconds, [Window(1, 60)]) == NOW + 60
@@ -330,9 +337,8 @@ def test_hosts_that_nobody_asks_again_are_dropped(ledger: RateLedger, path: Path
     ledger.beat(NOW + 1)
     assert len(query(path, "SELECT * FROM start")) == len(hosts) + 1
     ledger.beat(NOW + 2)
-    assert (
-        len(query(path, "SELECT * FROM start")) >= len(hosts) - SWEPT
-    )  # so that nobody waits for it
+    # Each sweep is short, so that no other process waits for it.
+    assert len(query(path, "SELECT * FROM start")) >= len(hosts) - SWEPT
     for _ in range(5):
         ledger.beat(NOW + 2)
     assert query(path, "SELECT host, at FROM start") == [("0.test", None)]
@@ -377,7 +383,7 @@ def test_what_is_reported_while_a_penalty_runs_makes_it_no_longer_than_it_says(
 def test_a_short_delay_is_not_waited_for_longer_than_need_be(
     ledger: RateLedger, other: RateLedger
 ) -> None:
-    """Though the request of another process is in flight: it may be settled at any moment."""
+    """This is true even if a request of another process is in flight, which may settle any time."""
     turn(ledger, NOW, [Window(1, 0.001)])
     assert NOW < due(other, NOW, [Window(1, 0.001)]) <= NOW + ASK_AGAIN[1]
 
@@ -415,7 +421,7 @@ def test_whatever_fails_first_is_said_and_locks_nobody_out(
 
 @pytest.mark.requirement("RATE-2", "SEC-6")
 def test_the_turns_of_a_dead_process_end(path: Path, ledger: RateLedger, other: RateLedger) -> None:
-    """Its request may have gone out at any moment until it could be known for dead."""
+    """Its request may have gone out at any moment until the process counted as dead."""
     turn(other, NOW)
     other.beat(NOW + 3)
     assert due(ledger, NOW + 12.9) == NOW + 14.9
@@ -440,7 +446,7 @@ def test_turns_outlive_what_takes_longer_than_a_sign_of_life(
     for seconds in range(0, 60, 5):
         other.beat(NOW + seconds)
         due(ledger, NOW + seconds)
-    turn(other, NOW + 60, host="example.com")  # a sign of life too
+    turn(other, NOW + 60, host="example.com")  # also a sign of life
     due(ledger, NOW + 69)
 
 
@@ -464,7 +470,7 @@ def test_what_is_closed_has_nothing_in_flight(path: Path) -> None:
 def test_a_clock_that_is_set_back_stops_nothing(
     ledger: RateLedger, other: RateLedger, back: float
 ) -> None:
-    """What lies in the future counts as now, once."""
+    """A start in the future counts as now, once."""
     ledger.settle(turn(ledger, NOW), NOW)
     turn(other, NOW, host="in-flight.test")
     until = ledger.back_off("penalty.test", 30, NOW)
@@ -504,9 +510,8 @@ class TestPenalties:
         assert length(NOW + 358) == 240  # ends at 598
         assert length(NOW + 838) == 60  # ends at 898
         assert length(NOW + 957) == 120
-        assert (
-            ledger.back_off(HOST, 5, NOW + 2000) == NOW + 2005
-        )  # ends at 2005; at least a minute has to be quiet
+        # It ends at 2005. The quiet time is at least a minute.
+        assert ledger.back_off(HOST, 5, NOW + 2000) == NOW + 2005
         assert length(NOW + 2064) == 60
 
     @pytest.mark.requirement("RATE-1")
@@ -554,7 +559,7 @@ class TestPenalties:
 
 @pytest.fixture
 def writer(path: Path, ledger: RateLedger) -> Iterator[sqlite3.Connection]:
-    """Another process that could write for long."""
+    """Another process, which locks the file for a long time."""
     db = sqlite3.connect(path, isolation_level=None)
     yield db
     db.close()
@@ -564,7 +569,7 @@ def writer(path: Path, ledger: RateLedger) -> Iterator[sqlite3.Connection]:
 def test_a_busy_file_means_not_now(
     ledger: RateLedger, path: Path, writer: sqlite3.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And what was to be written arrives later."""
+    """The pending writes are made later."""
     first, second = turn(ledger, NOW), turn(ledger, NOW, host="cancelled.test")
     writer.execute("BEGIN EXCLUSIVE")
     for host in (HOST, "cancelled.test", "new.test"):
@@ -615,7 +620,7 @@ def test_a_file_that_fails_gives_no_turns_and_says_so_once(
         ledger._db.execute("PRAGMA max_page_count = 1000000")
     else:
         assert ledger.penalty(HOST, NOW + 3) == NOW + 4
-        mended = sqlite3.connect(path, timeout=0)  # nobody else is locked out meanwhile
+        mended = sqlite3.connect(path, timeout=0)  # other processes are not locked out meanwhile
         mended.executescript(
             "CREATE TABLE penalty" + VERSIONS[0].partition("CREATE TABLE penalty")[2]
         )
@@ -654,8 +659,8 @@ def test_a_file_that_is_closed_gives_no_turns(path: Path, caplog: pytest.LogCapt
     assert caplog.records == []
 
 
-# Takes turns for some seconds, one at least, one at a time over all processes, and prints when: just after the turn, and just
-# before its end.
+# Takes turns for some seconds, but at least one turn, and one at a time over all processes. Prints
+# two moments for each turn: just after its begin, and just before its end.
 CRAWLER = """
 import sys
 import time
@@ -663,8 +668,12 @@ from pathlib import Path
 from comity.gate.pace.ledger import RateLedger, Limit
 from comity.policies.syntax.windows import Window
 
-path, requests, seconds, lasts = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
-limits = [Limit("example.org", (Window(requests, seconds),)), Limit("in flight", (Window(1, 0),), through=True)]
+path, requests, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+lasts = float(sys.argv[4])
+limits = [
+    Limit("example.org", (Window(requests, seconds),)),
+    Limit("in flight", (Window(1, 0),), through=True),
+]
 ledger = RateLedger(Path(path), owner_ttl=0.5)
 print("ready", flush=True)
 sys.stdin.readline()
@@ -672,7 +681,8 @@ end, has_taken = time.time() + lasts, lasts == 0
 while (now := time.time()) < end or not has_taken:
     claim = ledger.acquire(limits, now)
     if claim.number is None:
-        time.sleep(max(0.0, claim.due - time.time()))  # as a crawl waits: two processes have no clock that could be moved
+        # Wait as a crawl does: two processes have no clock that the test could move.
+        time.sleep(max(0.0, claim.due - time.time()))
         continue
     began = time.time()
     ledger.settle(claim.number, time.time())
@@ -698,7 +708,7 @@ def crawler(path: Path, window: Window, lasts: float) -> subprocess.Popen[str]:
     )
 
 
-def told(process: subprocess.Popen[str]) -> str:
+def read_line(process: subprocess.Popen[str]) -> str:
     assert process.stdout
     return process.stdout.readline().strip()
 
@@ -712,27 +722,30 @@ def say(process: subprocess.Popen[str]) -> None:
 @pytest.mark.requirement("RATE-2")
 @pytest.mark.parametrize("window", [Window(1, 0.02), Window(10, 0.2)])
 def test_two_processes_share_a_host(path: Path, window: Window) -> None:
-    """They make the file at the same time, neither is left out, and together they keep the window and the number in flight."""
+    """They create the file at the same time, and both get turns.
+
+    Together they keep the window and the number in flight.
+    """
     processes = [crawler(path, window, 2) for _ in range(2)]
-    assert [told(process) for process in processes] == ["ready"] * 2
+    assert [read_line(process) for process in processes] == ["ready"] * 2
     for process in processes:
         say(process)
     outputs = [process.communicate(timeout=300)[0].splitlines() for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     flights = sorted(tuple(map(float, line.split())) for output in outputs for line in output)
     starts = [began for began, _ in flights]
-    assert kept(window, starts)
+    assert keeps_to(window, starts)
     assert all(ended <= began for (_, ended), (began, _) in itertools.pairwise(flights))
     assert min(map(len, outputs)) > 0
 
 
 @pytest.mark.requirement("RATE-2", "SEC-6")
 def test_kill_9_costs_no_more_than_a_delay(path: Path) -> None:
-    """Another process goes on when the killed one has shown no sign of life for long enough."""
+    """Another process goes on when the killed one has given no sign of life for `ttl` seconds."""
     process = crawler(path, Window(1, 3), 0)
-    assert told(process) == "ready"
+    assert read_line(process) == "ready"
     say(process)
-    assert told(process) == "in flight"
+    assert read_line(process) == "in flight"
     process.kill()
     process.communicate()
     ledger = RateLedger(path, owner_ttl=0.5)

@@ -48,7 +48,7 @@ SITE = site()
 
 
 class Crawl:
-    """What of a crawl the pace sees."""
+    """The parts of a crawl that the pace uses."""
 
     def __init__(
         self, path: Path, clock: Clock, settings: Mapping[str, Any], min_delay: float
@@ -66,7 +66,7 @@ class Crawl:
             ScrapyRun(crawler), self.ledger, crawler.settings, min_delay=min_delay, max_delay=300.0
         )
         self.freed: list[Limiter] = []
-        self.parked: set[Limiter] = set()  # for which a queue of the scheduler waits
+        self.parked: set[Limiter] = set()  # limiters that a queue of the scheduler waits for
         self.pace.freed = self._unpark
 
     def _wake(self) -> None:
@@ -90,11 +90,11 @@ class Crawl:
         return request
 
     def answer(self, request: Request) -> None:
-        self.pace.settle(request)
+        self.pace.settle_start(request)
 
     def leave(self, request: Request) -> None:
         self.active.discard(request)
-        self.pace.left_downloader(request)
+        self.pace.end_flight(request)
 
     async def acquire(
         self, *limiters: Limiter, at_most: float = 300.0, request: Request | None = None
@@ -192,9 +192,8 @@ def test_a_host_is_the_same_with_a_dot_behind_its_name(make: Make) -> None:
     assert dotted is host
     for origin in ("https://a.test", "https://a.test."):
         limits = Limits(f"{origin} 1", (Window(1, 5.0),), None, unreadable=False)
-        assert (
-            host_of(pace.scope(limits).limits) == host.name
-        )  # where the turns of both are, in COMITY_STATE
+        # The turns of both are at this name in COMITY_STATE.
+        assert host_of(pace.scope(limits).limits) == host.name
     pace.back_off("https://a.test./", 60.0)
     assert pace.try_acquire((host,)) is None
 
@@ -216,7 +215,7 @@ def test_a_request_waits_for_its_host_and_its_scopes(make: Make) -> None:
 
 @pytest.mark.requirement("AUTX-2", "AUTX-3")
 def test_limits_of_a_scope(make: Make) -> None:
-    """One that cannot be read is one request in COMITY_MAX_DELAY."""
+    """An unreadable limit counts as one request in COMITY_MAX_DELAY seconds."""
     pace = make().pace
     scope = pace.scope(Limits(SCOPE, (Window(5, 60),), None))
     assert (scope.windows, scope.name) == ((Window(5, 60),), SCOPE)
@@ -242,11 +241,11 @@ def test_a_delay_counts_from_the_headers(make: Make, clock: Clock) -> None:
     request = crawl.start(host, grant=grant)
     assert (host.in_flight, host.full) == (1, True)
     clock.now += 5
-    assert crawl.pace.try_acquire((host,)) is None  # another crawl would not get it either
+    assert crawl.pace.try_acquire((host,)) is None  # another crawl would get no grant either
     crawl.answer(request)
     assert (host.last, host.free_at) == (clock.now, clock.now + 2)
     clock.now += 1
-    crawl.answer(request)  # of the body's end nothing counts
+    crawl.answer(request)  # the end of the body does not count
     crawl.leave(request)
     assert (host.last, host.free_at, host.in_flight) == (clock.now - 1, clock.now + 1, 0)
     assert crawl.pace.try_acquire((host,)) is None
@@ -266,43 +265,43 @@ def test_a_request_that_fails_counts_from_then(make: Make, clock: Clock) -> None
     theirs = other.pace.host(URL)
     assert other.pace.try_acquire((theirs,)) is None
     assert theirs.free_at == pytest.approx(clock.now + 2)
-    crawl.leave(request)  # nobody counts it twice
+    crawl.leave(request)  # it is not counted twice
     assert host.in_flight == 0
 
 
 @pytest.mark.requirement("RATE-2")
 def test_a_request_that_never_goes_out_counts_as_nothing(make: Make, clock: Clock) -> None:
-    """It is refused by another middleware, or answered out of a cache."""
+    """Another middleware refuses it, or answers it from a cache."""
     crawl, other = make(2.0), make(2.0)
     host, theirs = crawl.pace.host(URL), other.pace.host(URL)
     request = crawl.start(host, grant=crawl.pace.try_acquire((host,)) or 0)
-    assert not crawl.pace.reap()
+    assert not crawl.pace.forget_departed()
     assert host.in_flight == 1
     crawl.active.clear()
-    assert crawl.pace.reap()
+    assert crawl.pace.forget_departed()
     assert (host.in_flight, host.free_at, crawl.pace.was_handed_out(request)) == (
         0,
         float("-inf"),
         False,
     )
-    assert not crawl.pace.reap()
+    assert not crawl.pace.forget_departed()
     assert other.pace.try_acquire((theirs,))
 
 
 @pytest.mark.requirement("RATE-2")
-def test_what_no_downloader_tells_of_is_reaped_by_nobody(make: Make) -> None:
-    """`through` tells of it."""
+def test_requests_outside_the_downloader_end_with_end_and_forget(make: Make) -> None:
+    """`forget_departed` leaves them in flight."""
     crawl = make()
     host, request = crawl.pace.host(URL), Request(URL)
     crawl.pace.start(request, (host,), handed_out=False, in_downloader=False)
     gone = crawl.start(host)
     crawl.active.clear()
-    assert crawl.pace.reap()
+    assert crawl.pace.forget_departed()
     assert host.in_flight == 1
     assert not crawl.pace.was_handed_out(gone)
-    crawl.pace.through(request)
+    crawl.pace.end_and_forget(request)
     assert (host.in_flight, host.last) == (0, crawl.clock.now)
-    crawl.pace.through(Request(URL))
+    crawl.pace.end_and_forget(Request(URL))
     forgotten = weakref.ref(request)
     del request
     gc.collect()
@@ -310,24 +309,27 @@ def test_what_no_downloader_tells_of_is_reaped_by_nobody(make: Make) -> None:
 
 
 @pytest.mark.requirement("RATE-2")
-def test_reaping_tells_whether_a_limiter_is_free(make: Make) -> None:
+def test_forget_departed_returns_whether_a_limiter_became_free(make: Make) -> None:
     crawl = make()
     host = crawl.pace.host(URL)
-    crawl.start()  # of no limiter
+    crawl.start()  # a request without a limiter
     crawl.active.clear()
-    assert not crawl.pace.reap()
+    assert not crawl.pace.forget_departed()
     crawl.start(host)
     crawl.start()
     crawl.active.clear()
-    assert crawl.pace.reap()
+    assert crawl.pace.forget_departed()
     released = crawl.start(host)
-    crawl.pace.release(released)
+    crawl.pace.free_limiters(released)
     crawl.active.clear()
-    assert not crawl.pace.reap()
+    assert not crawl.pace.forget_departed()
 
 
 def test_a_request_that_was_handed_out_is_known_once(make: Make) -> None:
-    """When it comes to the middleware: what comes again is decided on again, and so is what did not come from the queue."""
+    """The middleware knows it when it comes for the first time.
+
+    Requests that come again, or that did not come from the queue, are decided on again.
+    """
     crawl = make()
     host = crawl.pace.host(URL)
     ours, theirs = crawl.start(host), crawl.start(host, handed_out=False)
@@ -358,7 +360,7 @@ def test_a_request_that_is_started_again_occupies_what_it_needs_now(make: Make) 
 
 @pytest.mark.requirement("RATE-2", "AUTX-2")
 def test_a_turn_of_all_units_or_of_none(make: Make, clock: Clock) -> None:
-    """What stands in the way is the limiter that is asked again later."""
+    """The limiter in the way is asked again later."""
     crawl = make()
     assert crawl.pace.try_acquire((crawl.pace.host(URL),)) == 0  # no limits
     host = crawl.pace.host(URL)
@@ -398,7 +400,7 @@ def test_requests_of_other_crawls_are_in_flight_too(make: Make, clock: Clock) ->
 
 @pytest.mark.requirement("RATE-1", "RATE-2")
 def test_a_host_that_asks_to_be_left_alone(make: Make, clock: Clock) -> None:
-    """A crawl that starts meanwhile waits as well; a penalty makes no wait shorter."""
+    """A crawl that starts meanwhile waits, too. A penalty makes no wait shorter."""
     crawl = make()
     host = crawl.pace.host(URL)
     assert crawl.pace.back_off("http://a.test:81/x", 20) == pytest.approx(20)
@@ -420,7 +422,7 @@ def test_a_host_that_asks_to_be_left_alone(make: Make, clock: Clock) -> None:
 def test_units_that_nothing_waits_for_are_forgotten(
     make: Make, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not one that is used, nor one that is to be left alone: a new one would be asked at once."""
+    """Limiters in use or under a penalty stay: a new one would let out a request at once."""
     monkeypatch.setattr(module, "SWEEP", 8)
     crawl = make()
     urls = [
@@ -452,7 +454,7 @@ def test_units_that_nothing_waits_for_are_forgotten(
 def test_it_is_looked_for_idle_units_now_and_then(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When there are twice as many as were in use, and not with each request."""
+    """Idle ones are dropped when the number doubles, and not with each request."""
     monkeypatch.setattr(module, "SWEEP", 4)
     crawl = make()
     used = [crawl.pace.host(f"https://{number}.test/") for number in range(6)]
@@ -469,7 +471,7 @@ def test_it_is_looked_for_idle_units_now_and_then(
 
 @pytest.mark.requirement("RATE-2")
 def test_signs_of_life_while_requests_are_in_flight(make: Make, clock: Clock) -> None:
-    """Or other crawls would take this one for dead, and what it has in flight for through."""
+    """Otherwise other crawls would take this one for dead, and its requests for ended."""
     crawl, other = make(), make()
     ours, theirs = (each.pace.scope(Limits(SCOPE, (), 1)) for each in (crawl, other))
 
@@ -489,13 +491,13 @@ def test_signs_of_life_while_requests_are_in_flight(make: Make, clock: Clock) ->
     grant = other.pace.try_acquire((theirs,))
     assert grant
     assert crawl.pace.try_acquire((ours,)) is None
-    clock.now += 30  # it shows none any more
+    clock.now += 30  # it shows no more signs of life
     assert crawl.pace.try_acquire((ours,))
 
 
 @pytest.mark.requirement("RATE-2")
 def test_nothing_goes_on_when_the_crawl_is_over(make: Make, clock: Clock) -> None:
-    """What is in flight counts from then for the others."""
+    """For the other processes, requests in flight count from then on."""
     crawl, other = make(2.0), make(2.0)
     host, theirs = crawl.pace.host(URL), other.pace.host(URL)
     scope = crawl.pace.scope(Limits(SCOPE, (), 2))
@@ -576,7 +578,7 @@ def test_nobody_waits_longer_than_is_asked(
 
 @pytest.mark.requirement("RATE-4")
 def test_time_in_line_counts(make: Make, clock: Clock) -> None:
-    """Two that wait for 6 s each: the second would wait for 12 s in all."""
+    """Of two requests that wait 6 s each, the second would wait 12 s in all."""
     crawl = make(6.0)
     host = crawl.pace.host(URL)
 
@@ -601,7 +603,7 @@ def test_time_in_line_counts(make: Make, clock: Clock) -> None:
 def test_who_waits_is_told_that_the_crawl_is_ending(
     make: Make, clock: Clock, is_full: bool
 ) -> None:
-    """Within a second."""
+    """It learns so within a second."""
     crawl = make(CONCURRENT_REQUESTS_PER_DOMAIN=1)
     host = crawl.pace.host(URL)
     if is_full:
@@ -624,7 +626,7 @@ def test_who_waits_is_told_that_the_crawl_is_ending(
 def test_who_waits_for_a_full_host_goes_on_when_a_request_is_through(
     make: Make, clock: Clock
 ) -> None:
-    """Or when one turns out to have been answered by a middleware, within a second."""
+    """It also goes on within a second after a middleware answered the other request."""
     for is_told in (True, False):
         crawl = make(CONCURRENT_REQUESTS_PER_DOMAIN=1)
         host = crawl.pace.host(URL)
@@ -645,8 +647,11 @@ def test_who_waits_for_a_full_host_goes_on_when_a_request_is_through(
 
 
 @pytest.mark.requirement("RATE-3", "AUTX-2")
-def test_a_scope_holds_up_nobody_outside_of_it(make: Make, clock: Clock) -> None:
-    """Who waits for the host within a scope comes before the queues that wait for the host, but not those that wait for both."""
+def test_a_scope_holds_up_no_request_outside_of_it(make: Make, clock: Clock) -> None:
+    """A request within a scope comes before the queues that wait for the host alone.
+
+    It does not come before the queues that wait for both limiters.
+    """
     crawl = make(CONCURRENT_REQUESTS_PER_DOMAIN=1)
     host, scope = crawl.pace.host(URL), crawl.pace.scope(Limits(SCOPE, (), 5))
     began, request = clock.now, crawl.start(host)
@@ -663,13 +668,13 @@ def test_a_scope_holds_up_nobody_outside_of_it(make: Make, clock: Clock) -> None
     assert clock.now == pytest.approx(began + 3.5)
     assert seen == [(1, 1)]
     assert (host.awaited, scope.awaited, host.in_flight, scope.in_flight) == (0, 0, 1, 1)
-    assert crawl.woken > 0  # the queues are asked again
+    assert crawl.woken > 0  # the queues try again
     assert {host, scope} == set(crawl.freed)
 
 
 @pytest.mark.requirement("RATE-1", "RATE-3")
 def test_lanes_come_by_turns_with_who_waits_within_a_scope(make: Make, clock: Clock) -> None:
-    """They are asked again with every look that who waits takes, not only when it has gone."""
+    """Queues try again whenever the waiting request looks, not only after it has gone out."""
     crawl = make()
     host, scope = crawl.pace.host(URL), crawl.pace.scope(Limits(SCOPE, (), 5))
     host.free_at = clock.now + 10
@@ -703,7 +708,7 @@ def test_what_waits_in_place_is_booked_as_what_it_is(
     waited = crawl.pace.acquire(request, (host,), at_most=1, in_downloader=in_downloader)
     assert run(clock, waited) is None
     assert not crawl.pace.was_handed_out(request)
-    assert crawl.pace.reap() is in_downloader
+    assert crawl.pace.forget_departed() is in_downloader
     assert host.in_flight == (0 if in_downloader else 1)
 
 

@@ -1,4 +1,6 @@
-"""What is done with connections when a process goes on; what workers do then is in tests/live/test_reach.py."""
+"""The connections of a process that goes on after a standstill.
+
+tests/live/test_reach.py tests its workers."""
 
 from __future__ import annotations
 
@@ -30,14 +32,14 @@ def listening(stack: ExitStack) -> socket.socket:
     return stack.enter_context(socket.create_server(("127.0.0.1", 0)))
 
 
-def connected(stack: ExitStack, server: socket.socket) -> socket.socket:
+def connect(stack: ExitStack, server: socket.socket) -> socket.socket:
     return stack.enter_context(socket.create_connection(server.getsockname()))
 
 
 @pytest.mark.requirement("REACH-3")
 def test_connections_to_a_port_are_ended_and_no_others(stack: ExitStack) -> None:
     asked, other = listening(stack), listening(stack)
-    first, second = connected(stack, asked), connected(stack, other)
+    first, second = connect(stack, asked), connect(stack, other)
     pair = [stack.enter_context(end) for end in socket.socketpair()]
     connecting = stack.enter_context(socket.socket())
     connecting.setblocking(False)
@@ -46,7 +48,7 @@ def test_connections_to_a_port_are_ended_and_no_others(stack: ExitStack) -> None
         first.send(b"GET")
     assert second.send(b"GET") == 3
     assert pair[0].send(b"wake") == 4
-    assert connected(stack, asked).send(b"GET") == 3  # it still listens
+    assert connect(stack, asked).send(b"GET") == 3  # the server still listens
 
 
 @pytest.mark.requirement("REACH-3")
@@ -71,10 +73,10 @@ def test_a_download_that_is_under_way_fails_when_the_process_goes_on(
         )
         standstill.open()
 
-        async def guarded(request: Request) -> Response:
+        async def download_guarded(request: Request) -> Response:
             return await standstill.guard(request, lambda: download(request))
 
-        downloads = [asyncio.create_task(guarded(request)) for request in (late, in_time)]
+        downloads = [asyncio.create_task(download_guarded(request)) for request in (late, in_time)]
         await asyncio.sleep(0)
         stood_still.add(late)
         os.kill(os.getpid(), signal.SIGCONT)
@@ -83,7 +85,7 @@ def test_a_download_that_is_under_way_fails_when_the_process_goes_on(
         ):
             await downloads[0]
         with pytest.raises(StoodStillError):
-            await guarded(late)
+            await download_guarded(late)
         answer.set_result(Response(in_time.url))
         assert (await downloads[1]).url == in_time.url
         standstill.close()
@@ -98,7 +100,7 @@ def test_a_download_that_is_under_way_fails_when_the_process_goes_on(
 
 
 def test_what_was_closed_before_others_is_gone() -> None:
-    """A process may always have a crawl or a client that is open."""
+    """A process may have an open crawl or client at any time."""
     before: list[int] = []
     own = signal.signal(signal.SIGCONT, lambda number, frame: before.append(number))
     gone: list[weakref.ref[Standstill]] = []
