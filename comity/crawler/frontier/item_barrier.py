@@ -105,10 +105,10 @@ class ItemBarrier:
         return self._exporter is None or not self._files_to_store(self._exporter)
 
     def is_due(self, pages: int, *, is_idle: bool) -> bool:
-        """Return True if it is time to store.
+        """Return True if it is time to call `store`.
 
-        `pages`: the number that are through. `is_idle`: no page waits or is out here, so no part
-        would grow."""
+        `pages`: the number of pages that are through. `is_idle`: True if no page waits or is out
+        here, so that no part of a feed would grow."""
         slots = self._exporter.slots if self._exporter is not None else ()
         grows = any(map(_is_in_parts, slots)) and pages < MOST_PAGES and not is_idle
         seconds = self._part_seconds if grows else EACH
