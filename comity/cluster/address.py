@@ -26,7 +26,7 @@ REMEDY = (
     " Cluster"
 )
 PORT = 6379
-SHARDS = 64  # of the pace, and by default of a crawl
+SHARDS = 64  # number of shards of the pace, and of a crawl unless set
 MAX_SHARDS = 4096
 CRAWL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 HOST = re.compile(r"[A-Za-z0-9_.:-]+")
@@ -43,7 +43,7 @@ def shard_of(host: str, shards: int) -> int:
 
 
 def owner_of(worker: str) -> str:
-    """Return the name of a worker in the turns: the last part of its name, which is unique."""
+    """Return a worker's name as RedisTurns knows it: the last part, which is unique already."""
     return worker.rpartition(":")[2]
 
 
@@ -134,7 +134,9 @@ class StateAddress:
         return f"comity:{{{self.crawl}}}"
 
     def shard_key(self, shard: int, run: int = 1) -> str:
-        """Return the prefix of all keys of a shard. `run`: how often the crawl was begun."""
+        """Return the prefix of all keys of a shard.
+
+        `run`: 1 if the crawl has begun once, 2 after it began anew, and so on."""
         return (
             f"comity:{{{self.crawl}:{shard}}}"
             if run == 1

@@ -86,19 +86,20 @@ class Connection:
         return self._beats.call(script, key, arguments)
 
     def begin_with(self, script: Script, keys: Sequence[str]) -> None:
-        """Call this script first over each new connection, once for each of the keys.
+        """Have `script` called first over each new connection, once for each of the keys.
 
-        Its argument is its last answer, or "", and its answer identifies the server."""
+        The script returns an id of the server. Its argument is its answer over the connection
+        before, or "", so that it can see whether the server is another one."""
         self._calls.first |= {(script, key): b"" for key in keys}
 
     def on_change(self, changed: Callable[[], object]) -> None:
-        """Call `changed` when another server was found, or the same one was started anew.
+        """Have `changed` called when another server has taken over, or the server was restarted.
 
-        Then the latest confirmed calls may be lost."""
+        That server may have lost the effects of the latest calls, even of confirmed ones."""
         self._calls.changed.append(changed)
 
     async def close(self) -> None:
-        """End the calls so far, as far as the server answers, and the connections."""
+        """Wait for the answers to the calls so far, if the server answers, and disconnect."""
         await asyncio.gather(self._calls.close(), self._beats.close())
 
 

@@ -1,13 +1,14 @@
 """The requests of a crawl that wait or are out, and all its fingerprints, for all workers.
 
-A host is leased to one worker at a time, which alone gets its requests. A lease that is not renewed
-ends. Then another worker gets the host, and the requests that were out go out once more. So a
-request whose worker is killed is not lost, and a request whose worker was only slow may go out
-twice. Leases do not prevent two workers from asking one host at the same time: the turns do.
+A host is leased to one worker at a time. Only this worker gets the host's requests. A lease that is
+not renewed ends. Then another worker gets the host, and requests that were out go out once more.
+Therefore no request is lost if its worker is killed. If its worker was only slow, it may go out
+twice. Leases do not keep two workers from sending requests to one host at the same time: that is
+the task of turns.py.
 
-A request is gone when any worker acknowledges it. Put its children first: then a worker that is
-killed between the two calls loses no request. `put` can be repeated after its answer was lost, and
-gives the same answer again."""
+The server forgets a request when any worker acknowledges it. Put the requests found in its response
+first: then a worker that is killed between the two calls loses no request. `put` can be repeated
+after its answer was lost, and returns an equal answer."""
 
 from __future__ import annotations
 
@@ -36,13 +37,13 @@ from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name
 
-PRIORITIES = range(-(2**53), 2**53 + 1)  # the range of a score
+PRIORITIES = range(-(2**53), 2**53 + 1)  # whole numbers that a score of a sorted set can hold
 MOST_ROWS = 500  # rows that one script puts; more would hold up other callers for long
 MOST_BYTES = 2**20  # octets of bodies that one script puts
 MOST_TAKEN = 1000  # requests of a host that one script hands out
-LAG = 10.0  # seconds: a server that takes the place of another may lack the requests of this time
+LAG = 10.0  # a replica that becomes the server may lack the requests of the last so many seconds
 DIGEST = 12  # octets of a fingerprint's digest: two of 10^9 are equal once in 10^11 crawls
-STATES = ("running", "paused", "ended")  # the states for `set_state`; "finished" is found by a look
+STATES = ("running", "paused", "ended")  # for `set_state`; see `is_finished` for the end
 _KEY = Struct(">QI")
 
 _PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
@@ -191,11 +192,11 @@ class Shard:
 class RedisQueue:
     """The queue of one crawl, as one worker uses it.
 
-    StateError: the server is away; every call can be repeated. StateLostError: it has lost requests
-    of the crawl.
+    Every call may raise these errors. StateError: the server is away, and the call can be repeated.
+    StateLostError: the server has lost requests of the crawl.
 
     Attributes:
-        run: How often the crawl was begun.
+        run: The number of the run: 1 at first, one more each time the crawl begins again.
         is_outdated: True if another worker has begun the crawl again. `open` takes over that run.
         is_swept: True if no data of earlier runs is left.
         state: One of STATES, at the last sign of life.
@@ -203,7 +204,7 @@ class RedisQueue:
         left: Requests of them that wait or are out.
         aside: Requests of them that wait for a host which is set aside.
         unreadable: Requests that no worker is to read.
-        share: Hosts per worker if all have as many, at the last look.
+        share: The number of hosts divided by the number of workers, at the last look.
     """
 
     def __init__(self, connection: Connection, worker: str, ttl: float) -> None:
@@ -223,10 +224,11 @@ class RedisQueue:
         self.share = 1
         self._connection = connection
         connection.on_change(self._forget_latest)
-        # The mark that distinguishes the crawl from others of its name; None: this is no worker.
+        # An id that differs from that of another crawl with this name. None: `open` was not called,
+        # so this is a command and not a worker.
         self._began: bytes | None = None
         self._known: list[int] = []  # requests that were put into each shard, at the last look
-        self._older: list[int] = []  # `_known` of LAG seconds ago, or more
+        self._older: list[int] = []  # `_known` as it was at least LAG seconds ago
         self._newer: list[int] = []  # the next value of `_older`
         self._aged_at = monotonic()
         self._unsure: set[int] = set()  # shards whose last put was not answered
@@ -236,10 +238,10 @@ class RedisQueue:
     # The crawl
 
     def on_change(self, changed: Callable[[], object]) -> None:
-        """Call this when the server is another one, or was started anew.
+        """Have `changed` called when another server takes over, or the server was started anew.
 
-        Then the latest puts may be lost. The requests that led to them come again, because the
-        server has lost the word that they are done, too."""
+        That server may lack the latest requests, and the reports of the requests done last. It
+        hands out the latter again, and their responses lead to the missing requests."""
         self._connection.on_change(changed)
 
     async def open(self, shards: int = SHARDS) -> None:
@@ -263,10 +265,10 @@ class RedisQueue:
         self._known = self._newer = self._older = []
 
     async def finish(self) -> float | None:
-        """Note that the crawl is finished, as `is_finished` has just found.
+        """Record on the server that the crawl is finished. Call it if `is_finished` returned True.
 
-        Return for how many seconds it has been finished; None if another worker has begun it again
-        meanwhile."""
+        Return the seconds since it was first recorded. None: another worker has begun the crawl
+        again meanwhile."""
         answer = await self._crawl(_FINISH, self.run, self.total)
         if answer is None:
             await self.open()
@@ -274,10 +276,10 @@ class RedisQueue:
         return float(answer) / 1000
 
     async def begin_again(self) -> bool:
-        """Let a finished crawl begin again. True if this worker did it, and not another one.
+        """Begin a new run of a finished crawl, and join it.
 
-        The new run has an empty queue and no fingerprints. Policies and pace stay known. All
-        workers that call this have the new run afterwards."""
+        Return True if this call began it, and False if another worker had begun it already. The
+        new run has an empty queue and no fingerprints. Policies and pace stay known."""
         has_begun = bool(await self._crawl(_AGAIN, self.run, RUNS_VERSION))
         await self.open()
         return has_begun
@@ -291,16 +293,18 @@ class RedisQueue:
         self.is_swept = True
 
     def _forget_latest(self) -> None:
-        """Forget the latest counts: a server that is another one, or new, may lack these puts."""
+        """Go back to older counts, because another or restarted server may lack the latest puts."""
         self._known = self._newer = self._older
 
     def _check(self, shards: Sequence[Shard]) -> None:
-        """StateLostError: the shards lack requests that were there."""
+        """Check that the shards have all requests that they had at the last look.
+
+        StateLostError: some are gone."""
         if self._began is None or self.is_outdated:
             return
         lost = _lost(self._known, shards)
         if lost and self.address.is_cluster and not _lost(self._older, shards):
-            self._forget_latest()  # a replica has taken the place of a node unnoticed
+            self._forget_latest()  # a replica has replaced a node, and on_change was not called
         elif lost:
             raise StateLostError(f"of {sum(self._known)} requests that were put, {lost} are gone")
         if stray := sum(shard.left for shard in shards if shard.hosts == 0):
@@ -379,11 +383,13 @@ class RedisQueue:
         unwanted: float = 0.0,
         shards: Sequence[Shard] | None = None,
     ) -> list[Lease]:
-        """Lease hosts that no worker has. The list is empty while the crawl is paused or ended.
+        """Lease free hosts for this worker. Return [] while the crawl is paused or ended.
 
-        `hosts`: the number of hosts, at most. `per_host`: the number of requests of each, at most.
-        `unwanted`: seconds that a host has been free, at least. `shards`: the last look; None: look
-        now."""
+        Args:
+            hosts: greatest number of hosts.
+            per_host: greatest number of requests that each host comes with.
+            unwanted: least number of seconds for which a host has been free.
+            shards: result of the last `look`. None: look now."""
         if shards is None:
             shards = await self.look()
         if self.state != "running":
@@ -416,9 +422,9 @@ class RedisQueue:
         return await self._with_rests(leases)
 
     async def _with_rests(self, leases: list[Lease]) -> list[Lease]:
-        """Return the leases with `rests`, which the turns know.
+        """Return the leases with `rests` filled in from the pace of the hosts.
 
-        A failure is ignored: without `rests`, one turn is asked for in vain."""
+        A failure is ignored. Without `rests` the worker only asks for one turn in vain."""
         by_key: dict[str, list[Lease]] = {}
         for lease in leases:
             by_key.setdefault(pace_key(lease.host), []).append(lease)
@@ -490,14 +496,15 @@ class RedisQueue:
     async def set_aside(self, host: str, wait: float) -> None:
         """Release the host, and let the crawl not wait for it for so many seconds.
 
-        A crawl in which no other request is left is finished. Requests that are out wait again."""
+        If only requests of such hosts are left, the crawl is finished. Requests of the host that
+        are out wait again."""
         await self._call(_SET_ASIDE, host, self.worker, name_as_key(host), _ms(wait))
 
     async def tries(self, origin: str, since: float, due: float) -> int:
-        """Return how often in a row the crawl could not fetch the policies of an origin.
+        """Count a failed try to fetch the policies of an origin, and return the tries in a row.
 
-        `since`: the time since when the origin fails. `due`: the time of the next try. Both in
-        seconds since the epoch. Each worker that learns of a try calls this."""
+        `since`: when the origin failed first. `due`: when to try next. Both are seconds since the
+        epoch. Each worker that learns of a try calls this; the try is counted once."""
         host = host_name(origin)
         return int(await self._call(_TRIES, host, name_as_key(origin), repr(since), repr(due)))
 
@@ -548,7 +555,7 @@ class RedisQueue:
         return by_shard
 
     def _hear(self, crawl: Sequence[Any] | None) -> int:
-        """Take over the state of the crawl, and return the number of workers that are alive.
+        """Update `state` from an answer of the server, and return the number of live workers.
 
         StateLostError: the crawl is gone, or the server evicts keys."""
         if crawl is None:

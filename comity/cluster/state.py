@@ -21,12 +21,13 @@ logger = logging.getLogger(__name__)
 
 
 class SharedState:
-    """One worker's view of the state."""
+    """One worker's access to the shared state. It makes the queue, the ledger and the store."""
 
     def __init__(self, url: str, crawl: str, *, ttl: float) -> None:
-        """`ttl`: seconds without a sign of life after which a worker counts as dead.
+        """Prepare the connection.
 
-        PolicyError: the URL or the name is invalid."""
+        `url` and `crawl`: see `StateAddress.parse`. `ttl`: a worker counts as dead after so many
+        seconds without a sign of life. PolicyError: the URL or the crawl's name is invalid."""
         self.address = StateAddress.parse(url, crawl)
         self._ttl = ttl
         self._connection = Connection(self.address)
@@ -34,7 +35,9 @@ class SharedState:
         self.neighbours = Neighbours(self.address, self._worker)
 
     def check(self) -> None:
-        """PolicyError, with what to do about it: the server cannot be used."""
+        """Check that the server can be used, and log warnings about its configuration.
+
+        PolicyError: it cannot be used. The message contains the remedy."""
         for note in check_server(self.address):
             logger.warning("COMITY_STATE: %(note)s", {"note": note})
 
@@ -48,6 +51,6 @@ class SharedState:
         return RedisStore(self.address)
 
     async def close(self) -> None:
-        """Close the connection. Close the parts before."""
+        """Close the connection. Close the queue, the ledger and the store before you call this."""
         await self._connection.close()
         self.neighbours.vanish()

@@ -1,13 +1,16 @@
-"""The pace of hosts over all workers of all crawls on a server, as `RateLedger` is for one machine.
+"""The pace of hosts over all workers of all crawls on a server.
 
-No caller waits here for the server. `acquire` asks the server, and says so. When the answer has
-come, `on_answer` is called, and `acquire` returns the answer. A host gets as many starts as its
-limits allow, independent of leases and of late messages:
+`RateLedger` keeps the pace on one machine in this way.
+
+No method waits for the server. `acquire` sends a question, and returns "not now". When the answer
+arrives, `on_answer` is called, and the next `acquire` returns the answer. A host never gets more
+starts than its limits allow, even if leases end or messages are late:
 
 - The step that grants a start also gives a sign of life, so no grant counts as a dead worker's.
 - A grant is given back if its answer took long, or if it was not used in time: by then others may
   consider this worker dead.
-- A start is settled when the server learns that headers came, which is later than they came.
+- A start counts from the moment when the server learns that the headers came. This is later than
+  the headers, so a gap is never too short.
 - A message that could not be sent is sent again, until it arrives."""
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from comity.policies.syntax.windows import Window
 
 logger = logging.getLogger(__name__)
 
-REMEMBERED = 10_000  # limits, and hosts, that are remembered here; the others are asked for again
+REMEMBERED = 10_000  # limits or hosts in each cache of answers
 THROUGH = " (in flight)"  # suffix of the name of a limit on requests in flight
 
 _TURN, _SETTLE, _END = (script("pace", name) for name in ("turn", "settle", "end"))
@@ -88,11 +91,11 @@ class RedisTurns:
         self._grants = 0
         self._inquiries: dict[tuple[Limit, ...], _Inquiry] = {}
         self._refused: Bounded[tuple[Limit, ...], _Inquiry] = Bounded(REMEMBERED)
-        # Grant -> the limits under which its start is not settled.
+        # Grant -> its limits that still count its request as in flight.
         self._flights: dict[int, Sequence[Limit]] = {}
-        # Key of a limit -> grants under it, and turns that are requested.
+        # Key of a limit -> numbers of its grants in flight, and of inquiries without an answer.
         self._flying: dict[str, set[int]] = {}
-        self._shards: set[str] = set()  # shards that know this process
+        self._shards: set[str] = set()  # keys of shards that have this process's sign of life
         self._encoded: Bounded[Limit, tuple[list[Any], list[Any]]] = Bounded(REMEMBERED)
         self._penalties: Bounded[str, float] = Bounded(REMEMBERED)  # host -> until
         self._beaten = monotonic()
@@ -100,11 +103,11 @@ class RedisTurns:
 
     @property
     def is_used(self) -> bool:
-        """True if there are grants that need this process's signs of life."""
+        """True if requests are in flight. `beat` has to be called until they have ended."""
         return bool(self._flights)
 
     def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
-        """Return a grant to start a request now, or when to ask again.
+        """Return a grant to start a request now, or one without a number and when to ask again.
 
         `limits`: limits of one host, each with a name of its own; the grant is under all of them.
         The time to ask again is infinity if `on_answer` will be called then."""
@@ -122,7 +125,8 @@ class RedisTurns:
             if moment < refused.due:
                 return Grant(None, now + refused.due - moment, refused.limit)
             del self._refused[key]
-        # Other workers may have considered this process dead.
+        # Without a recent sign of life, the server could count this process as dead, and ignore its
+        # requests in flight when it answers.
         if self._flights and moment >= self._beaten + self.ttl / 2:
             self.beat(now)
         self._ask(key)
@@ -195,7 +199,9 @@ class RedisTurns:
             holding.add_done_callback(partial(self._end_late, rows))
 
     def _end_late(self, rows: Sequence[tuple[int, Limit]], answer: asyncio.Future[Any]) -> None:
-        """End grants that ended while the server was told that they are in flight."""
+        """After an answer to `beat`, report the grants that have ended since it was sent.
+
+        `beat` may have arrived after their end, and marked them as in flight again."""
         for grant, limit in rows:
             if limit not in self._flights.get(grant, ()) and not self._is_closed:
                 self._tell(_END, grant, [limit])
@@ -303,7 +309,7 @@ class RedisTurns:
         is_of_owner: bool = False,
         callback: Callable[[Any], object] | None = None,
     ) -> None:
-        """Call the script until the server has received the call."""
+        """Call the script. If the server is away, repeat the call until it succeeds."""
         first = () if is_of_owner else (name_as_key(host),)
         answer = self._connection.call(script, pace_key(host), *first, *arguments)
         again = partial(
@@ -336,7 +342,7 @@ class RedisTurns:
         return self._encode(limit)[0]
 
     def _encode(self, limit: Limit) -> tuple[list[Any], list[Any]]:
-        """Return the name and the lifetime of the limit, and its windows, for the scripts."""
+        """Return two lists of script arguments: the limit's key and lifetime, and its windows."""
         encoded = self._encoded.get(limit)
         if encoded is None:
             windows = [part for window in limit.windows for part in _window(window)]

@@ -1,18 +1,20 @@
 """Garbage collection while crawls run: COMITY_GC.
 
-Objects that exist when a crawl begins stay until its end, and waiting requests have no cycles. By
-its defaults Python looks through all of them again and again, which takes a fifth of the time of a
-crawl. So while any crawl runs, older objects are frozen, and young objects are looked through every
-50,000 instead of every 700. The older generations follow as many times later as before: responses
-and failures that refer to each other are found after some hundred pages.
+Objects that exist when a crawl begins stay until its end, and waiting requests have no cycles. With
+its default thresholds Python's collector looks through all of them again and again, which takes a
+fifth of the time of a crawl. While any crawl runs, this module therefore freezes the objects that
+exist at the beginning of the first crawl, and starts the collector after 50,000 new objects instead
+of 700. The older generations are collected as usual, after 10 collections of the next younger one.
+Responses and failures that refer to each other are found after some hundred pages.
 
-A process that forks may have frozen the objects that it shares with its children. They stay frozen:
-to look through them once, after the crawl, costs more than a short crawl, and copies the shared
-memory. comity checks for such objects once in a process, because Python counts them one by one.
+A process that forks may have frozen the objects that it shares with its children. If so, this
+module never unfreezes them. One collection of them after the crawl would take longer than a short
+crawl, and would copy the shared memory. comity checks for frozen objects once in a process, because
+Python counts them one by one.
 
 Twisted drops cancelled timers only when another of its timers is due. No timer of Scrapy or comity
-is due within four minutes, so the timers of all connections and responses of that time would be
-kept. So this module sets a timer."""
+is due within four minutes, so Twisted would keep the timers of all connections and responses of
+these minutes. A timer of this module is due every 5 seconds, so that they are dropped."""
 
 from __future__ import annotations
 
@@ -28,18 +30,19 @@ if TYPE_CHECKING:
 
 THRESHOLDS = (50_000, 10, 10)  # of gc.set_threshold
 DROP_EVERY = 5.0  # seconds
-FEW = 10_000  # objects; fewer count as not shared: Python 3.12 itself freezes some hundred
+# Fewer frozen objects are no sign of a fork: Python 3.12 itself freezes some hundred.
+FEW = 10_000
 
 
 class GarbageCollection:
-    """Extension: sets the collector for all crawls of this process.
+    """Extension: configures the garbage collector from the first crawl of this process to the last.
 
-    The end of the last crawl restores the collector."""
+    When the last running crawl ends, the thresholds before are restored."""
 
     _crawls: ClassVar[set[GarbageCollection]] = set()
     _thresholds: ClassVar[tuple[int, int, int]]
     _is_shared: ClassVar[bool | None] = None  # True if others froze objects; None: not checked yet
-    _timer: ClassVar[LoopingCall | None] = None  # it has nothing to do but be due
+    _timer: ClassVar[LoopingCall | None] = None  # it calls nothing; see above
 
     def __init__(self, crawler: Crawler) -> None:
         crawler.signals.connect(self._open, signals.spider_opened)

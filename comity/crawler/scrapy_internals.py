@@ -1,12 +1,12 @@
-"""Everything that reaches into Scrapy's engine and downloader beyond their documented interface.
+"""All uses of private names of Scrapy's engine, downloader and components.
 
-The private names, and the effect in a Scrapy that does not have them:
+The private names, and what comity does with a version of Scrapy that lacks them:
 
-    engine._slot.nextcall       The engine is woken by a request that the scheduler swallows.
+    engine._slot.nextcall       The engine is woken with a request that the scheduler drops.
     engine._slot.closing        `closing` is True only once the engine has stopped.
     engine._slot.inprogress     There is no JOBDIR.
     engine.scraper.itemproc.middlewares
-                                Files that a page refuses are fetched, with a warning.
+                                Files are fetched even if their page refuses it, with a warning.
     _get_uri_params, _start_new_batch, _close_slot of the feed exporter
                                 A crawl with feeds in parts ends.
     _split_domain of the cookie middleware
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from scrapy.core.scheduler import BaseScheduler
     from scrapy.crawler import Crawler
 
-# Known by identity: comity's scheduler stores it nowhere.
+# The scheduler recognises this object, and drops it.
 WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})
 
 
@@ -59,9 +59,9 @@ _VERBATIM = "verbatim_url"  # key of request.meta
 
 
 def engine_of(crawler: Crawler) -> ExecutionEngine | None:
-    """Return the engine; None before the crawl begins, when Scrapy raises an error.
+    """Return the engine; None before the crawl begins, as in tests of single components.
 
-    Tests of single components never begin a crawl."""
+    Scrapy raises a RuntimeError then."""
     try:
         return crawler.engine
     except RuntimeError:
@@ -75,7 +75,9 @@ def downloader_of(crawler: Crawler) -> Downloader | None:
 
 
 def wake(crawler: Crawler) -> None:
-    """Make the engine ask the scheduler in the next turn of the loop; it asks every 5 s anyway."""
+    """Make the engine ask the scheduler for requests in the next turn of the loop.
+
+    Otherwise up to 5 seconds may pass, because the engine asks every 5 seconds."""
     engine = engine_of(crawler)
     if engine is None or engine.spider is None:
         return
@@ -87,9 +89,9 @@ def wake(crawler: Crawler) -> None:
 
 
 def closing(crawler: Crawler) -> bool:
-    """Return True if the crawl is ending, so that a new request may never end.
+    """Return True if the crawl is ending, or has not begun. A new request might never end then.
 
-    Scrapy has no signal for it."""
+    Scrapy has no signal for the beginning of the end."""
     engine = engine_of(crawler)
     if engine is None or engine.spider is None:
         return True
@@ -238,9 +240,10 @@ _fill_in: Callable[[str, dict[str, Any]], str] = getattr(feedexport, "apply_uri_
 
 
 def never_opened(crawler: Crawler) -> None:
-    """Mark a scheduler that cannot be made.
+    """Mark the crawl as one without a scheduler, after its scheduler could not be created.
 
-    Otherwise Scrapy would try to close it, though it was never opened, and report that instead."""
+    Otherwise Scrapy would try to close the scheduler that was never opened, and report this failure
+    instead of the cause."""
     if (engine := engine_of(crawler)) is not None:
         engine.spider = None
 

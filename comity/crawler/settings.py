@@ -10,5 +10,5 @@ COMITY_PROGRESS = "line"
 LOG_LEVEL = "INFO"
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 DOWNLOAD_TIMEOUT = 60
-STATS_DUMP = False  # the summary is shorter
+STATS_DUMP = False  # the last line of a crawl sums it up in fewer words
 FEED_EXPORT_ENCODING = "utf-8"

@@ -3,9 +3,9 @@
 How the pace is measured. The server gets a request at some moment between its start here and the
 headers of its answer. So the time between two requests, at the server, is at least the time from
 the headers of the first to the start of the second. This time is the gap. For a limit of n requests
-in some seconds, the gap is the time from the headers of the n-th request before. A gap is given as
-a part of the seconds of its limit: 1 or more means that the limit was kept. Requests in flight
-count as now, as in the pace itself (comity.policies.syntax.windows)."""
+in some seconds, the gap begins at the headers of the n-th request before. Gaps are divided by the
+seconds of their limit: 1 or more means that the limit was kept. The headers of a request in flight
+count as if they came now, as in the pace itself (comity.policies.syntax.windows)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.windows import MAX_STAMPS, StatedLimit, Window
 from comity.report.value import Host, Hosts, Limit, Line, NamedCount, Pace, Series, UnreadLimit
 
-MAX_HOSTS = 10_000  # hosts that are counted separately, at least; those with most requests
+# With more hosts, at least so many, those with most requests, keep counts of their own.
+MAX_HOSTS = 10_000
 MAX_LISTED = 200  # hosts in a report
 LEAST = 10  # hosts with the least margin in a report
 SERIES = 16  # hosts with most requests that are followed over time
 MARGINS = 8  # hosts with the least margin that are followed over time
 POINTS = 200  # points of a host's series
-MIN_PART = 0.999  # of a limit: one clock measures gaps, and another paces all processes
+# Least gap that keeps its limit. It is less than 1 because gaps are measured by another clock than
+# the one that paces all processes.
+MIN_PART = 0.999
 EDGES = (MIN_PART, 1.05, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)  # between the bins of the histogram
 BINS = (
     "below 1",
@@ -179,7 +182,10 @@ class HostCounts:
         self._unread: dict[tuple[str, StatedLimit], None] = {}
 
     def count_of(self, name: str) -> HostCount:
-        """Return the counts of a host. A new host may fold the smallest hosts into one count."""
+        """Return the counts of a host.
+
+        If a new host is one too many, the counts of the hosts with fewest requests are summed up
+        into one."""
         host = self._hosts.get(name)
         if host is None:
             if len(self._hosts) >= 2 * MAX_HOSTS:
@@ -209,7 +215,9 @@ class HostCounts:
         return scope
 
     def gap(self, limiter: Paced, now: float) -> Gap | None:
-        """Return the gap before a request that starts now; None if no limit can be broken by it."""
+        """Return the gap before a request that starts now, for the limit that it keeps least.
+
+        None: there is no limit, or too few requests came before."""
         host = self._count_of_limiter(limiter.name)
         if len(self._unread) < MAX_LISTED:
             self._unread |= dict.fromkeys((limiter.name, limit) for limit in limiter.unread)
@@ -280,7 +288,10 @@ class HostCounts:
             self._narrow[name] = host, host.least
 
     def _follow(self, name: str, host: HostCount) -> _Followed | None:
-        """Follow the host if it has more requests, or less margin, than a followed host."""
+        """Begin a series for the host, or return None if the followed hosts matter more.
+
+        A host that broke a limit replaces one with more margin. Another host replaces one that has
+        less than half as many requests."""
         criterion, most = "requests", SERIES
         if host.least < MIN_PART:
             criterion, most = "margin", MARGINS

@@ -107,8 +107,9 @@ class Host:
         stopped: Responses that were refused by their header fields.
         backed_off: Answers that said that the host is asked too often.
         gaps: Gaps that were measured against the limits of the host.
-        least: The least gap, as a part of its limit: 1 is as long as the limit. None for no gap.
-        limit: The limit of the least gap, or None.
+        least: The shortest gap divided by the gap that its limit asks for. Below 1 the host was
+            asked too soon. None: no gap was measured.
+        limit: The limit that applied to the shortest gap, or None.
     """
 
     host: str

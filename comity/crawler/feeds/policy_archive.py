@@ -1,10 +1,11 @@
 """WARC files of policy files, made by `scrapy crawl policies`.
 
-They have a response for each file of each origin, as comity took it.
+An archive has a WARC response for each policy file of each origin that was answered. Its text is
+the text that comity read.
 
 An archive gets its name when it is complete. Until then it grows beside that name, as `.NAME.part`.
-`.NAME.journal` says which origins are in it, and up to which octet. A killed process loses the
-origins of its last moment, and the next process continues from there."""
+`.NAME.journal` lists its complete origins, and the number of its valid octets. A killed process
+loses the origins of its last half second. The next process continues behind the valid octets."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from comity.policies.answers.fetched import Fetched
 
 APPLICATION_ID = 0x636F6D77  # "comw"
 SAVE_AFTER = 0.5  # seconds of work that a killed process loses at most
-NONE = "none"  # the digest of an answer without a text
+NONE = "none"  # stands for the hash of an answer with an empty body
 FINAL_URL = "Comity-Final-URI"  # field of a record: the last URL, if redirects were followed
 
 VERSIONS = (
@@ -49,12 +50,13 @@ JOURNAL = Kind(
 
 
 class PolicyArchive:
-    """An archive that this process alone is making."""
+    """An unfinished archive. A second process cannot open it."""
 
     def __init__(self, path: Path) -> None:
-        """PolicyError, with what to do about it: the archive cannot be made.
+        """Open the archive, or continue the one that an earlier process began.
 
-        DatasetError: the files beside it are not comity's."""
+        PolicyError: the archive cannot be made. The message contains the remedy. DatasetError: the
+        files beside it are not comity's."""
         if path.is_dir():
             raise PolicyError(f"warc `{path}` is a folder: name a file in it")
         self._path = path
@@ -64,7 +66,8 @@ class PolicyArchive:
         try:
             self._file = open_beside(self._part)
             (end,) = self._journal.execute("SELECT end FROM archive").fetchone()
-            # If the file is shorter, it has its final name by now, or was lost in a power cut.
+            # The file is shorter than the journal says if an earlier process was killed between
+            # renaming it and deleting the journal, or after a power cut. Then start again.
             if os.fstat(self._file.fileno()).st_size < end:
                 end = 0
                 self._journal.execute("DELETE FROM origin")
@@ -92,15 +95,15 @@ class PolicyArchive:
         )
 
     def unreachable(self) -> Iterator[str]:
-        """Yield the entries of unreachable origins that earlier processes wrote, in no order."""
+        """Yield the saved entries of unreachable origins, in no particular order."""
         query = "SELECT unreachable FROM origin WHERE unreachable <> ''"
         return (entry for (entry,) in self._journal.execute(query))
 
     def write(self, site: Site, *, unreachable: str = "") -> None:
-        """Write the files of a site that were answered. A site in the archive is skipped.
+        """Write each file of a site that got a response. Skip a site that is in the archive.
 
-        `unreachable`: the site's entry in the list of unreachable sites; "": it is reachable.
-        OSError: there is no room."""
+        `unreachable`: the site's entry in the list of unreachable sites. "": the site is
+        reachable. OSError: the disk is full."""
         if site.origin in self:
             return
         for url, file in site.files.items():
@@ -136,7 +139,7 @@ class PolicyArchive:
         self._save_at = monotonic() + SAVE_AFTER
 
     def finish(self) -> None:
-        """Give the archive its name. OSError: it fails."""
+        """Give the complete archive its name. OSError: it cannot be written or renamed."""
         self._save()
         os.fsync(self._file.fileno())
         self._part.replace(self._path)
@@ -145,7 +148,7 @@ class PolicyArchive:
         self._journal_path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close the files. Data that is written by now stays for the next process."""
+        """Close the files. The next process continues with the data that is written by now."""
         if not self._file.closed:
             with suppress(OSError, sqlite3.Error):
                 self._save()

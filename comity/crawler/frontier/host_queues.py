@@ -146,11 +146,15 @@ class HostQueues:
         heappush(self._heap, (due, queue.entry, queue))
 
     def park(self, queue: HostQueue, limiter: Limiter) -> None:
-        """Let the queue wait until a request of the limiter has ended. It has no date any more."""
+        """Let the queue wait for the end of a request under the limiter (see `unpark`).
+
+        The queue has no date, because `next` has returned it."""
         self._parked.setdefault(limiter, []).append(queue)
 
     def unpark(self, limiter: Limiter) -> bool:
-        """Date the queues that waited for the limiter. Return True if there were any."""
+        """Make the queues that waited for the limiter due at `limiter.free_at`.
+
+        Return True if any queue waited."""
         parked = self._parked.pop(limiter, ())
         for queue in parked:
             if queue:  # an empty queue was dropped

@@ -1,9 +1,10 @@
 """Items are on the disk before their pages count as done.
 
-How it works. A page is through when its callback and the pipelines of its items are. Its items may
-still be in a buffer then, of a feed or of a pipeline, and `kill -9` loses a buffer. So the
-scheduler notes the pages that are through, lets `ItemBarrier.store` put all items on the disk, and
-marks the noted pages as done afterwards. Pages that come through meanwhile wait for the next time.
+How it works. A page is through when its callback and the pipelines of its items have ended. Its
+items may still be in the buffer of a feed or pipeline, and `kill -9` loses a buffer. Therefore the
+scheduler notes the pages that are through, calls `ItemBarrier.store` to put all items on the disk,
+and then marks the noted pages as done. Pages that are through only after the call wait for the next
+one.
 
 A feed is stored in one of two ways (comity/crawler/feeds/storage.py decides which):
 
@@ -12,8 +13,8 @@ A feed is stored in one of two ways (comity/crawler/feeds/storage.py decides whi
     in parts        The file can be read, or is uploaded, only when it is complete. It is completed,
                     and the next items go to another file, as with Scrapy's own batches.
 
-A feed that fails has lost items for good. Then no further page is done, and the crawl ends: started
-again, it fetches the pages of these items once more."""
+If a feed fails, it has lost items for good. Then no further page is marked as done, and the crawl
+ends. When it is started again, it fetches the pages of these items once more."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ Flush = Callable[[], Awaitable[object] | None]  # writes the items that a pipeli
 STORED = "comity_stored"  # option of a feed: PARTS, or a format whose files are added to
 PARTS = "parts"
 EACH = 1.0  # seconds between two times, at least
-# Pages that wait until a part is complete, at most. They hold up the hosts that a worker leases.
+# Greatest number of pages that wait for a part of a feed to be completed. A worker cannot release
+# their hosts before.
 MOST_PAGES = 2_500
 FAILED = "feedexport/failed_count/"  # begins Scrapy's statistics of files that could not be stored
 NO_DISK = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)  # errors of fsync() for a pipe or a terminal
@@ -103,10 +105,10 @@ class ItemBarrier:
         return self._exporter is None or not self._files_to_store(self._exporter)
 
     def is_due(self, pages: int, *, is_idle: bool) -> bool:
-        """Return True if it is time to store.
+        """Return True if it is time to call `store`.
 
-        `pages`: the number that are through. `is_idle`: no page waits or is out here, so no part
-        would grow."""
+        `pages`: the number of pages that are through. `is_idle`: True if no page waits or is out
+        here, so that no part of a feed would grow."""
         slots = self._exporter.slots if self._exporter is not None else ()
         grows = any(map(_is_in_parts, slots)) and pages < MOST_PAGES and not is_idle
         seconds = self._part_seconds if grows else EACH

@@ -49,9 +49,9 @@ class Taker(Protocol):
 class Queue(Protocol):
     """The requests that are not done. Keys are numbers of this process, meaningless to others.
 
-    `flush` is called again and again. It writes which requests were put and done. The requests that
-    a request led to are written before, or together with, the fact that it is done. So no request
-    is lost if a process is killed, and some may go out twice.
+    `flush` is called regularly. It records the requests that were put, and those that are done.
+    Requests found in a response are recorded before the request of this response is, or in one
+    transaction with it. If a process is killed, no request is lost, but some may go out twice.
 
     Attributes:
         setting: The setting by which the operator has named the place, for messages.
@@ -65,7 +65,7 @@ class Queue(Protocol):
     has_begun: bool
 
     def open(self, spider: Spider) -> Awaitable[None] | None:
-        """Begin, at once or, if an awaitable is returned, once it was awaited.
+        """Begin. If an awaitable is returned, the queue has begun when it was awaited.
 
         Callbacks and errbacks are stored as names of the spider's methods. PolicyError: the queue
         cannot be used."""
@@ -117,6 +117,6 @@ class Queue(Protocol):
         """True if no request waits in other processes, or is out there."""
 
     def close(self) -> Awaitable[None] | None:
-        """Write a last time, and forget the requests that wait here. OSError: as for `flush`.
+        """Flush a last time, and forget the requests that wait here. OSError: as for `flush`.
 
-        At once or, if an awaitable is returned, once it was awaited."""
+        If an awaitable is returned, the queue is closed when it was awaited."""

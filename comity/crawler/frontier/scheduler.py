@@ -8,11 +8,11 @@ How it works. A request that the engine puts into the queue goes one of four way
     seen            The duplicate filter knows it: it is dropped.
     refused         The policies are known and refuse it: it is handed out next, without a wait, and
                     the middleware refuses it.
-    waiting         It is in the host queue of its origin. With JOBDIR, its key in the journal takes
-                    its place there. With COMITY_STATE it waits in the shared state, and arrives
-                    here, or at another worker, when that worker has leased its host.
-    held            It was out already and comes back (`hold`), to the front of its host queue,
-                    unless it is stopped on its way.
+    waiting         It is put into the host queue of its origin. With JOBDIR, that queue has only
+                    its key in the journal. With COMITY_STATE it waits in the shared state until a
+                    worker leases its host. Then it is put into the host queue at that worker.
+    held            It was out already, and a middleware returned it (`hold`). It is put at the
+                    front of its host queue, unless it is stopped on its way.
 
 A host queue (host_queues.py) is in one state at a time:
 
@@ -24,17 +24,17 @@ A host queue (host_queues.py) is in one state at a time:
                     `Pace.freed` dates it.
     set aside       It is dated, but so late that the crawl does not wait for it.
 
-The engine calls `next_request` whenever it has room, and when it is woken: by one timer, at
-the moment when the first queue is due, and by everything that dates a queue meanwhile. Of the
-queues that are due, the one that is due longest is looked at (`_from_queue`): Are its policies
-fresh? Does `Access.decide` permit its first request? Is that request in the scope of the queue, or
-has it to move to another one? Does its pace let it out? The first no decides what the queue waits
-for. Without a no the request is handed out, and the queue is due again at once.
+The engine calls `next_request` whenever it has room, and when it is woken. A timer wakes it at the
+moment when the first queue is due, and so does every step that dates a queue. `_from_queue` checks
+the queue that is due longest: Are its policies fresh? Does `Access.decide` permit its first
+request? Is that request in the scope of this queue? If not, it moves to another one. Does its pace
+let it out? The first no decides for which event the queue waits. If all answers are yes, the
+request is handed out, and the queue is due again at once.
 
-A request that was handed out is known by identity until it leaves the engine. Then it is through.
-It is done, and leaves the journal, when its items are on the disk (item_barrier.py). The requests
-that it led to are written before, or together with that. A killed crawl gets back the requests that
-were not done."""
+The scheduler remembers a request that was handed out, as an object, until it leaves the engine.
+Then the request is through. When its items are on the disk (item_barrier.py) it is done, and leaves
+the journal. The requests found in its response are written before that or in the same transaction.
+When a killed crawl is started again, it repeats the requests that were not done."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Key of request.meta: the request comes from `start()`, and is in the queue that all workers share.
+# Key of request.meta: the request comes from `start()`, and was put into the shared queue.
 STARTED = "comity_started"
 FLUSH = 0.05  # seconds between two writes of the queue on disk
 ASIDE = 600.0  # seconds until a host that was too slow is checked again
 MIN_WAIT = 0.1  # seconds; postponed requests wait at least so long, or the engine would spin
 REAP = 0.1  # seconds between two looks for requests that left the downloader without a signal
-ROUNDING = 0.1  # seconds; by so much a wait may seem longer than it was asked to be
-FETCHES_AHEAD = 32  # origins whose policies may be asked for while more hosts are leased
+ROUNDING = 0.1  # seconds; a measured wait may be this much longer than the one that was set
+FETCHES_AHEAD = 32  # with so many origins that wait for policies, no more are leased
 MOVES = 64  # requests that move to the queue of their scope at a time; more would hold up others
 
 
@@ -122,16 +122,16 @@ class Scheduler(BaseScheduler):
         # which they were made.
         self._makes = load_object(settings["SCHEDULER"]) is Scheduler
         if self._makes:
-            # `enqueue_request` calls `make` for the engine's requests: a signal is dearer.
+            # `enqueue_request` calls `make` itself for the engine's requests, because a signal is
+            # slower.
             crawler.signals.disconnect(self._crawl.referrals.make, signals.request_scheduled)
         assert crawler.request_fingerprinter is not None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._max_delay = self._crawl.options.max_delay
         self._filters_here = self._is_stored and type(self._dupefilter) is RFPDupeFilter
-        # The keys of requests that were read from the storage, or need not be read, until they
-        # are done.
+        # Requests that are in memory and in the storage, until they are done -> their keys.
         self._keys: dict[Request, int] = {}
-        # The fingerprints of requests that cannot be stored, until they are done.
+        # Requests that cannot be stored, until they are done -> their fingerprints.
         self._unkept: dict[Request, bytes | None] = {}
         self._out: set[Request] = set()  # requests of both maps that were handed out
         # The key and fingerprint of requests that are through and not done yet.
@@ -151,7 +151,7 @@ class Scheduler(BaseScheduler):
         self._refused: deque[Request] = deque()  # known to be refused, so they do not wait
         self._hold_until: dict[Request, float] = {}  # requests on their way back to the queue
         # Origin -> how often in a row its policies could not be fetched, and when to try again.
-        # The answers are not kept: they take some kilobytes each, and a million hosts may be gone.
+        # The Policies are not kept: they take some kilobytes each, and a million hosts may be down.
         self._failures: dict[str, tuple[int, float]] = {}
         self._pending_fetches: deque[HostQueue] = deque()
         self._fetches: set[asyncio.Task[None]] = set()
@@ -299,9 +299,10 @@ class Scheduler(BaseScheduler):
             self._give_up_if_it_fails_on(self._storage, error)
 
     def _give_up_if_it_fails_on(self, storage: Queue, error: OSError) -> None:
-        """End the crawl if its own file cannot be written for long: a kill would lose ever more.
+        """End the crawl if its file in JOBDIR could not be written for PATIENCE seconds.
 
-        A state that workers share may come back at any time, so it never ends the crawl."""
+        If the process were killed later, more and more work would be lost. A shared state never
+        ends the crawl, because its server may be back at any time."""
         if self._failing_since is None:
             self._failing_since = monotonic()
         elif not storage.is_shared and monotonic() >= self._failing_since + PATIENCE:
@@ -490,9 +491,10 @@ class Scheduler(BaseScheduler):
         return True
 
     def _is_start_of_all(self, request: Request) -> bool:
-        """Return True for a request with which each worker of the crawl begins.
+        """Return True for a start request, if each worker of the crawl makes the start requests.
 
-        A retry or redirect of such a request has its meta, but does not count."""
+        A retry or redirect of a start request copies its meta, but is no start request. STARTED in
+        the meta tells them apart."""
         is_shared = self._storage is not None and self._storage.is_shared
         return (
             is_shared
@@ -537,7 +539,7 @@ class Scheduler(BaseScheduler):
         return True
 
     def _forget_stopped(self) -> None:
-        """Wait no longer for requests that were stopped on their way back.
+        """Forget held requests that were stopped on their way back to the queue.
 
         A handler of `request_scheduled` may raise IgnoreRequest without the scheduler's knowledge.
         """
@@ -763,17 +765,18 @@ class Scheduler(BaseScheduler):
         self._queues.drop(queue)
 
     def _misses_files(self, policies: Policies, request: Request) -> bool:
-        """Return True if the request had better wait for policy files that cannot be fetched now.
+        """Return True if the request should wait for policy files that cannot be fetched now.
 
-        Until they are, it is refused, or nothing could be done with its page."""
+        Without these files it would be refused, or its page could not be used."""
         if policies.barred_for is not None:
             return False
         return policies.unreachable or self._access.awaits_files(policies.site, request)
 
     def _asks_again(self, queue: HostQueue, policies: Policies, now: float) -> bool:
-        """Return True if the queue waits on until the policy files are asked for again.
+        """Let the queue wait until its policy files may be fetched again, and return True.
 
-        False: its requests go out, and are refused if robots.txt cannot be fetched."""
+        Return False if it does not have to wait, or has waited RETRY_TIMES times. Then its requests
+        go out, and are refused if robots.txt cannot be fetched."""
         wait = policies.fresh_until - time()
         if queue.origin in self._failures and self._failures[queue.origin][0] > self._retry_times:
             return False
@@ -821,13 +824,13 @@ class Scheduler(BaseScheduler):
         else:
             self._failures.pop(queue.origin, None)
         queue.fetched = policies
-        if queue:  # else it was dropped
+        if queue:  # an empty queue was dropped meanwhile
             self._queues.date(queue, monotonic())
         wake(self._crawler)
 
     async def _count_failure(self, origin: str, policies: Policies) -> None:
         times, due = self._failures.get(origin, (0, 0.0))
-        if policies.fresh_until == due:  # another queue of the origin has had the same answer
+        if policies.fresh_until == due:  # counted for another queue of this origin
             return
         times += 1
         if self._storage is not None:

@@ -1,8 +1,12 @@
 """Moves the queue that Scrapy's own scheduler has left in JOBDIR into comity's journal, once.
 
-Scrapy reads its requests and fingerprints from a copy. They are written in one transaction, with a
-mark of their origin. Then Scrapy's files get other names. If a process is killed meanwhile, the
-next one begins again, or only changes the names."""
+1. Scrapy's code reads the requests from a copy of its files.
+2. One transaction writes them and the fingerprints to the journal, with a mark: the identity of
+   Scrapy's folder.
+3. Scrapy's files are renamed, and the mark is removed.
+
+If the process is killed before step 2 is complete, the next process starts again. After step 2 it
+finds the mark, and only renames the files."""
 
 from __future__ import annotations
 
@@ -30,8 +34,8 @@ logger = logging.getLogger(__name__)
 QUEUE, SEEN, STATE = "requests.queue", "requests.seen", "active.json"  # names that Scrapy gives
 ASIDE = ".taken-over"  # suffix of the new names of Scrapy's files
 WORKPLACE = "taking-over"  # folder of the copy, in JOBDIR
-# How often in a row a queue that is not empty may give no request. If a request cannot be read,
-# Scrapy gives none once per priority.
+# Calls in a row that take nothing out of a queue before it is given up. The limit is high because
+# some of Scrapy's calls return None although requests are left: one per priority that is broken.
 IN_VAIN = 10_000
 HEX = frozenset(b"0123456789abcdef")
 
@@ -39,8 +43,8 @@ HEX = frozenset(b"0123456789abcdef")
 def take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bool) -> None:
     """Take over the queue of Scrapy's own scheduler, if there is one.
 
-    `with_seen`: True to take over the fingerprints too, if the crawl's duplicate filter is
-    Scrapy's own. PolicyError: it fails."""
+    `with_seen`: True to take over the fingerprints too. Only Scrapy's own duplicate filter has
+    them. PolicyError: a file cannot be read or written."""
     queue, mark = folder / QUEUE, journal.mark
     try:
         if mark is not None and not (queue.exists() and _identity(queue) != mark):
@@ -57,7 +61,8 @@ def take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bo
 
 def _take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bool) -> None:
     scrapys = _ScrapyQueue(folder, crawler)
-    # Part of the queue may be lost. Its fingerprints would keep the crawl from fetching it.
+    # If the crawl was killed, some requests may be lost. With their fingerprints in the filter, the
+    # crawl would never fetch them again.
     has_seen = with_seen and scrapys.was_closed and (folder / SEEN).is_file()
     fingerprints = read_fingerprints((folder / SEEN).read_bytes()) if has_seen else set()
     with scrapys:
@@ -161,7 +166,7 @@ class _ScrapyQueue:
         )
         try:
             scheduler.open(spider)
-        except Exception as error:  # the class of queue may raise any
+        except Exception as error:  # the queue's class may raise any error
             raise PolicyError(
                 f"JOBDIR: the queue of Scrapy's own scheduler, `{self._queue}`, cannot be read:"
                 f" {error}; set SCHEDULER_PRIORITY_QUEUE and SCHEDULER_DISK_QUEUE as its crawl had"
@@ -172,7 +177,7 @@ class _ScrapyQueue:
             before, in_vain = length, in_vain + 1 if length == before else 0
             try:
                 request = scheduler.next_request()
-            except Exception as error:  # the objects in it may raise any
+            except Exception as error:  # unpickling may raise any error
                 assert self._crawler.stats
                 self._crawler.stats.inc_value("comity/scheduler/unreadable")
                 logger.error(

@@ -4,31 +4,32 @@ They wait in COMITY_STATE. A worker holds the requests of the hosts that it has 
 
 How it works. These steps run beside the scheduler, which waits for none of them:
 
-    put      New requests go out together, each TICK. Only when the server has confirmed them, it
-             learns that their parents are done.
+    put      Each TICK, the new requests are sent to the server together. After the server has
+             confirmed them, it is told that their parents are done.
     lease    While this worker has room, it leases hosts that are due, each with the first of its
-             requests. More of them follow when few are left here. A host without requests is
-             released.
-    share    A worker leases its share of the hosts: as many as each has, if all workers have as
-             many. It gives back the hosts beyond that when it learns that there are more workers or
-             fewer hosts.
+             requests. It gets more requests of a host when few are left here. A host without
+             requests is released.
+    share    A worker leases its share of the hosts: the number of hosts divided by the number of
+             workers. When it learns that its share has become smaller, it gives back the hosts
+             beyond it.
     renew    Each third of TTL the leases are prolonged. If the lease of a host has run out by then,
-             its requests wait here no longer.
+             this worker forgets the host's requests.
     bury     The hosts of a dead worker of this machine go to other workers at once.
     finish   While no request waits here, the server is asked whether any request waits, or is out,
              anywhere.
 
-A host that is too slow for the crawl to wait for is given back as set aside. The next worker that
-begins looks at it again, or a worker that runs when its time has come.
+If a host is slower than COMITY_MAX_DELAY permits, its requests are set aside: the host is given
+back, and the crawl does not wait for it. A worker leases it again when it is due, or when another
+worker begins.
 
 Leases share out the work and nothing else: the ledger guards the pace of a host, independent of its
 lease. A worker that is killed loses its leases at once if another worker on its machine notices,
-else after TTL. Other workers repeat the requests that it had out. The same holds for a worker that
-was stopped, or cut off, for as long.
+else after TTL. Other workers repeat the requests that it had out. A worker that is suspended or cut
+off from the server for as long as TTL loses its leases too.
 
-A request that any worker has seen before is dropped when it is put, and counted when the answer is
-there. The fingerprints that this worker knows are valid for the server that has confirmed them:
-another server, or one started anew, may have lost them. While the state is away, or full, no host
+The server drops a new request if any worker has put its fingerprint before. It is counted when the
+server's answer is there. This worker remembers fingerprints only as long as it talks to one server:
+another server, or one started anew, may have lost them. While the server is away or full, no host
 is leased, and new requests wait here."""
 
 from __future__ import annotations
@@ -65,16 +66,19 @@ logger = logging.getLogger(__name__)
 
 TICK = 0.05  # seconds between two writes
 HOSTS = 4096  # hosts that a worker leases at most
-HOSTS_AT_ONCE = 64  # so that workers that begin together get as many each
-SLACK = 8  # a worker keeps up to this part of its share beyond it, so hosts do not move to and fro
+HOSTS_AT_ONCE = 64  # hosts in one lease: workers that begin together share evenly
+# A worker gives hosts back only if it has over an eighth more than its share. Otherwise hosts would
+# move to and fro.
+SLACK = 8
 REQUESTS = 32  # requests of a host that wait here at most
 MAX_KNOWN = 100_000  # fingerprints that are known here, without asking the server
 LEASE_EACH = 0.1  # seconds between two leases
 LEASE_AGAIN = 0.25  # seconds until the next lease, if there was no host to lease
-# The finish_reason of a worker whose crawl was ended, or whose requests are gone.
+# Values of finish_reason: the crawl was ended by a command, or the server has lost requests.
 ENDED, LOST = ("crawl_ended", "state_lost")
 BALANCE_EACH = 1.0  # seconds between two looks at the share of this worker, while it leases no host
-# Seconds that a host is free before workers with their full share lease it: the others are busy.
+# A worker that has its full share leases a host only after it was free for so many seconds. By then
+# the other workers had their chance, and are busy.
 UNWANTED = 1.0
 BURY_AGAIN = 0.25  # seconds between two looks for workers on this machine that are dead
 LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
@@ -93,13 +97,13 @@ class _Waiting:
 class _Host:
     """A host that is leased."""
 
-    # Requests that wait here, are out or are through, and are not done.
+    # All requests of the host here: those that wait, are out, or are in `through`.
     keys: set[int] = field(default_factory=set)
-    # Requests whose items are not on the disk yet.
+    # Requests that have ended. They are not done before their items are on the disk.
     through: set[int] = field(default_factory=set)
     waiting: int = 0  # requests in the state, as far as this worker knows
     is_leaving: bool = False  # True: it is given back when none of its requests is out here
-    # Requests that were out at a worker that died, until they were read.
+    # Requests that a worker had out when it died. They leave this map when they are read.
     suspects: dict[int, Entry] = field(default_factory=dict)
 
 
@@ -120,11 +124,13 @@ class SharedQueue:
         most: int,
         again_after: float = 0.0,
     ) -> None:
-        """`rest`: is called with a host and the seconds for which it is to be left alone.
+        """Prepare the queue.
 
-        `most`: the number of requests of the crawl up to which another host is leased; 0: any
-        number. `again_after`: seconds since its end after which a finished crawl begins again;
-        0: it does not begin again."""
+        Args:
+            rest: called with a host and the seconds for which it gets no requests.
+            most: this worker leases no more hosts while the crawl has more requests. 0: no limit.
+            again_after: a crawl begins again if it has been finished for so many seconds. 0: it
+                does not begin again."""
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
@@ -152,7 +158,7 @@ class SharedQueue:
         self._maybe_aside: set[str] = set()  # hosts with some requests that were set aside
         self._lease_at = 0.0  # monotonic
         self._balance_at = 0.0
-        self._keep_until = 0.0  # until then, hosts that no other worker wanted are not given back
+        self._keep_until = 0.0  # until then, this worker keeps the hosts beyond its share
         self._log_at = 0.0
         self._is_full = False
         self._is_lost = False  # True if the state is lost: nothing is written to it any more
@@ -213,7 +219,7 @@ class SharedQueue:
         )
 
     async def _sweep(self) -> None:
-        """Delete the rest of earlier runs of the crawl."""
+        """Delete all data that earlier runs of the crawl have left on the server."""
         while not (self._queue.is_swept or self._is_lost):
             await self._try(self._queue.sweep())
 
@@ -307,7 +313,7 @@ class SharedQueue:
     # The tasks that run beside the scheduler
 
     async def _share(self) -> None:
-        """Write, and lease the hosts that there is room for, again and again."""
+        """Send news to the server and lease hosts while there is room, once each TICK."""
         while not self._is_lost:
             await self._try(self._give_up())
             if await self._try(self._flush()) and not self._is_full:
@@ -367,9 +373,10 @@ class SharedQueue:
                     await self._lease(shards)
 
     def _is_too_long(self) -> bool:
-        """Return True if so many requests wait that no host is to be added.
+        """Return True if the crawl has more than COMITY_MAX_WAITING requests.
 
-        A worker without hosts leases hosts all the same."""
+        Then this worker leases no more hosts. It is never True for a worker without hosts, which
+        would have no work."""
         if not (self._most and self._hosts) or self._queue.left <= self._most:
             return False
         self._complain(
@@ -379,10 +386,10 @@ class SharedQueue:
         return True
 
     async def _balance(self, shards: Sequence[Shard]) -> None:
-        """Give back the hosts beyond this worker's share, unless enough hosts are free for others.
+        """Give back hosts beyond this worker's share. Free hosts count as given back.
 
-        Hosts with requests that are out go back when these are done. Otherwise the requests would
-        go out twice."""
+        A host with requests that are out is given back when they are done. Otherwise another
+        worker would send them again."""
         self._changed_hosts.update(name for name, host in self._hosts.items() if host.is_leaving)
         staying = [name for name, host in self._hosts.items() if not host.is_leaving]
         excess = len(staying) - self._queue.share
@@ -405,7 +412,7 @@ class SharedQueue:
     async def _lease(self, shards: Sequence[Shard]) -> None:
         """Lease hosts up to this worker's share.
 
-        Beyond its share, lease hosts that no other worker has wanted for a while."""
+        If it has its share, lease only hosts that have been free for UNWANTED seconds."""
         most = min(HOSTS_AT_ONCE, HOSTS - len(self._hosts))
         below = self._queue.share - len(self._hosts)
         if below > 0:
@@ -449,7 +456,8 @@ class SharedQueue:
                 if not lease.requests:  # the next requests are unreadable
                     self._changed_hosts.add(name)
         elif name in self._done or name in self._unreadable:
-            # Done requests of a released host would go out again if the state does not know it.
+            # The next flush has to report requests of the host first. If it were released before,
+            # they would go out again.
             self._changed_hosts.add(name)
         elif not host.keys and (host.is_leaving or not host.waiting):
             del self._hosts[name]
@@ -458,7 +466,9 @@ class SharedQueue:
             await self._queue.release(name)
 
     async def _is_given_back(self, name: str, host: _Host) -> bool:
-        """Give the host back if all its requests are set aside and none is out. True if so."""
+        """Give the host back if all its requests are set aside and none is out.
+
+        Return True if the host was given back."""
         aside = self._taker.aside(name)
         if aside is None:
             self._maybe_aside.discard(name)

@@ -3,10 +3,11 @@
 The statements of the page bind the items that are made of it (META-3). Each file is judged like a
 page, by its own policies and by its own header fields.
 
-A request does not show for which item it is made, and media pipelines answer all items that share a
-file by one request. So requests that a page refuses are taken out where the pipeline makes them,
-item by item, and other items still get the file. The statements of a file apply to all of them: the
-file is refused when it arrives, before the pipeline uses it."""
+A media pipeline sends one request for all items that share a file, and the request does not show
+for which items it was made. Therefore a page's refusal takes effect earlier: when the pipeline
+makes the requests of an item of this page, they are removed. Items of other pages still get the
+file. A refusal by the file's own statements applies to all items. It takes effect when the file
+arrives, before the pipeline uses it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ from comity.policies.answers.decision import UseDecision
 
 
 def bind(pipeline: MediaPipeline, access: Access, pages: ResponsePages) -> None:
-    """From now on keep the pipeline from files that the item's page refuses or that refuse it."""
+    """Change the pipeline so that it gets no refused files.
+
+    A file is refused by the page of its item, or by its own statements."""
     make_requests, take = pipeline.get_media_requests, pipeline.media_downloaded
 
     def get_media_requests(item: Any, info: MediaPipeline.SpiderInfo) -> Iterator[Request]:
@@ -57,7 +60,9 @@ def bind(pipeline: MediaPipeline, access: Access, pages: ResponsePages) -> None:
 async def _refusal_of_file(
     response: Response, access: Access, pages: ResponsePages
 ) -> Decision | None:
-    """Return the refusal of a file, judged like a page, with the resources that the page needs."""
+    """Return the refusal of a file by its own statements, or None.
+
+    The file is judged like a page: resources that its statements refer to are fetched first."""
     if not access.agent.uses:
         return None
     try:
@@ -70,9 +75,9 @@ async def _refusal_of_file(
 
 
 def refusal(decisions: Iterable[UseDecision]) -> Decision | None:
-    """Return the refusal of a file if each of the decisions refuses it explicitly.
+    """Return the refusal of a file, or None unless a source refuses every declared use.
 
-    `decisions`: those on all declared uses. Silence is no refusal."""
+    `decisions`: one for each declared use. A refusal by the operator's default does not count."""
     decided = tuple(decisions)
     if not decided or any(
         decision.verdict is not Verdict.DENY or not decision.stated for decision in decided

@@ -1,9 +1,9 @@
 """The policies of many origins, and no pages: many origins at once, but one per host at a time.
 
-If its robots.txt cannot be fetched, an origin is asked again while it has tries left, unless it
-wants to be left alone for long. Only some origins are in memory, however many there are: those to
-ask again wait in a temporary file. Answers to earlier requests, of any process, are in the policy
-store, and are not requested again while they are fresh."""
+If the robots.txt of an origin cannot be fetched, the survey tries again. It gives up when no tries
+are left, or when the origin asks for a long wait. Memory is bounded for any number of origins:
+those to try again are in a temporary file. Files that any process has fetched before are in the
+policy store, and are not requested again while they are fresh."""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ class Reason:
     Attributes:
         rule: a key of `comity.policies.answers.rule.RULES`.
         source: where the statement is.
-        citation: specification and section, if the rule has several. "": those of the rule."""
+        citation: the specification and section that this reason quotes, for rules that rest on
+            several. "": the specification and section in RULES."""
 
     rule: str
     source: Source
@@ -68,7 +69,9 @@ class Reason:
         return self.citation or RULES[self.rule].spec
 
     def __hash__(self) -> int:
-        """Hash the three fields that differ most: every page puts dozens of reasons into sets."""
+        """Hash only the three fields that differ most.
+
+        Every page puts dozens of reasons into sets, so a hash has to be fast."""
         return hash((self.rule, self.source.line, self.source.text))
 
     def __str__(self) -> str:
@@ -165,7 +168,8 @@ class ActionRequest:
     Attributes:
         action: "take-down" or "re-crawl".
         url: URL of the resource.
-        arranged: False if the operator has no arrangement: comity reports the request only.
+        arranged: True if the operator has arranged to carry out the action. False: comity only
+            reports the request.
         reason: the line that makes the request."""
 
     action: str
@@ -180,9 +184,9 @@ class Condition:
 
     Attributes:
         scopes: path patterns for which the condition holds. (): everywhere.
-        words: the requests that are permitted, or that are refused.
-        reason: the reason of a decision that refuses the other requests.
-        can_be_met: False if no request is permitted."""
+        words: the condition as a phrase, e.g. "API requests only with a key" or "no API requests".
+        reason: the reason in the decision about a request that does not meet the condition.
+        can_be_met: False if no request can meet the condition."""
 
     scopes: tuple[str, ...]
     words: str

@@ -28,17 +28,17 @@ from comity.policies.document.selectors import MAX_CHARS, SelectorError, compile
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.table import Vocabulary
 
-# Steps for all rules of a document: about half a second.
+# Limit of the steps for all rules of a document together. They take about half a second.
 MAX_STEPS = 2_000_000
-# Parts of a dotted name.
+# Limit of the parts of a dotted name.
 MAX_PARTS = 50
 # Name of the ai.txt actions in the table of vocabularies.
 VOCABULARY = "ai-txt"
 
-# Kind of document -> file types by whose dotted names it can be read.
+# Kind of a document -> the file types of rules whose dotted names are looked up in it.
 _TREES = {"html": ("xml",), "json": ("json",), "xml": ("xml",)}
 _WHOLE = "covers the whole document:"
-_STEPS_OF_MEMBER = 8  # for a member of an object
+_STEPS_OF_MEMBER = 8  # for each value in which names are looked up
 _FETCHING = ("crawl", "follow")  # these are not actions, so `*` does not include them
 
 
@@ -55,7 +55,7 @@ class Covered(NamedTuple):
         nodes: elements (lxml) of HTML or XML, or JsonPaths, each once. A node may be inside
             another one.
         is_whole: True if the rule covers the whole document. It has no nodes then.
-        cause: why it covers more than it says. "": it does not.
+        cause: why the rule covers more than its element. "": it does not.
         places: places of the nodes in JSON, in the order of the nodes."""
 
     rule: ElementRule
@@ -70,9 +70,9 @@ class _WholeError(Exception):
 
 
 def covered(content: Content, rules: Iterable[ElementRule]) -> tuple[Covered, ...]:
-    """Return the coverage of each rule, in their order. A rule may cover nothing.
+    """Return the coverage of each rule, in the order of the rules. A rule may cover nothing.
 
-    All rules apply to the document."""
+    `rules`: only rules that apply to the document."""
     rules = tuple(rules)
     document = _Document(content, rules)
     by_selector: dict[tuple[str, str], Covered] = {}
@@ -106,7 +106,7 @@ def findings(coverage: Iterable[Covered], *, url: str = "") -> tuple[Finding, ..
 
 
 class _Document:
-    """A document in which the parts of rules are looked up."""
+    """A document, to find the parts that rules cover."""
 
     def __init__(self, content: Content, rules: Iterable[ElementRule]) -> None:
         self._content = content
@@ -163,7 +163,9 @@ class _Document:
         return Covered(rule, tuple(self._proper(nodes, root)), cause=cause)
 
     def _by_dotted_name(self, name: str) -> Meaning:
-        """Return the meaning of a dotted name. _WholeError: its meaning cannot be known."""
+        """Return the meaning of a dotted name.
+
+        _WholeError: the name is invalid or too long, or the document cannot be read."""
         parts = name.split(".")
         if len(name) > MAX_CHARS or len(parts) > MAX_PARTS:
             raise _WholeError(
@@ -177,7 +179,7 @@ class _Document:
 
     @cached_property
     def _by_name(self) -> tuple[Any, Mapping[str, Meaning]]:
-        """The root, and the meanings of all names."""
+        """The root of the document, and the meanings of the dotted names of all rules."""
         names, meanings = _Names(), {name: Meaning() for name in self._dotted}
         for name, meaning in meanings.items():
             parts = name.split(".")
@@ -198,9 +200,9 @@ class _Document:
 
     @staticmethod
     def _proper(nodes: Collection[Any], root: Any, name: str = "") -> Collection[Any]:
-        """Return the nodes.
+        """Return `nodes` unchanged, if they are a proper part of the document.
 
-        _WholeError: the root is one of them, or there are none and `name` cannot be a name."""
+        _WholeError: one of them is the root, or there are none and `name` is not a dotted name."""
         if root in nodes:
             raise _WholeError
         if not nodes and name and not is_dotted_name(name):
@@ -254,8 +256,8 @@ class _Names:
 
     def __init__(self) -> None:
         self.ends: list[Meaning] = []  # meanings of the names that end here
-        self.has_numbers = False  # some parts are numbers, which may be indices of arrays
-        # Part of a name, or index of an array -> the only member is the tree of the next parts.
+        self.has_numbers = False  # True if a next part is a number: it may be an index of an array
+        # Part of a name, or index of an array -> a list of one tree: that of the parts behind it.
         self._ways: dict[str | int, NameNodes] = {}
 
     def add(self, parts: Iterable[str], meaning: Meaning) -> None:
@@ -269,9 +271,9 @@ class _Names:
         node.ends.append(meaning)
 
     def next_nodes(self, key: str | int) -> NameNodes:
-        """Return the tree behind a key or an array index, alone in a list; [] if there is none.
+        """Return the tree behind a key or an array index, as a list of one; [] if there is none.
 
-        A dot may also be a character of a key."""
+        A key with dots, as in {"a.b": 1}, is also looked up as several parts."""
         behind = self._ways.get(key, _NOTHING)
         if behind or isinstance(key, int) or "." not in key:
             return behind
@@ -286,17 +288,19 @@ class _Names:
 
 _PLACE = re.compile(r"0|[1-9][0-9]{0,8}")  # the index of an array, as written
 _CONTAINERS = (dict, list)  # of JSON
-NameNodes = list[_Names]  # all nodes of the name tree for one place of a document
+# The nodes of the name tree that one place of a document has reached.
+NameNodes = list[_Names]
 _NOTHING: NameNodes = []
 
 
 def _in_json(document: Any, names: _Names, budget: Budget) -> None:
-    """Find the meanings of names in an object, and in every object in an array.
+    """Add the values in a JSON document to the meanings of their names.
 
-    A number may also be the index of an array."""
-    # Each entry: a container, the path to it without its last step, that step, and its nodes in the
-    # name tree. If the step is None, the path is complete: paths are long, and most values of an
-    # array need none.
+    Names may leave out the indices of arrays: `a.b` is the `b` of each object in the array `a`.
+    A number in a name is a key or an index."""
+    # Each entry: a container, the path to it without its last step, the last step, and the nodes of
+    # the name tree that the container has reached. If the step is None, the path is complete. Step
+    # and path are joined only when needed: paths are long, and most values need none.
     pending: deque[tuple[Any, JsonPath, str | int | None, NameNodes]] = deque(
         [(document, (), None, [names])]
     )
@@ -329,7 +333,7 @@ def _in_json(document: Any, names: _Names, budget: Budget) -> None:
                         meaning.places.append((id(value), key))
                 if is_inner:
                     inner_nodes = behind
-                    if is_array:  # names may begin in inner arrays too; equal nodes count once
+                    if is_array:  # a name may skip this index too; equal nodes count once
                         inner_nodes = (
                             [*dict.fromkeys((*name_nodes, *behind))] if behind else name_nodes
                         )
@@ -337,9 +341,10 @@ def _in_json(document: Any, names: _Names, budget: Budget) -> None:
 
 
 def _in_xml(root: Any, names: _Names, budget: Budget, as_named: Callable[[str], str]) -> None:
-    """Find the meanings of names below the root. Names may begin with that of the root.
+    """Add the elements of a document to the meanings of their names.
 
-    `as_named` returns the form in which names are compared."""
+    A name may begin with the root's name, or with that of a child of the root. `as_named`
+    normalizes the names of elements before they are compared."""
     pending: deque[tuple[Any, NameNodes]] = deque(
         [(root, [names, *_behind([names], root, as_named)])]
     )
@@ -352,7 +357,10 @@ def _in_xml(root: Any, names: _Names, budget: Budget, as_named: Callable[[str], 
 
 
 def _behind(name_nodes: NameNodes, node: Any, as_named: Callable[[str], str]) -> NameNodes:
-    """Return the nodes of the name tree for an element, and add it to the names that end there."""
+    """Follow an element's name one step down the name tree, and return the nodes reached.
+
+    `name_nodes`: the nodes that its parent has reached. If a rule's name ends at a node reached,
+    the element is added to the meaning of that name."""
     keys = [*map(as_named, _names(node))]
     behind = [
         inner for name_node in name_nodes for key in keys for inner in name_node.next_nodes(key)
@@ -363,7 +371,7 @@ def _behind(name_nodes: NameNodes, node: Any, as_named: Callable[[str], str]) ->
 
 
 def _as_in_html(name: str) -> str:
-    """Return a name as an HTML tree has it: names of HTML elements have no case."""
+    """Return a name as the tree of an HTML document spells it: in lower case, and valid in XML."""
     return tree_name(lower(name))
 
 

@@ -31,20 +31,21 @@ from comity.policies.elements.text_runs import Pieces, Urls, may_have_addresses
 from comity.policies.elements.unread import unread
 from comity.policies.vocabulary.table import Vocabulary
 
-# Reasons of one use that rules about whole documents refuse.
+# Limit of the reasons in one decision about a use of the whole document.
 MAX_REASONS = 100
 
 ReasonOf = Callable[[ElementRule], Reason]
 
-# URLs of elements in a tag, if the item itself does not contain them.
+# Up to so many URLs, a tag lists all URLs of all elements. If there are more, it lists only those
+# that are in the item too.
 MAX_TAG_URLS = 50
 
 
 class ElementUses:
-    """The rules about whole documents, as a source of decisions.
+    """The rules that cover the whole document, as a source of decisions.
 
-    A use in a Guide is "permitted but require additional instructions" (ai.txt paper, section-3.2).
-    A Guide does not permit any related use."""
+    Uses that a Guide names are "permitted but require additional instructions" (ai.txt paper,
+    section-3.2). A Guide permits these uses only, and no related ones."""
 
     def __init__(
         self, rules: Iterable[ElementRule], vocabulary: Vocabulary, reason_of: ReasonOf
@@ -57,7 +58,7 @@ class ElementUses:
 
     @property
     def named_uses(self) -> Iterable[str]:
-        """The uses that the rules name, each action of section-3.3 for `*`."""
+        """The uses that the rules name. `*` stands for each action of section-3.3."""
         for action in {**self._refusing, **self._guiding}:
             yield from _ACTION_NAMES if action == ALL else (action,)
 
@@ -80,7 +81,7 @@ class ElementUses:
 _ACTION_NAMES = tuple(map(str.lower, ACTIONS))
 
 
-# Action -> the first MAX_REASONS rules that name it, with their positions.
+# Action -> the first MAX_REASONS rules that name it, each with its index among all rules.
 _ByAction = dict[str, list[tuple[int, ElementRule]]]
 
 
@@ -164,8 +165,9 @@ class Traced(NamedTuple):
         element: the element.
         spans: its positions in the values of fields.
         names: the fields whose names contain text of the element.
-        urls: URLs of the element, all of them or those that the item contains.
-        more_urls: True if the element has URLs that are not listed."""
+        urls: all URLs of the element. If the elements of the page have more than MAX_TAG_URLS:
+            only the URLs that the item contains.
+        more_urls: True if the element has, or may have, URLs that are not in `urls`."""
 
     element: Element
     spans: tuple[FieldSpan, ...]
@@ -208,10 +210,12 @@ class ElementRules:
             url: absolute URL of the page.
             vocabulary: the table that relates actions to uses.
             reason_of: returns the reason for a rule.
-            is_read: False if the page was not fetched. `elements` contains every element then."""
+            is_read: False if the page was not fetched. `elements` then contains the element of
+                each rule, because any may be in the page."""
         is_partial = is_read and any(rule.element != ALL for rule in rules)
         self._content = content
-        # lxml creates an element object anew at each access, unless the object is referenced.
+        # References keep the element objects, and so their ids, for the life of the page: lxml
+        # creates an unreferenced object anew at each access.
         self._alive = (
             [*content.markup.root.iter("*")] if is_partial and content.kind == "html" else []
         )
@@ -220,14 +224,15 @@ class ElementRules:
         self._vocabulary = vocabulary
         self._reason_of = reason_of
         self._coverage = covered(self._content, rules) if is_read else unread(rules)
-        # Text made from the page -> numbers of the elements without which it was made.
+        # Text made from the page -> numbers of the elements that were removed before.
         self._without: dict[str, frozenset[int]] = {}
         grouped: dict[tuple[str, str], list[Covered]] = {}
         for part in self._coverage:
             if part.nodes or part.is_whole or not is_read:
                 grouped.setdefault((part.rule.file_type, part.rule.element), []).append(part)
         self._grouped = list(grouped.values())
-        # A rule that is not understood covers the whole document, and permits nothing.
+        # A rule that is not understood covers the whole document (its part has a cause). Its
+        # prohibitions count, and its Guides do not.
         whole = (
             part.rule
             for part in self._coverage
@@ -236,7 +241,7 @@ class ElementRules:
         self.source = ElementUses(whole, vocabulary, reason_of)
 
     def beside(self, other: ElementRules) -> ElementRules:
-        """Return these rules with others about the same page, from another file or path."""
+        """Return these rules together with `other` ones about this page, each rule once."""
         reason_of = {id(rule): rules._reason_of for rules in (other, self) for rule in rules._rules}
         rules = {id(rule): rule for rule in (*self._rules, *other._rules)}
 
@@ -266,7 +271,10 @@ class ElementRules:
 
     @cached_property
     def elements(self) -> tuple[Element, ...]:
-        """The elements that cover a part of the page, in the order of the file."""
+        """The elements that are in the page, in the order of the file.
+
+        An element that covers the whole document is included. If the page was not read, every
+        element is."""
         return tuple(
             Element(
                 selector=group[0].rule.element,
@@ -282,7 +290,9 @@ class ElementRules:
         )
 
     def refused(self, uses: Iterable[str]) -> list[Element]:
-        """Return the elements, except the whole document, that are refused for one of the uses."""
+        """Return the elements that are refused for at least one of the uses.
+
+        Elements that cover the whole document are left out."""
         uses = tuple(uses)
         parts = (element for element in self.elements if not element.is_whole)
         return [
@@ -302,10 +312,9 @@ class ElementRules:
         )
 
     def made_without(self, uses: Iterable[str], make: Callable[[str], str]) -> str:
-        """Return the result of `make` for the document's text without the refused elements.
+        """Remove the elements refused for one of the uses, and return `make(the remaining text)`.
 
-        `make` gets the document without the elements that are refused for one of the uses. In
-        `traced`, a value equal to its result can only contain the other elements."""
+        The result is remembered: `traced` looks for no removed element in a value equal to it."""
         uses = tuple(uses)
         refused = {id(element) for element in self.refused(uses)}
         text = make(_text_of(self._content, self.redacted(uses)))
@@ -330,12 +339,15 @@ class ElementRules:
         names: Iterable[str] = (),
         without: Iterable[str] = (),
     ) -> list[Traced]:
-        """Return the positions of each element in an item. Whole documents have no positions.
+        """Return each element with its positions in an item.
+
+        Elements that cover the whole document have no positions.
 
         Args:
             fields: the item.
-            declared: field -> the selector of its value. "": it comes from no element.
-            names: names of the fields that may come from the page.
+            declared: field -> the selector of its value. "": the value comes from no element.
+                Fields that are missing here are searched for the text of elements.
+            names: the field names that may themselves be text of the page.
             without: uses whose refused parts will be removed from the item."""
         spans_of: list[list[FieldSpan]] = [[] for _ in self._grouped]
         names_of: list[list[str]] = [[] for _ in self._grouped]
@@ -358,7 +370,7 @@ class ElementRules:
     def _urls_in(
         self, fields: Mapping[str, Any], without: Iterable[str]
     ) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """Yield the URLs of each element for a tag, and whether the element has others."""
+        """Yield for each element its URLs in the tag, and True if the tag leaves some out."""
         refused = {id(element) for element in self.refused(without)}
         refused_numbers = frozenset(
             number for number, element in enumerate(self.elements) if id(element) in refused
@@ -379,7 +391,7 @@ class ElementRules:
             )
 
     def _urls_without(self, removed: frozenset[int] = frozenset()) -> Urls:
-        """Return the URLs of each element by its number, outside of the removed elements."""
+        """Return number of an element -> its URLs, except URLs that only removed elements have."""
         if not self._parts or not may_have_addresses(self._content):
             return Urls({}, True)
         return self._pieces.urls_outside(removed) if removed else self._pieces.urls

@@ -27,8 +27,9 @@ class Shape:
     """The shape of a value.
 
     Attributes:
-        name: name in the definitions of a schema. "": the schema is written in its place.
-        description: of the definition with this name.
+        name: name under `$defs` of a schema, to refer to. "": the schema is written in full where
+            it is used.
+        description: text for readers of the schema, in the definition `name`. "": none.
         is_valid: returns True if a value has the shape."""
 
     name: str = ""
@@ -74,7 +75,9 @@ def definitions(shape: Shape) -> dict[str, Any]:
 
 
 class Text(Shape):
-    """A text: any text, one that a pattern matches completely, or one of some values."""
+    """A text. If `values` are given, it is one of them; else `pattern` matches all of it.
+
+    Without both any text is valid."""
 
     def __init__(self, pattern: str = "", *, values: tuple[str, ...] = ()) -> None:
         self.pattern, self.values = pattern, values
@@ -153,7 +156,7 @@ def _is_moment(value: Any) -> bool:
     try:
         moment = datetime.fromisoformat(value)
         return moment.tzinfo is not None and moment.astimezone(UTC) is not None
-    except (ValueError, OverflowError):  # OverflowError: with its offset it is outside all years
+    except (ValueError, OverflowError):  # OverflowError: in UTC it is before year 1 or after 9999
         return False
 
 
@@ -227,7 +230,7 @@ class Several(Shape):
 
 
 class Row(Shape):
-    """A list with a shape for each index. All but the first may be missing at the end."""
+    """A list with a shape for each index. Only its first value is required."""
 
     def __init__(self, *members: Shape) -> None:
         self.members = members
@@ -320,8 +323,11 @@ class Object(Shape):
 class Keyed(Shape):
     """An object with any keys, and values of one shape.
 
-    `key` says in one word what a key is. `pattern` matches each key completely; "": any key.
-    `required` are keys that are always present. `at_least` is the smallest number of keys."""
+    Attributes:
+        key: one word for the keys, e.g. "use".
+        pattern: regular expression for the whole of each key. "": any key.
+        required: keys that have to be present.
+        at_least: smallest valid number of keys."""
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
-"""Signs that the author of a path or name meant another one, in any format.
+"""Signs of mistakes in a path or name: its author probably meant another one.
 
-Parsers check for invisible characters. `comity lint` checks for everything."""
+They are the same in all formats. Parsers look only for invisible characters; `comity lint` looks
+for all signs."""
 
 from __future__ import annotations
 
@@ -27,30 +28,31 @@ _REGEX = re.compile(
     rb"\\[.?/dw+*]|\([^()|]*+\|[^()]*+\)"
     rb"|\[(?:\^[^\]]++|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9])[^\]]*+\]|\.\+|\^/|\A/\^"
 )
-# Behind a file type, and not before a letter, digit, `_`, `{` or `(`. Real paths contain the
-# others.
+# A `$` after a file type, as in `.pdf$?x`, unless it is the last character, or is followed by a
+# letter, digit, `_`, `{` or `(`. Real paths contain `$` at all other places.
 _DOLLAR = re.compile(
     rb"(?:(?<=\.[A-Za-z0-9]{2})|(?<=\.[A-Za-z0-9]{3})|(?<=\.[A-Za-z0-9]{4}))"
     rb"\$(?![A-Za-z0-9_{(]|\Z)"
 )
 _DOLLAR_MESSAGE = "`$` means the end only as the last character. Here it is an ordinary character."
 _RECORD = re.compile(rb"(?i:user-agent|(?:dis)?allow|sitemap)[ \t]*+:")
-# Before words: a path with an empty segment looks different.
+# A `//` that begins a comment: a space follows, or a word and then a space or the end. A path with
+# an empty segment goes on behind the word, as in `//a/b`.
 _SLASHES = re.compile(rb"//(?:[ \t]|[A-Za-z][A-Za-z']*+(?:[ \t]|\Z))")
 _SPACE = re.compile(rb"[ \t]++")
 _BETWEEN = re.compile("[ _-]++")
 
 
 def trimmed(value: bytes) -> bytes:
-    """Return a pattern or name without invisible characters around it.
+    """Return a pattern or name without spaces and invisible characters at its start and end.
 
-    With them it would match nothing."""
+    A pattern with invisible characters would match nothing."""
     plain = INVISIBLE.sub(lambda unseen: b" " * len(unseen[0]), value)
     return value[len(plain) - len(plain.lstrip(b" \t")) : len(plain.rstrip(b" \t"))]
 
 
 class Suspicion(NamedTuple):
-    """A sign in a value that another one was meant.
+    """A sign that the author of a value made a mistake.
 
     Attributes:
         kind: "url", "quotes", "invisible", "second", "space", "dollar" or "regex".
@@ -67,9 +69,9 @@ class Suspicion(NamedTuple):
 
 
 def suspicions(path: bytes) -> list[Suspicion]:
-    """Return the signs in a path or pattern that another one was meant.
+    """Return the signs of mistakes in a path or pattern.
 
-    If the value is not a path at all, only the first sign is returned."""
+    A URL, a quoted value or an invisible character is always the only sign that is returned."""
     if match := _URL.match(path):
         message = "a URL is not a path: write `{}`, in the file of that host"
         return [Suspicion("url", message, (path[match.end() :] or b"/",), 0, len(path))]
@@ -116,7 +118,9 @@ _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 def oddity(path: bytes) -> str:
-    """Return why a path, pattern or URL probably does not match the intended paths; "": it does."""
+    """Return a message about a path, pattern or URL that probably matches other paths than meant.
+
+    "": there is no sign of a mistake."""
     url = _URL.match(path)
     path = path[url.end() :] if url else path
     if suspected := suspicions(path):
@@ -142,7 +146,9 @@ _NAMES = re.compile(
 
 
 def several_names(value: bytes) -> tuple[int, bytes] | None:
-    """Return the offset of the second of several names, and that name; None: there is only one."""
+    """Return the second of several names with its offset, e.g. (4, b"b") for "a,  b".
+
+    None: the value is not a list of names."""
     match = _NAMES.fullmatch(value)
     return (match.start(1), match[1].rstrip()) if match else None
 
@@ -154,7 +160,9 @@ def unquoted(value: bytes) -> bytes:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """Return the first of `words` that a misspelt word may mean, in any case; "": there is none."""
+    """Return the first of `words` that is nearly the misspelt `word`; "": none is.
+
+    Upper and lower case do not count. See `is_nearly`."""
     if len(word) > MAX_WORD:
         return ""
     name = _join(word.lower())
@@ -162,8 +170,9 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def is_nearly(name: str, other: str) -> bool:
-    """Return True if names differ by one missing, added or changed letter, or by two swapped ones.
+    """Return True if two names are equal but for one missing, added, changed or swapped letter.
 
+    "Swapped" means that two neighbours changed places. The first letters have to be equal.
     Spaces, `-` and `_` do not count."""
     return _is_nearly(_join(name), _join(other))
 
@@ -172,7 +181,7 @@ def _join(name: str) -> str:
     return _BETWEEN.sub("", name)
 
 
-# Each word of a file is compared with all known words.
+# The cache is for the known words, because each word of a file is compared with all of them.
 _join_cached = lru_cache(maxsize=1024)(_join)
 
 

@@ -5,10 +5,10 @@
     local_name(element)     parts of an element, like namespace, own_text, attributes and
                             plain_attributes
 
-libxml2 expands entities, reads files and lets declarations add attributes. So nothing behind
-`<!DOCTYPE` is ever read: a first pass ends there, or at the root. A second pass builds the tree and
-stops if it is too large. Lines are counted here, because libxml2 gives the line where a start tag
-ends, and may be wrong above 65,535."""
+A DTD can make libxml2 expand entities, read files and add attributes. Therefore documents with
+`<!DOCTYPE` are refused. A first pass looks for it, and ends there or at the root. A second pass
+builds the tree, and stops if it is too large. Line numbers are counted here, because libxml2 gives
+the line where a start tag ends, and may be wrong above 65,535."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from comity.policies.syntax.lines import MAX_BYTES
 MAX_ELEMENTS = 20_000  # of a document
 MAX_DEPTH = 50  # of nested elements
 MAX_ATTRIBUTES = 250  # of an element
-MAX_NAMESPACE = 1000  # characters; each element has a copy
+MAX_NAMESPACE = 1000  # characters; lxml copies the namespace into the name of each element
 
 _FEW = 100  # attributes for which lxml's own access is faster
 _CHUNK = 64 * 1024  # octets between two checks of the limits
 _OPTIONS = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
 _LINE_END = re.compile(r"\r\n?")
-# In well-formed XML `<` is nowhere else. Start tags and a DTD match with two characters.
+# All places with a `<` in well-formed XML, except end tags. A match of two characters is the start
+# of a start tag or of a DTD; longer ones are comments, instructions and CDATA.
 _MARKUP = re.compile(r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[.*?\]\]>|<[^/]", re.DOTALL)
 _ROOT = re.compile(
     rb"(?:\xef\xbb\xbf)?+(?:\s++|<!--(?:[^-]++|-(?!->))*+-->|<\?(?:[^?]++|\?(?!>))*+\?>)*+"
@@ -90,8 +91,8 @@ def namespace(element: Any) -> str:
 def attributes(element: Any) -> list[tuple[str, str]]:
     """Return the attributes of an element in order, with names as lxml writes them.
 
-    A comment has none. Linear in their number: `items()` and `values()` of lxml look up each value
-    by its name, which takes the square of it."""
+    A comment has none. The time is linear in the number of attributes. With `items()` and
+    `values()` of lxml it is quadratic, because they look up each value by its name."""
     if len(element.attrib) <= _FEW:
         pairs: list[tuple[str, str]] = element.items()
         return pairs
@@ -111,16 +112,16 @@ def own_text(element: Any) -> str:
 def read(
     body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEMENTS
 ) -> XmlTree:
-    """Return the tree. Linear in the octets.
+    """Parse a document, in a time linear in its octets.
 
-    `cut` is True if octets are missing at the end of the body. XmlError: the document is not valid,
-    is too large, or has a DTD."""
+    `cut`: True if the end of the body is missing. XmlError: the document is cut off, not
+    well-formed, or too large, or has a DTD."""
     if cut or len(body) > max_bytes:
         raise XmlError(f"the document has more than {max_bytes} octets", is_limit=True)
     if _has_dtd(body):
         raise XmlError("the document has a DTD", next(_lines(body, ()), 0))
-    # Without `recover` lxml stops at errors that _error_of ignores, and goes on after an unbound
-    # prefix if a warning follows.
+    # `recover` reports all errors to _error_of, which decides. Without it lxml stops at errors that
+    # _error_of ignores, and does not stop at an unbound prefix if a warning follows.
     tree_options = {"recover": True, "remove_comments": True, "remove_pis": True}
     parser = etree.XMLPullParser(("start", "end", "start-ns"), **tree_options, **_OPTIONS)
     elements: list[Any] = []
@@ -181,8 +182,8 @@ class _Prologue:  # a target of lxml, which calls these methods by name
 def _has_dtd(body: bytes) -> bool:
     """Return True if there is a DTD.
 
-    XmlError: there is no valid XML before the root. With `recover` a parser would read a DTD behind
-    the error."""
+    XmlError: the text before the root is not XML. It is refused here, because the second pass uses
+    `recover`, and would read a DTD behind the error."""
     prologue = _Prologue()
     parser = etree.XMLParser(target=prologue, **_OPTIONS)
     try:
@@ -206,7 +207,7 @@ def _chunks(body: bytes) -> Iterator[bytes]:
 
 
 def _feed(parser: Any, chunk: bytes) -> None:
-    """Feed the parser. b"" ends the document: the parser holds the last octets back until then."""
+    """Give the parser a chunk. b"" ends the document, so that the parser reads its last octets."""
     if chunk:
         parser.feed(chunk)
     else:
@@ -232,7 +233,8 @@ def _error_of(parser: Any, chunk: bytes) -> XmlError | None:
 def _lines(body: bytes, elements: Sequence[Any]) -> Iterator[int]:
     """Yield the line of each start tag, or of the DTD, as far as the document is well-formed.
 
-    `elements` are those of the document from the first on. (): it was not read."""
+    `elements`: the elements that were read so far, the root first. (): there are none yet. The root
+    knows the declared encoding."""
     declared = elements[0].getroottree().docinfo.encoding if elements else None
     text = _LINE_END.sub("\n", _decode(body, read_bom(body)[0] or declared or "utf-8"))
     line, position = 1, 0
@@ -246,7 +248,8 @@ def _lines(body: bytes, elements: Sequence[Any]) -> Iterator[int]:
 def _decode(body: bytes, encoding: str) -> str:
     """Return the text.
 
-    XmlError: a multi-octet encoding other than Unicode's. Programs read these differently."""
+    XmlError: the encoding is unknown, or neither UTF-8, UTF-16 nor one with an octet for each
+    character. Programs read the others differently."""
     try:
         is_read = codecs.lookup(encoding).name in _UNICODE or len(
             _OCTETS.decode(encoding, "replace")

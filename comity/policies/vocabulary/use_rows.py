@@ -1,8 +1,8 @@
 """The rows in which reports and summaries count uses: one row for each question.
 
-Sources ask one question in several terms. `train-ai` of AIPREF and `ai-train` of Content Signals
-are one question, because they have the same meaning in the table of vocabularies. A tag lists both
-terms. A report has one row, with the terms of the sources beside it.
+Several terms may ask one question: `train-ai` of AIPREF and `ai-train` of Content Signals have the
+same meaning in the table of vocabularies. A tag lists both terms. A report has one row for the
+question, and names the terms of the sources beside it.
 
     rows = UseRows(agent.vocabulary, agent.uses)
     rows.of(tag["uses"])        row -> its terms in the tag, the deciding one first
@@ -18,7 +18,10 @@ from comity.policies.vocabulary.table import Vocabulary
 
 
 class UseRows:
-    """The row of each use, named by the operator's term for it, else by the table's first term."""
+    """Maps uses to rows.
+
+    A row has the name of the operator's term for its question. If the operator has none, it has
+    the name of the table's first term."""
 
     def __init__(self, vocabulary: Vocabulary | None = None, declared: Iterable[str] = ()) -> None:
         self._vocabulary = vocabulary or Vocabulary.shipped()
@@ -51,9 +54,9 @@ class UseRows:
 
 
 def named(row: str, terms: Collection[str]) -> tuple[str, list[str]]:
-    """Return the name of a row, and its other terms.
+    """Return the name to show for a row, and the other terms that occurred in it.
 
-    `terms` are all terms that occurred in the row. It is empty for a row without other terms. A
-    row with a single term is named by this term."""
+    `terms`: the terms of the row that occurred, or none if they were not counted. If exactly one
+    term occurred, it is the name. Otherwise the name is `row`."""
     name = row if row in terms or len(terms) != 1 else next(iter(terms))
     return name, sorted({*terms} - {name})
