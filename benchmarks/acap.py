@@ -13,7 +13,7 @@ from rich.table import Table
 from rounds import Rounds, in_turns
 
 from comity.policies import Agent, Site
-from comity.policies.formats.acap import Acap, Rules, parse
+from comity.policies.formats.acap import Acap, AcapRules, parse
 from comity.policies.formats.acap.usages import USAGES
 
 AGENT = Agent("examplebot", purposes=("news",))
@@ -58,7 +58,7 @@ def wildcards(fields: int) -> bytes:
     return "\n".join(lines).encode()
 
 
-def answers(rules: Rules, targets: list[str]) -> None:
+def answers(rules: AcapRules, targets: list[str]) -> None:
     for target in targets:
         matching = rules.for_purposes().matching(target)
         for usage in USAGES:
@@ -71,7 +71,7 @@ def measured(read: Acap, urls: int, rounds: int = REPEATS) -> tuple[Rounds, Roun
     firsts: list[float] = []
     laters: list[float] = []
     for _ in range(rounds):
-        ask = partial(answers, Rules(AGENT, [read]), targets)
+        ask = partial(answers, AcapRules(AGENT, [read]), targets)
         for figures in (firsts, laters):
             figures += in_turns(ask, rounds=1)[0].times(1 / urls).figures
     return Rounds(tuple(firsts)), Rounds(tuple(laters))
@@ -95,7 +95,7 @@ def usages(kind: Callable[[int], bytes]) -> Table:
         read = parse(body, url="https://example.com/robots.txt")
         first, each = (took.least * 1e6 for took in measured(read, max(1, fields // 40)))
         ten = ten or each
-        works = partial(parse, body), partial(Rules, AGENT, [read])
+        works = partial(parse, body), partial(AcapRules, AGENT, [read])
         reading, compiling = (took.least * 1e3 for took in in_turns(*works, rounds=REPEATS))
         row = (
             f"{len(body) / 1024:.0f}",

@@ -27,7 +27,7 @@ from scrapy.http import Request
 import comity.crawler.frontier.scheduler
 import comity.gate.pace.pace
 from comity.crawler.frontier.scheduler import Scheduler
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.policies import Site
 
 ROBOTS = (
@@ -67,7 +67,7 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
         for n in range(hosts):
             origin = f"http://host{n}.example"
             site = Site.from_files(origin, {"/robots.txt": ROBOTS})
-            policies = Policies(site=site, fresh_until=time() + 3600, unreachable=False)
+            policies = OriginPolicies(site=site, fresh_until=time() + 3600, unreachable=False)
             crawl.access.decide(policies, Request(origin))  # compiles the rules, once per site
             crawl.policies._sites.put(origin, policies)
         now = 1e6

@@ -1206,7 +1206,7 @@ LINT_SHAPES: dict[str, dict[str, Callable[[int], bytes]]] = {
 }
 
 
-def _linted(kind: lint.Kind, body: bytes) -> Step:
+def _linted(kind: lint.LintKind, body: bytes) -> Step:
     def step() -> object:
         problems = lint.lint_file(kind, kind.name, body)
         return apply(body, (problem.fix for problem in problems if problem.fix))

@@ -31,7 +31,7 @@ from scrapy.http import Request
 import comity.crawler.frontier.scheduler
 import comity.gate.pace.pace
 from comity.crawler.frontier.scheduler import Scheduler
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.policies import Site
 
 ROBOTS = (
@@ -109,7 +109,7 @@ class Comity(Bench):
         for n in range(hosts):
             origin = f"http://host{n}.example"
             site = Site.from_files(origin, {"/robots.txt": ROBOTS})
-            policies = Policies(site=site, fresh_until=time() + 3600, unreachable=False)
+            policies = OriginPolicies(site=site, fresh_until=time() + 3600, unreachable=False)
             self.crawl.access.decide(policies, Request(origin))  # compiles the rules, once per site
             self.crawl.policies._sites.put(origin, policies)
 

@@ -94,7 +94,7 @@ def no_count(what: str, number: int = 1, origin: str = "") -> None:
 
 
 def client(origins: list[str], *, with_store: bool) -> float:
-    from comity.gate.fetching.client import Client
+    from comity.gate.fetching.client import PolicyClient
     from comity.gate.fetching.files import PolicyFiles, PolicyQuery
     from comity.gate.fetching.options import TLS, ClientOptions
     from comity.gate.fetching.proxies import Proxies
@@ -104,7 +104,7 @@ def client(origins: list[str], *, with_store: bool) -> float:
     class Crawl:
         count = staticmethod(no_count)
 
-    asking = Client(
+    asking = PolicyClient(
         ClientOptions(user_agent=USER_AGENT, proxies=Proxies(), tls=TLS(), bind_address=None)
     )
     redirects = Redirects(asking, timeout=15, clock=time.time)

@@ -43,8 +43,8 @@ from rich.table import Table
 from scrapy import Spider
 from scrapy.http import Request, Response
 
-from comity.cluster.connection import Connection
-from comity.cluster.queue import RedisQueue, Row
+from comity.cluster.connection import StateConnection
+from comity.cluster.queue import QueuedRequest, RedisQueue
 from comity.crawler.frontier.request_bodies import pack
 from comity.policies.formats import WELL_KNOWN
 from tests.redis_server import Server as Redis
@@ -378,13 +378,15 @@ def memory(number: int, on_hosts: int) -> None:
 async def _memory(number: int, on_hosts: int) -> None:
     spider = Spider("memory")
 
-    def row(queue: RedisQueue, n: int) -> Row:
+    def row(queue: RedisQueue, n: int) -> QueuedRequest:
         url = f"http://host-{n % on_hosts}.example/section/{n}/a-page-of-the-usual-length.html"
         body = pack(Request(url, meta={"depth": 3, "comity_led_from": "public"}), spider)
-        return Row(f"host-{n % on_hosts}.example", n.to_bytes(20, "big"), queue.new_key(), 0, body)
+        return QueuedRequest(
+            f"host-{n % on_hosts}.example", n.to_bytes(20, "big"), queue.new_key(), 0, body
+        )
 
     with redis() as server:
-        connection = Connection(server.address())
+        connection = StateConnection(server.address())
         queue = RedisQueue(connection, "one", 60)
         await queue.open()
         client = server.client()

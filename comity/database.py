@@ -142,7 +142,7 @@ def _schemas(versions: tuple[str, ...]) -> tuple[Schema, ...]:
 
 
 @dataclass(frozen=True)
-class Kind:
+class DatabaseKind:
     """A kind of file. The header of a file has the `application_id` and the number of its version.
 
     Attributes:
@@ -223,7 +223,9 @@ def _check_pages(db: sqlite3.Connection) -> None:
         raise UnusableError(f"is damaged: {outcome}")
 
 
-def open_database(path: Path, kind: Kind, *, check_same_thread: bool = True) -> sqlite3.Connection:
+def open_database(
+    path: Path, kind: DatabaseKind, *, check_same_thread: bool = True
+) -> sqlite3.Connection:
     """Open a file with a write-ahead log, and return the connection, without an open transaction.
 
     A missing file is made. The file, its log and its new folders are for this user only.

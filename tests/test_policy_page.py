@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from comity.crawler.commands.policy import Command
+from comity.crawler.commands.policy import PolicyCommand
 from comity.gate.explanation import explain
 from comity.gate.second_opinion import READERS, sentences
 from comity.policies import Agent, Site
@@ -34,10 +34,10 @@ def site(**files: str) -> Site:
 def test_options() -> None:
     parser = ArgumentParser(conflict_handler="resolve")
     before = ArgumentParser(conflict_handler="resolve")
-    command = Command()
+    command = PolicyCommand()
     command.settings = Settings()
     command.add_options(parser)
-    super(Command, command).add_options(before)
+    super(PolicyCommand, command).add_options(before)
     own = set(parser._option_string_actions) - set(before._option_string_actions)
     assert own == set(OPTIONS) - {"-s"}
     usage = PAGE.partition("```\n")[2].partition("\n```")[0]

@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.gate.options import DEFAULTS
 from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
@@ -123,7 +123,7 @@ class Exceptional(NamedTuple):
     urls: tuple[str, ...]
 
 
-class Answer(NamedTuple):
+class ExplainedAnswer(NamedTuple):
     """One sentence, and the lines that it is made from.
 
     Attributes:
@@ -145,7 +145,7 @@ class Answer(NamedTuple):
     limits: Limits = ()
 
 
-class Group(NamedTuple):
+class AgentGroup(NamedTuple):
     """Agents with equal answers.
 
     Attributes:
@@ -154,7 +154,7 @@ class Group(NamedTuple):
     """
 
     agents: tuple[str, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[ExplainedAnswer, ...]
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Explanation:
 
     origin: str
     files: tuple[tuple[str, str], ...]
-    groups: tuple[Group, ...]
+    groups: tuple[AgentGroup, ...]
     as_everybody: tuple[str, ...]
     samples: tuple[str, ...]
     notes: tuple[str, ...]
@@ -187,7 +187,7 @@ class _Outcome(NamedTuple):
 
 
 def explain(
-    source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: Iterable[str] = ()
+    source: SiteSource, agent: Agent, *, agents: Iterable[str] = (), urls: Iterable[str] = ()
 ) -> Explanation:
     """Explain the files of a site together.
 
@@ -214,7 +214,7 @@ def explain(
         notes.append(f"there are {len(source.pages)} pages: only {MAX_PAGES} are explained")
     explainer = _Explainer(source, tuple(samples[:MAX_SAMPLES]), pages)
     everybody = explainer.answers(_agent(agent, unnamed_token(source.site)))
-    groups: dict[tuple[Answer, ...], list[str]] = {}
+    groups: dict[tuple[ExplainedAnswer, ...], list[str]] = {}
     for name in names:
         crawler = known(name)
         groups.setdefault(explainer.answers(_agent(agent, name)), []).append(
@@ -226,9 +226,9 @@ def explain(
         source.origin,
         tuple((file.name, _outcome_of_file(file.fetched)) for file in source.files),
         (
-            Group((), _with_subject(subject, everybody)),
+            AgentGroup((), _with_subject(subject, everybody)),
             *(
-                Group(tuple(members), _with_subject(_join_names(members), answers))
+                AgentGroup(tuple(members), _with_subject(_join_names(members), answers))
                 for answers, members in groups.items()
             ),
         ),
@@ -238,7 +238,7 @@ def explain(
     )
 
 
-def _with_subject(subject: str, answers: Iterable[Answer]) -> tuple[Answer, ...]:
+def _with_subject(subject: str, answers: Iterable[ExplainedAnswer]) -> tuple[ExplainedAnswer, ...]:
     """Return the answers with the subject in their sentences.
 
     For the subject "Everybody", phrase a refusal as "Nobody may ..."."""
@@ -329,7 +329,7 @@ _QUOTED = re.compile(r"[\"'](/[^\"'\s]*)[\"']")  # in JSON and XML
 _COMMENT = re.compile(r"#.*")
 
 
-def spoken_of(source: Source) -> list[str]:
+def spoken_of(source: SiteSource) -> list[str]:
     """Return the root, and a matching path for each pattern in the policy files, each once."""
     paths = (pattern.split("$")[0].replace("*", "any") for pattern in _patterns(source))
     return list(
@@ -337,7 +337,7 @@ def spoken_of(source: Source) -> list[str]:
     )
 
 
-def _patterns(source: Source) -> Iterator[str]:
+def _patterns(source: SiteSource) -> Iterator[str]:
     """Yield the paths and patterns in the policy files of every format."""
     for file in source.files:
         body = file.fetched.body
@@ -354,7 +354,7 @@ def _patterns(source: Source) -> Iterator[str]:
             )
 
 
-def unspoken_path(source: Source) -> str:
+def unspoken_path(source: SiteSource) -> str:
     """Return an ordinary path: the path of UNSPOKEN that matches the fewest patterns."""
     parts = [
         pattern.lower().split("$")[0].split("*") for pattern in dict.fromkeys(_patterns(source))
@@ -391,7 +391,7 @@ class _Explainer:
     """The answers about one site for any agent. All agents share the sample URLs and pages."""
 
     def __init__(
-        self, source: Source, samples: tuple[str, ...], pages: tuple[SourceFile, ...]
+        self, source: SiteSource, samples: tuple[str, ...], pages: tuple[SourceFile, ...]
     ) -> None:
         self._source = source
         self._site = source.site
@@ -402,7 +402,7 @@ class _Explainer:
         self.samples = (*self._urls, *(page.url for page in pages))
         self._sites_without: dict[int, Site] = {}  # number of lines left out -> the site
 
-    def answers(self, agent: Agent) -> tuple[Answer, ...]:
+    def answers(self, agent: Agent) -> tuple[ExplainedAnswer, ...]:
         """Return the answers for an agent, with {subject} in place of its name."""
         pages = {
             url: self._site.page(agent, url, body=None) for url in (self._general, *self._urls)
@@ -424,7 +424,7 @@ class _Explainer:
             for url in access
             if url != self._general and access[url].verdict in ("allow", "limit")
         ]
-        uses: list[Answer] = []
+        uses: list[ExplainedAnswer] = []
         for class_ in CLASSES:
             outcomes = {}
             for url in (self._general, *allowed):
@@ -481,7 +481,7 @@ class _Explainer:
             reason.spec,
         )
 
-    def _access_answer(self, outcomes: Mapping[str, _Outcome]) -> Answer:
+    def _access_answer(self, outcomes: Mapping[str, _Outcome]) -> ExplainedAnswer:
         general, exceptions = self._divide(outcomes)
         reference, is_silent = (
             _reference(general.citations),
@@ -521,11 +521,11 @@ class _Explainer:
                 else:
                     sentence += reference
         sentence += f", under conditions by {_enumerate(limited)}" if limited else ""
-        return Answer(
+        return ExplainedAnswer(
             "access", general.verdict, f"{sentence}.", general.citations, exceptions, general.limits
         )
 
-    def _conditions_answer(self, conditions: Sequence[Condition]) -> Answer:
+    def _conditions_answer(self, conditions: Sequence[Condition]) -> ExplainedAnswer:
         """Return an answer about a group of conditions.
 
         Conditions of one line share one citation."""
@@ -540,14 +540,14 @@ class _Explainer:
         statements = ", ".join(
             f"{', '.join(texts)}{position}" for position, texts in by_position.items()
         )
-        return Answer(
+        return ExplainedAnswer(
             CONDITIONS,
             "limit",
             f"{place}, {statements}.",
             tuple(citation for citations in words for citation in citations),
         )
 
-    def _use_answer(self, class_: UseClass, outcomes: Mapping[str, _Outcome]) -> Answer:
+    def _use_answer(self, class_: UseClass, outcomes: Mapping[str, _Outcome]) -> ExplainedAnswer:
         """Return the answer about a class of uses.
 
         Its sentence is empty if no file and no page mentions the class."""
@@ -555,7 +555,7 @@ class _Explainer:
         limits = f", {_limits_text(general.limits)}" if general.limits else ""
         reference = _reference(general.citations)
         if general.verdict == SILENT and not exceptions and not limits:
-            return Answer(class_.name, SILENT, "")
+            return ExplainedAnswer(class_.name, SILENT, "")
         if general.verdict == "allow":
             sentence = f"{{subject}} may {class_.verb}{limits}{reference}"
         elif general.verdict == "deny" and _is_unreachable(general.citations[0].rule):
@@ -572,7 +572,7 @@ class _Explainer:
             of_verdict = [exception for exception in exceptions if exception.verdict == verdict]
             if of_verdict:
                 sentence += f"; {word} {_enumerate(of_verdict)}"
-        return Answer(
+        return ExplainedAnswer(
             class_.name,
             general.verdict,
             f"{sentence}.",
@@ -594,14 +594,14 @@ class _Explainer:
         )
         return general, tuple(exceptions)
 
-    def _rates(self, agent: Agent) -> Iterator[Answer]:
+    def _rates(self, agent: Agent) -> Iterator[ExplainedAnswer]:
         rates = _rates_of(self._site, agent, self._general)
         if rates:
             citations = tuple(self._rate_lines(agent, rates))
             sentence = (
                 f"{{subject}} has to keep this pace: {', '.join(rates)}{_reference(citations)}."
             )
-            yield Answer("rates", "limit", sentence, citations)
+            yield ExplainedAnswer("rates", "limit", sentence, citations)
 
     def _rate_lines(self, agent: Agent, rates: Sequence[str]) -> Iterator[Citation]:
         """Yield for each rate the line that asks for it.
@@ -651,7 +651,7 @@ class _Explainer:
             self._sites_without[count] = Site(self._site.origin, files)
         return self._sites_without[count]
 
-    def _parts(self, pages: Mapping[str, Any]) -> Iterator[Answer]:
+    def _parts(self, pages: Mapping[str, Any]) -> Iterator[ExplainedAnswer]:
         refused: dict[tuple[Citation, ...], str] = {}
         guided: dict[tuple[Citation, ...], str] = {}
         for page in pages.values():
@@ -673,21 +673,21 @@ class _Explainer:
         ):
             if parts:
                 sentence = words + _few(list(parts.values()))
-                yield Answer(
+                yield ExplainedAnswer(
                     "parts",
                     verdict,
                     f"{sentence}.",
                     tuple(citation for citations in parts for citation in citations),
                 )
 
-    def _requests(self, agent: Agent) -> Iterator[Answer]:
+    def _requests(self, agent: Agent) -> Iterator[ExplainedAnswer]:
         requests = self._site.requests(agent)
         if requests:
             citations = self._citations(request.reason for request in requests)
             actions = _few(
                 [f"{request.action} of {printable(request.url)}" for request in requests]
             )
-            yield Answer(
+            yield ExplainedAnswer(
                 "requests",
                 "limit",
                 f"{{subject}} is asked for: {actions}{_reference(citations)}.",
@@ -706,12 +706,12 @@ _RATE_LINE = re.compile(
 )
 
 
-def _silent_answers(answers: Sequence[Answer]) -> Iterator[Answer]:
+def _silent_answers(answers: Sequence[ExplainedAnswer]) -> Iterator[ExplainedAnswer]:
     """Yield one answer for all classes that no file mentions."""
     if answers:
         verb_of = {class_.name: class_.verb for class_ in CLASSES}
         verbs = "; ".join(verb_of[answer.topic] for answer in answers)
-        yield Answer(
+        yield ExplainedAnswer(
             ", ".join(answer.topic for answer in answers),
             SILENT,
             f"Nothing says whether {{subject}} may {verbs}.",

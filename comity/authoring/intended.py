@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from comity.authoring.explaining import NOBODY, UNSPOKEN, spoken_of, unnamed_token, unspoken_path
 from comity.authoring.intents import INTENTS, ROBOTS, TRAINING_CRAWLERS, Form, Intent
-from comity.authoring.lint import Kind
-from comity.authoring.source import DEFAULT_ORIGIN, Source, SourceFile
+from comity.authoring.lint import LintKind
+from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
 from comity.policies import Agent, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.syntax.urls import origin_of
@@ -68,7 +68,7 @@ class StatedIntent(NamedTuple):
     values: tuple[tuple[str, str], ...]
 
 
-class Draft(NamedTuple):
+class IntendedFiles(NamedTuple):
     """Files that state an intent in one format.
 
     Attributes:
@@ -103,7 +103,7 @@ PATHS = tuple(
 )
 
 
-def path_of(kind: Kind) -> str:
+def path_of(kind: LintKind) -> str:
     """Return the path on a site at which forms of intents have a file of this kind.
 
     "" means that no form contains such a file."""
@@ -123,7 +123,7 @@ def _forms() -> Iterator[Form]:
     return (form for intent in INTENTS for form in intent.forms)
 
 
-def stated_intents(kind: Kind, text: str) -> list[StatedIntent]:
+def stated_intents(kind: LintKind, text: str) -> list[StatedIntent]:
     """Return the intents that a file states by itself, each once.
 
     If two intents have the same text, the first one is returned."""
@@ -197,7 +197,7 @@ def _is_complete(facts: Set[Fact], expected: Set[Fact], general: str) -> bool:
     return set(filter(matters, facts)) == set(filter(matters, expected))
 
 
-def drafts(stated_intent: StatedIntent, path: str, texts: Texts) -> list[Draft]:
+def drafts(stated_intent: StatedIntent, path: str, texts: Texts) -> list[IntendedFiles]:
     """Return drafts of the intent in other formats, one for each format in which it can be stated.
 
     `path`: the path on the site of the file that states the intent.
@@ -211,7 +211,7 @@ def drafts(stated_intent: StatedIntent, path: str, texts: Texts) -> list[Draft]:
         for form in stated_intent.forms
         if _has_rules(form, stated_intent, path, texts[path])
     }
-    by_format: dict[str, Draft] = {}
+    by_format: dict[str, IntendedFiles] = {}
     for form in stated_intent.intent.forms:
         locations = [artefact.location for artefact in form.artefacts]
         if (
@@ -227,7 +227,7 @@ def drafts(stated_intent: StatedIntent, path: str, texts: Texts) -> list[Draft]:
             continue
         form_texts = _texts(form, values)
         if (added := _texts_to_add(form_texts, texts)) is not None:
-            by_format[form.format] = Draft(stated_intent, form, added)
+            by_format[form.format] = IntendedFiles(stated_intent, form, added)
     return list(by_format.values())
 
 
@@ -309,7 +309,7 @@ def _samples(*all_texts: Texts) -> _Samples | None:
     token."""
     sites = [_site(texts) for texts in all_texts]
     files = (SourceFile(url, url, fetched) for site in sites for url, fetched in site.files.items())
-    source = Source(DEFAULT_ORIGIN, sites[0], tuple(files), ())
+    source = SiteSource(DEFAULT_ORIGIN, sites[0], tuple(files), ())
     names = {name for site in sites for name in site.crawler_names} - {"*", ""}
     paths = spoken_of(source)
     other_names = [name for name in sorted(names) if name not in map(str.lower, TRAINING_CRAWLERS)]

@@ -21,7 +21,7 @@ from comity.authoring.checks import CHECKS
 from comity.authoring.checks.serving import check_served
 from comity.authoring.problems import Problem, problems_of
 from comity.authoring.sites import PAGE_SUFFIXES
-from comity.authoring.source import DEFAULT_ORIGIN, Source, SourceFile
+from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
 from comity.policies import Agent, Fetched, Finding, Site
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.document.document import Content
@@ -34,7 +34,7 @@ PAGE = "page.html"
 _AGENT = Agent("comitybot")  # the agent that reads pages
 
 
-class Kind(NamedTuple):
+class LintKind(NamedTuple):
     """A kind of file.
 
     Attributes:
@@ -51,18 +51,18 @@ class Kind(NamedTuple):
 KINDS = {
     kind.name: kind
     for kind in (
-        *(Kind(basename(file.path), file.path) for file in FILES),
+        *(LintKind(basename(file.path), file.path) for file in FILES),
         *(
-            Kind(kind.name, file_kind=kind)
+            LintKind(kind.name, file_kind=kind)
             for format_ in FORMATS
             for kind in format_.authoring.kinds
         ),
-        Kind(PAGE),
+        LintKind(PAGE),
     )
 }
 
 
-def kind_of(name: str, body: bytes) -> Kind | None:
+def kind_of(name: str, body: bytes) -> LintKind | None:
     """Return the kind of a file, by its name and content. None means that it is no policy file.
 
     `name`: a path or URL."""
@@ -75,7 +75,7 @@ def kind_of(name: str, body: bytes) -> Kind | None:
     return KINDS[PAGE] if last.endswith(PAGE_SUFFIXES) else None
 
 
-def site_folder(file: Path, kind: Kind) -> Path | None:
+def site_folder(file: Path, kind: LintKind) -> Path | None:
     """Return the folder of the site that contains a file. None means that it is not known.
 
     For a policy file at its place, the place tells the folder. For other files and pages, it is the
@@ -95,7 +95,7 @@ def site_folder(file: Path, kind: Kind) -> Path | None:
     return None if folder in (None, Path(file.anchor), Path.home()) else folder
 
 
-def right_place(file: Path, kind: Kind) -> str:
+def right_place(file: Path, kind: LintKind) -> str:
     """Return the path, in the folder of a site, at which crawlers ask for a file.
 
     "" means that the file is at its place, or may be anywhere."""
@@ -114,7 +114,9 @@ def place_problem(name: str, place: str) -> Problem:
     )[0]
 
 
-def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGIN) -> list[Problem]:
+def lint_file(
+    kind: LintKind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGIN
+) -> list[Problem]:
     """Return the problems of one file by itself. `name`: the file's name, as its user writes it."""
     url = origin + (kind.path or f"/{quote(os.fsencode(basename(name)))}")
     findings: Iterable[Finding]
@@ -132,7 +134,7 @@ def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGI
 
 
 def lint_site(
-    source: Source, samples: Iterable[SourceFile] = (), *, only: Container[str] | None = None
+    source: SiteSource, samples: Iterable[SourceFile] = (), *, only: Container[str] | None = None
 ) -> list[Problem]:
     """Return the problems of a site's files, file by file, in the order of their lines.
 

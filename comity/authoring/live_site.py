@@ -16,7 +16,7 @@ from scrapy.http import Request, Response
 from scrapy.settings import Settings
 from scrapy.utils.project import ENVVAR, get_project_settings
 
-from comity.authoring.source import Source, SourceFile, sort_robots_first
+from comity.authoring.source import SiteSource, SourceFile, sort_robots_first
 from comity.crawler.crawl import Crawl
 from comity.crawler.sites.sources import PolicySpider
 from comity.gate.fetching.reach import Reach
@@ -133,7 +133,7 @@ def _citation(source: ReasonSource) -> str:
     return f"{position}: {source.text}" if source.text else position
 
 
-def fetch(url: str, referrer_reach: Reach | None) -> Source:
+def fetch(url: str, referrer_reach: Reach | None) -> SiteSource:
     try:
         origin = origin_of(typed_url(url))
     except ValueError as error:
@@ -159,7 +159,7 @@ def fetch(url: str, referrer_reach: Reach | None) -> Source:
         if fetched.status != 404
     )
     pages = (spider.page,) if spider.page else ()
-    return Source(
+    return SiteSource(
         origin,
         site,
         sort_robots_first(origin, files),

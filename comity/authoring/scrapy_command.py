@@ -13,7 +13,7 @@ from comity.dataset.records import DatasetError
 from comity.policies import PolicyError
 
 
-class Command(BaseCommand):
+class LintCommand(BaseCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from comity.authoring.source import DEFAULT_ORIGIN, Source, SourceFile, sort_robots_first
+from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile, sort_robots_first
 from comity.gate.fetching.reach import Reach
 from comity.gate.folder import misplaced_files, path_in_folder, read_file, read_folder
 from comity.gate.options import DEFAULT_AGENT
@@ -20,7 +20,9 @@ MAX_NAMES = 50_000  # of files in a folder and its subfolders; the search for pa
 PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
 
 
-def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None = None) -> Source:
+def load(
+    target: str, *, origin: str | None = None, referrer_reach: Reach | None = None
+) -> SiteSource:
     """Read a folder, or fetch the files of a site.
 
     `target`: the path of a folder, or an http(s) URL.
@@ -85,7 +87,7 @@ def agent_for(target: str) -> Agent:
     return project_agent()
 
 
-def _read(folder: Path, origin: str, agent: Agent) -> Source:
+def _read(folder: Path, origin: str, agent: Agent) -> SiteSource:
     site = read_folder(origin, folder, agent)
     names = {url: str(folder / path_in_folder(origin, url).lstrip("/")) for url in site.files}
     notes: list[str] = []
@@ -106,7 +108,7 @@ def _read(folder: Path, origin: str, agent: Agent) -> Source:
     misplaced = tuple(
         (str(folder / path), place) for path, place in misplaced_files(folder).items()
     )
-    return Source(
+    return SiteSource(
         origin,
         site,
         sort_robots_first(origin, files),

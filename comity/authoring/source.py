@@ -26,7 +26,7 @@ class SourceFile(NamedTuple):
     fetched: Fetched
 
 
-class Source(NamedTuple):
+class SiteSource(NamedTuple):
     """The files and pages of a folder or site.
 
     Attributes:

@@ -11,7 +11,7 @@ from time import time
 from typing import Any
 from urllib.parse import urldefrag
 
-from comity.browser.kinds import DOCUMENT, DOCUMENTS, SCRIPT, Kind
+from comity.browser.kinds import DOCUMENT, DOCUMENTS, SCRIPT, RequestKind
 from comity.gate.fetching.freshness import TOO_MANY, retry_after
 from comity.gate.fetching.reach import Reach
 from comity.gate.http import Headers as RequestHeaders
@@ -53,15 +53,15 @@ class PageRequest:
 
     url: str
     method: str
-    kind: Kind
+    kind: RequestKind
     fields: Mapping[str, str]
     leads_there: str = ""
-    after: Admission | None = None
+    after: BrowserAdmission | None = None
     is_of_main_frame: bool = False
     may_be_script: bool = False
 
 
-class Admission:
+class BrowserAdmission:
     """The permission of one request to go out. Its sender reports the outcome to it."""
 
     def __init__(
@@ -170,7 +170,7 @@ class Admissions:
             if not requests:
                 self._handed_out.pop(origin, None)
 
-    async def admit(self, page_request: PageRequest) -> Admission | Decision:
+    async def admit(self, page_request: PageRequest) -> BrowserAdmission | Decision:
         """Return the admission, as soon as the request may go out, or the refusal."""
         original = self._handed_out_for(page_request)
         target = urldefrag(page_request.url)[0], page_request.method
@@ -196,7 +196,7 @@ class Admissions:
             return decision
         if original is not None and takes_turn:
             return self._in_turn_of(original, page_request)
-        return Admission(self._parts, request, url=page_request.url)
+        return BrowserAdmission(self._parts, request, url=page_request.url)
 
     def _handed_out_for(self, page_request: PageRequest) -> Request | None:
         """Return the request of the crawl that gives its turn to this one.
@@ -213,9 +213,9 @@ class Admissions:
         """Return True if the browser has not made this request of the crawl yet."""
         return original in self._handed_out.get(origin_or_empty(original.url), ())
 
-    def _in_turn_of(self, original: Request, page_request: PageRequest) -> Admission:
+    def _in_turn_of(self, original: Request, page_request: PageRequest) -> BrowserAdmission:
         self._handed_out[origin_or_empty(original.url)].remove(original)
-        return Admission(self._parts, original, url=page_request.url, is_of_crawl=True)
+        return BrowserAdmission(self._parts, original, url=page_request.url, is_of_crawl=True)
 
     def _request(self, page_request: PageRequest) -> Request:
         # The browser frames the body, which is not known here.
@@ -252,7 +252,7 @@ class Admissions:
         )
         return self._parts.access.decide(policies, request)
 
-    async def _wait(self, request: Request, kind: Kind) -> Decision:
+    async def _wait(self, request: Request, kind: RequestKind) -> Decision:
         parts = self._parts
         reach = parts.referrals.referrer_reach(request)
         try:

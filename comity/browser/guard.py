@@ -32,7 +32,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Request as PlaywrightRequest
 
 from comity.bounded import Bounded
-from comity.browser.admission import Admission, Admissions, PageRequest
+from comity.browser.admission import Admissions, BrowserAdmission, PageRequest
 from comity.browser.http1 import BrowserRequest
 from comity.browser.kinds import ALL, DOCUMENT, SOCKET, UNTOLD, kind_of
 from comity.browser.proxy import BrowserProxy, Passage, Route
@@ -91,7 +91,7 @@ class BrowserGuard:
         self._waiting: dict[asyncio.Task[None], Key] = {}
         self._out: dict[Key, _Out] = {}  # requests without an answer yet
         # Requests whose answer was a redirect.
-        self._hops: Bounded[Key, Admission] = Bounded(MAX_FRAMES)
+        self._hops: Bounded[Key, BrowserAdmission] = Bounded(MAX_FRAMES)
         # The URL in each frame, page or worker, by its id.
         self._sites: Bounded[str, str] = Bounded(MAX_FRAMES)
         self._main_frames: set[str] = set()  # the ids of the main frames of pages
@@ -445,7 +445,9 @@ class _ToldPassage(NamedTuple):
 class _Out:
     """An admitted request without an answer yet."""
 
-    def __init__(self, admission: Admission, method: str, give_up: Callable[[], None]) -> None:
+    def __init__(
+        self, admission: BrowserAdmission, method: str, give_up: Callable[[], None]
+    ) -> None:
         self.admission = admission
         self.method = method
         self.url = _USERINFO.sub("", admission.url)  # as the browser sends it

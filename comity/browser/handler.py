@@ -16,7 +16,7 @@ from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
 
 from comity.browser.admission import Admissions
 from comity.browser.guard import BrowserGuard, route_of
-from comity.browser.refusals import Visit
+from comity.browser.refusals import PageVisit
 from comity.crawler.crawl import Crawl
 from comity.gate.fetching.reach import literal
 from comity.policies import PolicyError
@@ -103,7 +103,7 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
                 request.meta[PAGE_INIT] = own_init
         if pages:
             refusals = self._guard.refusals(pages[-1])
-            self._crawl.responses.browsed[request] = Visit(
+            self._crawl.responses.browsed[request] = PageVisit(
                 refusals, tuple(refusals.document_fields)
             )
         # Playwright only knows the address of the proxy.

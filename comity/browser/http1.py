@@ -164,7 +164,7 @@ class BrowserRequest(NamedTuple):
         return b"\r\n".join((*lines, b"", b""))
 
 
-class Answer:
+class AnswerReader:
     """The state of an answer that passes. The octets are only read, never changed.
 
     An answer that cannot be parsed goes on to the browser until the server ends the connection.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 ALL, DOCUMENTS = "all", "documents"  # values of COMITY_BROWSER
 
 
-class Kind(NamedTuple):
+class RequestKind(NamedTuple):
     """A kind of request of a browser.
 
     Attributes:
@@ -28,36 +28,36 @@ class Kind(NamedTuple):
     is_part: bool = False
 
 
-DOCUMENT = Kind("document", "document")
-SCRIPT = Kind("xhr", "empty")
-SOCKET = Kind("websocket", "empty")
-OTHER = Kind("other", "")
+DOCUMENT = RequestKind("document", "document")
+SCRIPT = RequestKind("xhr", "empty")
+SOCKET = RequestKind("websocket", "empty")
+OTHER = RequestKind("other", "")
 # A request that the protocol does not report. It is judged as a document. Without Sec-Fetch-Dest it
 # is judged as a request of a script, too.
-UNTOLD = Kind("untold", "")
+UNTOLD = RequestKind("untold", "")
 
 # The kinds, by Network.ResourceType of the Chrome DevTools Protocol. Other types are OTHER, and
 # judged like documents.
 KINDS = {
     "Document": DOCUMENT,  # frames, pop-ups, forms, downloads, objects too
-    "Stylesheet": Kind("style", "style", is_part=True),
-    "Image": Kind("image", "image", is_part=True),
-    "Media": Kind("media", "video", is_part=True),
-    "Font": Kind("font", "font", is_part=True),
-    "Script": Kind("script", "script", is_part=True),
-    "TextTrack": Kind("track", "track", is_part=True),
-    "Manifest": Kind("manifest", "manifest", is_part=True),
+    "Stylesheet": RequestKind("style", "style", is_part=True),
+    "Image": RequestKind("image", "image", is_part=True),
+    "Media": RequestKind("media", "video", is_part=True),
+    "Font": RequestKind("font", "font", is_part=True),
+    "Script": RequestKind("script", "script", is_part=True),
+    "TextTrack": RequestKind("track", "track", is_part=True),
+    "Manifest": RequestKind("manifest", "manifest", is_part=True),
     "XHR": SCRIPT,  # fetch() and EventSource too
-    "Fetch": Kind("prefetch", "empty"),  # <link rel=prefetch>
+    "Fetch": RequestKind("prefetch", "empty"),  # <link rel=prefetch>
     "EventSource": SCRIPT,
-    "Prefetch": Kind("prefetch", "empty"),
-    "Ping": Kind("beacon", "empty"),  # sendBeacon(), <a ping>
-    "CSPViolationReport": Kind("report", "report"),
+    "Prefetch": RequestKind("prefetch", "empty"),
+    "Ping": RequestKind("beacon", "empty"),  # sendBeacon(), <a ping>
+    "CSPViolationReport": RequestKind("report", "report"),
     "Preflight": SCRIPT,
     "Other": OTHER,  # workers, favicons
 }
 
 
-def kind_of(resource_type: str) -> Kind:
+def kind_of(resource_type: str) -> RequestKind:
     """Return the kind for a Network.ResourceType."""
     return KINDS.get(resource_type, OTHER)

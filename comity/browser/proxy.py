@@ -31,7 +31,7 @@ from comity.bounded import Bounded
 from comity.browser.http1 import (
     MAX_HEAD,
     PIECE,
-    Answer,
+    AnswerReader,
     BrowserRequest,
     Stream,
     destination_of,
@@ -103,7 +103,7 @@ class Passage(Protocol):
         """Note that the request is over."""
 
 
-class Judge(Protocol):
+class RequestJudge(Protocol):
     """The decisions about requests."""
 
     async def let_out(self, request: BrowserRequest) -> Passage | None:
@@ -116,7 +116,7 @@ class Judge(Protocol):
 class BrowserProxy:
     """The proxy. `listen` binds a port; `start` serves the ports."""
 
-    def __init__(self, judge: Judge, network: Callable[[], Network]) -> None:
+    def __init__(self, judge: RequestJudge, network: Callable[[], Network]) -> None:
         self.judge = judge
         self._network = network
         self._listeners: dict[Route, socket.socket] = {}
@@ -342,7 +342,7 @@ class Conversation:
             and self._destination == request.destination
             and not server.has_ended.is_set()
         ):
-            answer = Answer(request)
+            answer = AnswerReader(request)
             try:
                 await self._ask(server, request, passage, answer)
             except ConnectionError:
@@ -357,12 +357,12 @@ class Conversation:
         except TransferError:
             passage.note_no_server()
             raise
-        answer = Answer(request)
+        answer = AnswerReader(request)
         await self._ask(server, request, passage, answer)
         return answer.leaves_open
 
     async def _ask(
-        self, server: Stream, request: BrowserRequest, passage: Passage, answer: Answer
+        self, server: Stream, request: BrowserRequest, passage: Passage, answer: AnswerReader
     ) -> None:
         await server.write(request.head(self._route.proxy_for(request.destination.host)))
         await self._browser.hand_on(request.length, server)

@@ -78,7 +78,7 @@ class PageRefusals:
         return {"url": url, "refused": [refusal.tag for refusal in self], **more}
 
 
-class Visit(NamedTuple):
+class PageVisit(NamedTuple):
     """The state of a page after one request. A spider may use a page for several requests."""
 
     refusals: PageRefusals

@@ -67,7 +67,7 @@ class _Call(NamedTuple):
     until: float  # monotonic seconds; when it is given up
 
 
-class Connection:
+class StateConnection:
     """A connection to the server of the shared state. Make and use it inside the running loop."""
 
     def __init__(self, address: StateAddress, *, patience: float = PATIENCE) -> None:

@@ -31,7 +31,7 @@ from comity.cluster.address import (
     shard_of,
 )
 from comity.cluster.check import KEEPS
-from comity.cluster.connection import Connection, StateError
+from comity.cluster.connection import StateConnection, StateError
 from comity.cluster.scripts import DATA_VERSION, RUNS_VERSION, Script, script
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
@@ -68,7 +68,7 @@ class StateLostError(Exception):
     """The server has lost requests of the crawl, or may lose some at any time. The crawl ends."""
 
 
-class Row(NamedTuple):
+class QueuedRequest(NamedTuple):
     """A request that is put.
 
     Attributes:
@@ -86,7 +86,7 @@ class Row(NamedTuple):
     body: bytes
 
 
-class Entry(NamedTuple):
+class LeasedRequest(NamedTuple):
     """A request that was handed out.
 
     Attributes:
@@ -114,7 +114,7 @@ class Lease:
     """
 
     host: str
-    requests: list[Entry]
+    requests: list[LeasedRequest]
     waiting: int
     rests: float = 0.0
 
@@ -141,7 +141,7 @@ class HostStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableRequest:
     """A request that no worker is to read."""
 
     host: str
@@ -207,7 +207,7 @@ class RedisQueue:
         share: The number of hosts divided by the number of workers, at the last look.
     """
 
-    def __init__(self, connection: Connection, worker: str, ttl: float) -> None:
+    def __init__(self, connection: StateConnection, worker: str, ttl: float) -> None:
         """`worker`: its unique name. `ttl`: seconds until a lease ends that is not renewed."""
         self.address: StateAddress = connection.address
         self.worker = worker
@@ -336,7 +336,7 @@ class RedisQueue:
         self._last_key = max(time_ns() // 1000, self._last_key + 1)
         return _KEY.pack(self._last_key, self._number)
 
-    async def put(self, rows: Sequence[Row]) -> list[bool]:
+    async def put(self, rows: Sequence[QueuedRequest]) -> list[bool]:
         """Put requests. Return True for each new one, and False for each that was seen before.
 
         A call that fails can be repeated with the same keys, and then counts once. StateFullError:
@@ -360,7 +360,7 @@ class RedisQueue:
         self.left += sum(result)
         return result
 
-    async def _put_shard(self, shard: int, rows: list[Row]) -> list[bool]:
+    async def _put_shard(self, shard: int, rows: list[QueuedRequest]) -> list[bool]:
         is_sure = shard not in self._unsure
         self._unsure.add(shard)  # until the call is answered
         calls = []
@@ -468,14 +468,14 @@ class RedisQueue:
         ]
         await self._call(_GIVE_UP, host, name_as_key(host), *arguments)
 
-    async def unreadable_requests(self, most: int) -> list[Unreadable]:
+    async def unreadable_requests(self, most: int) -> list[UnreadableRequest]:
         """Return at most so many of the requests that no worker is to read."""
         calls = [
             self._connection.call(_UNREADABLE, self._key(shard), most)
             for shard in range(self.shards)
         ]
         return [
-            Unreadable(printable(host), printable(why), body)
+            UnreadableRequest(printable(host), printable(why), body)
             for answer in await _all(calls)
             for host, why, body in answer
         ][:most]
@@ -720,7 +720,7 @@ def _ms(seconds: float) -> int:
     return max(0, round(seconds * 1000))
 
 
-def _put_arguments(row: Row) -> tuple[bytes, bytes, bytes, int, bytes]:
+def _put_arguments(row: QueuedRequest) -> tuple[bytes, bytes, bytes, int, bytes]:
     digest = (
         b"" if row.fingerprint is None else blake2b(row.fingerprint, digest_size=DIGEST).digest()
     )
@@ -728,9 +728,9 @@ def _put_arguments(row: Row) -> tuple[bytes, bytes, bytes, int, bytes]:
     return name_as_key(row.host), digest, row.key, score, row.body
 
 
-def _parts(rows: Sequence[Row]) -> Iterable[list[Row]]:
+def _parts(rows: Sequence[QueuedRequest]) -> Iterable[list[QueuedRequest]]:
     """Yield the rows in parts that are small enough for one script."""
-    part: list[Row] = []
+    part: list[QueuedRequest] = []
     size = 0
     for row in rows:
         if part and (len(part) >= MOST_ROWS or size + len(row.body) > MOST_BYTES):
@@ -761,7 +761,7 @@ def _shares(ready: Sequence[tuple[int, int]], hosts: int) -> list[tuple[int, int
 def _lease(answer: Sequence[Any]) -> Lease:
     name, waiting, *entries = answer
     requests = [
-        Entry(entries[i], -int(entries[i + 1]), *entries[i + 2 : i + 4])
+        LeasedRequest(entries[i], -int(entries[i + 1]), *entries[i + 2 : i + 4])
         for i in range(0, len(entries), 4)
     ]
     return Lease(name.decode(), requests, waiting)

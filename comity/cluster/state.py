@@ -11,7 +11,7 @@ import socket
 
 from comity.cluster.address import StateAddress, owner_of
 from comity.cluster.check import check_server
-from comity.cluster.connection import Connection
+from comity.cluster.connection import StateConnection
 from comity.cluster.neighbours import Neighbours
 from comity.cluster.queue import RedisQueue
 from comity.cluster.store import RedisStore
@@ -30,7 +30,7 @@ class SharedState:
         seconds without a sign of life. PolicyError: the URL or the crawl's name is invalid."""
         self.address = StateAddress.parse(url, crawl)
         self._ttl = ttl
-        self._connection = Connection(self.address)
+        self._connection = StateConnection(self.address)
         self._worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(5)}"
         self.neighbours = Neighbours(self.address, self._worker)
 

@@ -28,9 +28,9 @@ from typing import Any
 
 from comity.bounded import Bounded
 from comity.cluster.address import SHARDS, name_as_key, pace_key, pace_shard
-from comity.cluster.connection import Connection, StateError
+from comity.cluster.connection import StateConnection, StateError
 from comity.cluster.scripts import Script, script
-from comity.gate.pace.ledger import ASK_AGAIN, ASK_THROUGH, FAILING, PENALTY, Grant, Limit
+from comity.gate.pace.ledger import ASK_AGAIN, ASK_THROUGH, FAILING, PENALTY, Grant, PaceLimit
 from comity.policies.answers.rates import MAX_SECONDS
 from comity.policies.syntax.urls import host_name
 from comity.policies.syntax.windows import Window
@@ -62,7 +62,7 @@ class _Inquiry:
     sent: float
     is_granted: bool = False
     due: float = math.inf
-    limit: Limit | None = None
+    limit: PaceLimit | None = None
     timer: asyncio.TimerHandle | None = None
 
 
@@ -78,25 +78,27 @@ class RedisTurns:
 
     is_remote = True
 
-    def __init__(self, connection: Connection, *, owner: str = "", owner_ttl: float = 10.0) -> None:
+    def __init__(
+        self, connection: StateConnection, *, owner: str = "", owner_ttl: float = 10.0
+    ) -> None:
         """`owner`: a unique name of letters and digits; "": a random name.
 
         `owner_ttl`: seconds without a sign of life after which a process counts as dead."""
-        self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: None
+        self.on_answer: Callable[[Sequence[PaceLimit]], object] = lambda limits: None
         self.rests: Callable[[str, float], object] = lambda host, until: None
         connection.begin_with(_LOOK, [pace_shard(shard) for shard in range(SHARDS)])
         self._connection = connection
         self.ttl = owner_ttl
         self._owner = owner or secrets.token_hex(5)
         self._grants = 0
-        self._inquiries: dict[tuple[Limit, ...], _Inquiry] = {}
-        self._refused: Bounded[tuple[Limit, ...], _Inquiry] = Bounded(REMEMBERED)
+        self._inquiries: dict[tuple[PaceLimit, ...], _Inquiry] = {}
+        self._refused: Bounded[tuple[PaceLimit, ...], _Inquiry] = Bounded(REMEMBERED)
         # Grant -> its limits that still count its request as in flight.
-        self._flights: dict[int, Sequence[Limit]] = {}
+        self._flights: dict[int, Sequence[PaceLimit]] = {}
         # Key of a limit -> numbers of its grants in flight, and of inquiries without an answer.
         self._flying: dict[str, set[int]] = {}
         self._shards: set[str] = set()  # keys of shards that have this process's sign of life
-        self._encoded: Bounded[Limit, tuple[list[Any], list[Any]]] = Bounded(REMEMBERED)
+        self._encoded: Bounded[PaceLimit, tuple[list[Any], list[Any]]] = Bounded(REMEMBERED)
         self._penalties: Bounded[str, float] = Bounded(REMEMBERED)  # host -> until
         self._beaten = monotonic()
         self._is_closed = False
@@ -106,7 +108,7 @@ class RedisTurns:
         """True if requests are in flight. `beat` has to be called until they have ended."""
         return bool(self._flights)
 
-    def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
+    def acquire(self, limits: Sequence[PaceLimit], now: float) -> Grant:
         """Return a grant to start a request now, or one without a number and when to ask again.
 
         `limits`: limits of one host, each with a name of its own; the grant is under all of them.
@@ -185,7 +187,7 @@ class RedisTurns:
 
         Call it at least twice in `owner_ttl`."""
         self._beaten = monotonic()
-        by_shard: dict[str, list[tuple[int, Limit]]] = {}
+        by_shard: dict[str, list[tuple[int, PaceLimit]]] = {}
         for grant, limits in self._flights.items():
             by_shard.setdefault(pace_key(host_of(limits)), []).extend(
                 (grant, limit) for limit in limits if limit.windows
@@ -198,7 +200,7 @@ class RedisTurns:
             holding = self._connection.call(_HOLD, key, self._owner, _us(self.ttl), *arguments)
             holding.add_done_callback(partial(self._end_late, rows))
 
-    def _end_late(self, rows: Sequence[tuple[int, Limit]], answer: asyncio.Future[Any]) -> None:
+    def _end_late(self, rows: Sequence[tuple[int, PaceLimit]], answer: asyncio.Future[Any]) -> None:
         """After an answer to `beat`, report the grants that have ended since it was sent.
 
         `beat` may have arrived after their end, and marked them as in flight again."""
@@ -225,7 +227,7 @@ class RedisTurns:
 
     # Requesting turns
 
-    def _ask(self, limits: tuple[Limit, ...]) -> None:
+    def _ask(self, limits: tuple[PaceLimit, ...]) -> None:
         number = self._grants = self._grants + 1
         inquiry = self._inquiries[limits] = _Inquiry(number, monotonic())
         host = host_of(limits)
@@ -248,7 +250,7 @@ class RedisTurns:
         answer.add_done_callback(partial(self._hear, limits, inquiry))
 
     def _hear(
-        self, limits: tuple[Limit, ...], inquiry: _Inquiry, answer: asyncio.Future[Any]
+        self, limits: tuple[PaceLimit, ...], inquiry: _Inquiry, answer: asyncio.Future[Any]
     ) -> None:
         if self._inquiries.get(limits) is not inquiry:  # the turns were closed meanwhile
             return
@@ -281,13 +283,13 @@ class RedisTurns:
             self._refused[limits] = inquiry
         self.on_answer(limits)
 
-    def _give_back(self, limits: tuple[Limit, ...], inquiry: _Inquiry) -> None:
+    def _give_back(self, limits: tuple[PaceLimit, ...], inquiry: _Inquiry) -> None:
         """Give back a grant that was not used in time."""
         if self._inquiries.get(limits) is inquiry:
             self._forget(limits, inquiry)
             self.end(inquiry.number)
 
-    def _forget(self, limits: tuple[Limit, ...], inquiry: _Inquiry) -> None:
+    def _forget(self, limits: tuple[PaceLimit, ...], inquiry: _Inquiry) -> None:
         del self._inquiries[limits]
         if inquiry.timer is not None:
             inquiry.timer.cancel()
@@ -295,7 +297,7 @@ class RedisTurns:
 
     # Messages to the server
 
-    def _tell(self, script: Script, grant: int, limits: Sequence[Limit]) -> None:
+    def _tell(self, script: Script, grant: int, limits: Sequence[PaceLimit]) -> None:
         self._land(grant, limits)
         rows = [part for limit in limits if limit.windows for part in self._row(limit)]
         if rows:
@@ -329,7 +331,7 @@ class RedisTurns:
         elif callback is not None and answer.exception() is None:
             callback(answer.result())
 
-    def _land(self, grant: int, limits: Iterable[Limit]) -> None:
+    def _land(self, grant: int, limits: Iterable[PaceLimit]) -> None:
         """Note that the grant is not in flight any more under these limits."""
         for limit in limits:
             flying = self._flying.get(limit.key)
@@ -338,10 +340,10 @@ class RedisTurns:
                 if not flying:
                     del self._flying[limit.key]
 
-    def _row(self, limit: Limit) -> list[Any]:
+    def _row(self, limit: PaceLimit) -> list[Any]:
         return self._encode(limit)[0]
 
-    def _encode(self, limit: Limit) -> tuple[list[Any], list[Any]]:
+    def _encode(self, limit: PaceLimit) -> tuple[list[Any], list[Any]]:
         """Return two lists of script arguments: the limit's key and lifetime, and its windows."""
         encoded = self._encoded.get(limit)
         if encoded is None:
@@ -353,7 +355,7 @@ class RedisTurns:
         return encoded
 
 
-def host_of(limits: Sequence[Limit]) -> str:
+def host_of(limits: Sequence[PaceLimit]) -> str:
     """Return the host of the limits. Each limit is named by a host, or by a scope of an origin."""
     name = limits[0].name.removesuffix(THROUGH)
     return host_name(name.partition(" ")[0]) if "://" in name else name

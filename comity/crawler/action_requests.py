@@ -13,7 +13,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Request
 
 from comity.crawler.scrapy_internals import closing, wake
-from comity.gate.fetching.fetcher import Policies, PolicyFetcher
+from comity.gate.fetching.fetcher import OriginPolicies, PolicyFetcher
 from comity.gate.fetching.reach import Reach
 from comity.gate.request.referrals import set_referrer_reach
 from comity.gate.run.observer import Observer
@@ -50,7 +50,7 @@ class Actions:
         self._tasks: set[asyncio.Task[None]] = set()
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
 
-    def looked_up(self, policies: Policies, fetcher: PolicyFetcher) -> None:
+    def looked_up(self, policies: OriginPolicies, fetcher: PolicyFetcher) -> None:
         """Take note that the policies of a site were looked up, and act on its requests."""
         site = policies.site
         requests = site.requests(self._agent) if self.enabled else ()

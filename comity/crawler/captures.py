@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
-from comity.dataset.captures.sources import Capture, Entry, Source, sources_in
+from comity.dataset.captures.sources import CaptureSource, FileCapture, SourceEntry, sources_in
 from comity.dataset.files.places import is_local, path_of
 from comity.dataset.files.warc.records import Damage
 from comity.dataset.records import DatasetError
@@ -47,7 +47,7 @@ def _path(argument: str | Path) -> Path:
         raise PolicyError(f"--policies {error}") from None
 
 
-def _sources(path: Path) -> Iterator[Source]:
+def _sources(path: Path) -> Iterator[CaptureSource]:
     try:
         is_store = is_local(path) and path.is_file() and _begins_with(path, SQLITE)
     except OSError as error:
@@ -71,30 +71,30 @@ class StoreSource:
         with closing(PolicyStore(path)) as store:
             self.version = store.version()
 
-    def read(self, start: int) -> Iterator[Entry]:
+    def read(self, start: int) -> Iterator[SourceEntry]:
         """Yield the captures. Offsets count origins, so reading continues at the origin `start`."""
         with closing(PolicyStore(self._path)) as store:
             for number, origin in islice(enumerate(store.origins()), start, None):
                 try:
                     files = store.load(origin)
                 except OSError as error:
-                    yield Entry(
+                    yield SourceEntry(
                         number, number + 1, Damage(number, number + 1, f"{origin}: {error}")
                     )
                     continue
                 for path, file in files.items():
                     yield from (
-                        Entry(number, number, capture)
+                        SourceEntry(number, number, capture)
                         for capture in _captures(url_of(origin, path), file)
                     )
 
-    def read_at(self, offset: int) -> Capture | None:
+    def read_at(self, offset: int) -> FileCapture | None:
         return None  # a store holds policy files only, no pages
 
 
-def _captures(url: str, file: PolicyFile) -> Iterator[Capture]:
+def _captures(url: str, file: PolicyFile) -> Iterator[FileCapture]:
     if file.copy is not None and file.copy.fetched_at is not None:
-        yield Capture(url, file.copy)
+        yield FileCapture(url, file.copy)
     failed_at = file.failure and (file.failure.fetched_at or file.failing_since)
     if file.failure is not None and failed_at:
-        yield Capture(url, replace(file.failure, fetched_at=failed_at))
+        yield FileCapture(url, replace(file.failure, fetched_at=failed_at))

@@ -36,7 +36,7 @@ TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class DemoAnswer:
     """The site's answer for one path.
 
     Attributes:
@@ -56,9 +56,9 @@ class Answer:
     robots_tag: str = ""
 
 
-def _page(title: str, main: str, *, head: str = "", posted: str = "") -> Answer:
+def _page(title: str, main: str, *, head: str = "", posted: str = "") -> DemoAnswer:
     links = '<a href="/">Home</a> <a href="/news/">News</a> <a href="/about">About</a>'
-    return Answer(
+    return DemoAnswer(
         body=f"<!doctype html><html lang=en><head><title>{title}</title>{head}</head>"
         f"<body><header><nav>{links}</nav></header><main><h1>{title}</h1>{main}</main>"
         "<footer>A demonstration site of comity.</footer></body></html>",
@@ -66,8 +66,8 @@ def _page(title: str, main: str, *, head: str = "", posted: str = "") -> Answer:
     )
 
 
-def _redirect(location: str) -> Answer:
-    return Answer(status=302, location=location)
+def _redirect(location: str) -> DemoAnswer:
+    return DemoAnswer(status=302, location=location)
 
 
 _PIXEL = bytes.fromhex(
@@ -75,8 +75,8 @@ _PIXEL = bytes.fromhex(
     "0000000d49444154789c6360f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
 )
 
-PAGES: dict[str, Answer] = {
-    "/robots.txt": Answer(
+PAGES: dict[str, DemoAnswer] = {
+    "/robots.txt": DemoAnswer(
         media_type=TEXT,
         body="""# The demonstration site of comity
 User-agent: *
@@ -114,13 +114,13 @@ ACAP-crawler: badbot
 ACAP-disallow-other: /
 """,
     ),
-    "/press.txt": Answer(
+    "/press.txt": DemoAnswer(
         media_type=TEXT,
         body="""# What else may be done with what is for the press
 ACAP-allow-present: /private/press.html prohibited-modification=translation
 """,
     ),
-    "/automation-preferences.txt": Answer(
+    "/automation-preferences.txt": DemoAnswer(
         media_type=TEXT,
         body="""# What may be automated, and how
 scope: /
@@ -165,13 +165,13 @@ session-validation: cookie-based   # visitor=1800000000, the second in which the
 session-ttl: 1h
 """,
     ),
-    "/.well-known/tdmrep.json": Answer(
+    "/.well-known/tdmrep.json": DemoAnswer(
         media_type=JSON,
         body="""[
 {"location": "/news/*", "tdm-reservation": 1, "tdm-policy": "ORIGIN/tdm-policy.json"}
 ]""",
     ),
-    "/ai.txt": Answer(
+    "/ai.txt": DemoAnswer(
         media_type=TEXT,
         body="""# What AI may do with parts of the features
 User-agent: *
@@ -232,7 +232,7 @@ User-agent: *
     ),
     "/private/diary.html": _page("Diary", "<p>REFUSED: no crawler should ever read this.</p>"),
     "/private/press.html": _page("For the press", "<p>Allowed, in the middle of what is not.</p>"),
-    "/report.pdf": Answer(body=b"%PDF-1.4 REFUSED", media_type="application/pdf"),
+    "/report.pdf": DemoAnswer(body=b"%PDF-1.4 REFUSED", media_type="application/pdf"),
     "/search": _page("Search", "<p>REFUSED: nothing found.</p>"),
     "/features/": _page(
         "Features",
@@ -256,7 +256,7 @@ User-agent: *
         '<div class="reply"><p>Then I ask now.</p> <a href="/features/">More like this</a></div>'
         "</section>",
     ),
-    "/features/stories.json": Answer(
+    "/features/stories.json": DemoAnswer(
         media_type=JSON,
         body="""[
 {"title": "The keeper of the lamp", "author": {"name": "A. Porter", "email": "porter@HOST"},
@@ -265,7 +265,7 @@ User-agent: *
 {"title": "Packet arrives", "author": {"name": "B. Ross", "email": "ross@HOST"}, "comments": []}
 ]""",
     ),
-    "/features/feed.xml": Answer(
+    "/features/feed.xml": DemoAnswer(
         media_type="application/xml",
         body='<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"><channel>'
         "<title>Features</title><link>ORIGIN/features/</link>"
@@ -273,7 +273,7 @@ User-agent: *
         "<item><title>The keeper of the lamp</title><link>ORIGIN/features/lamp.html</link>"
         "<description>A lamp, and who lights it.</description></item></channel></rss>",
     ),
-    "/features/lamp.png": Answer(body=_PIXEL, media_type="image/png"),
+    "/features/lamp.png": DemoAnswer(body=_PIXEL, media_type="image/png"),
     "/archive/": _page(
         "The archive",
         '<p>Ask slowly.</p><a href="/archive/1.html">One</a> <a href="/archive/2.html">Two</a> '
@@ -299,12 +299,12 @@ User-agent: *
     "/account/settings": _page(
         "Settings", "<p>REFUSED: for people only.</p>", posted="<p>REFUSED: stored."
     ),
-    "/api/articles": Answer(body='["Packet arrives", "Port closes early"]', media_type=JSON),
-    "/news/latest": Answer(body='{"title": "Port closes early"}', media_type=JSON),
+    "/api/articles": DemoAnswer(body='["Packet arrives", "Port closes early"]', media_type=JSON),
+    "/news/latest": DemoAnswer(body='{"title": "Port closes early"}', media_type=JSON),
     "/old": _redirect("/about"),
     "/shortcut": _redirect("/private/diary.html"),
-    "/logo.png": Answer(body=_PIXEL, media_type="image/png", robots_tag="noai"),
-    "/sitemap.xml": Answer(
+    "/logo.png": DemoAnswer(body=_PIXEL, media_type="image/png", robots_tag="noai"),
+    "/sitemap.xml": DemoAnswer(
         media_type="application/xml",
         body='<?xml version="1.0" encoding="UTF-8"?>'
         '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
@@ -313,7 +313,7 @@ User-agent: *
     ),
 }
 MAX_BODY = 64 * 1024  # octets that are read of a form
-NOT_FOUND = Answer(
+NOT_FOUND = DemoAnswer(
     status=404, body="<!doctype html><title>Not found</title><p>There is nothing here."
 )
 
@@ -323,14 +323,14 @@ def files(origin: str) -> dict[str, Fetched]:
     return {path: _to_fetched(answer, origin) for path, answer in PAGES.items()}
 
 
-def _to_fetched(answer: Answer, origin: str) -> Fetched:
+def _to_fetched(answer: DemoAnswer, origin: str) -> Fetched:
     headers = [(b"Content-Type", answer.media_type.encode())]
     if answer.robots_tag:
         headers.append((b"X-Robots-Tag", answer.robots_tag.encode()))
     return Fetched(status=answer.status, headers=tuple(headers), body=_body(answer, origin))
 
 
-def _body(answer: Answer, origin: str) -> bytes:
+def _body(answer: DemoAnswer, origin: str) -> bytes:
     body = answer.body
     if isinstance(body, bytes):
         return body
@@ -355,9 +355,9 @@ class Demonstration:
         """Return the status, the header fields and the body."""
         answer = self._counts() if path == "/guard" else PAGES.get(path, NOT_FOUND)
         if method == "POST" and answer.posted:
-            answer = Answer(body=answer.posted)
+            answer = DemoAnswer(body=answer.posted)
         elif method not in ("GET", "HEAD"):
-            answer = Answer(status=405)
+            answer = DemoAnswer(status=405)
         body = _body(answer, self._origin)
         headers = [("Content-Type", answer.media_type), ("Content-Length", str(len(body)))]
         if answer.location:
@@ -366,9 +366,9 @@ class Demonstration:
             headers.append(("X-Robots-Tag", answer.robots_tag))
         return answer.status, headers, b"" if method == "HEAD" else body
 
-    def _counts(self) -> Answer:
+    def _counts(self) -> DemoAnswer:
         """Return an answer with the numbers of requests by the rule that decided."""
-        return Answer(
+        return DemoAnswer(
             body=json.dumps({"passed": self.guard.passed, "refused": self.guard.refused}),
             media_type=JSON,
         )
@@ -414,7 +414,7 @@ class _Handler(WSGIRequestHandler):
         pass
 
 
-class Server(ThreadingMixIn, WSGIServer):
+class DemoServer(ThreadingMixIn, WSGIServer):
     """The demonstration site. OSError: the address cannot be used."""
 
     daemon_threads = True
@@ -433,9 +433,9 @@ class Server(ThreadingMixIn, WSGIServer):
 
 
 @contextmanager
-def running(host: str = "127.0.0.1", port: int = 0) -> Iterator[Server]:
+def running(host: str = "127.0.0.1", port: int = 0) -> Iterator[DemoServer]:
     """Serve the site in a thread until the block ends."""
-    with Server(host, port) as server:
+    with DemoServer(host, port) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         try:

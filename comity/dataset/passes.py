@@ -76,7 +76,7 @@ class ColumnWork(Work, Protocol):
         file."""
 
 
-class Unread(NamedTuple):
+class UnreadRecord(NamedTuple):
     """A record that could not be read, and the reader of its file."""
 
     reader: Reader
@@ -98,7 +98,7 @@ class Sinks(NamedTuple):
 
     result: Callable[[Result], object]
     notes: Callable[[list[Note]], object] = lambda _: None
-    unreadable: Callable[[Unread], object] = lambda _: None
+    unreadable: Callable[[UnreadRecord], object] = lambda _: None
     progress: Callable[[int], object] = lambda _: None
     """Called with the number of octets done since its last call."""
 
@@ -147,7 +147,7 @@ def run(
                 sinks.result(result)
             sinks.notes(output.notes)
             for unreadable in output.unreadable:
-                sinks.unreadable(Unread(readers[number], unreadable))
+                sinks.unreadable(UnreadRecord(readers[number], unreadable))
             sinks.progress(part.octets)
 
 

@@ -27,7 +27,7 @@ from comity.dataset.files.folders import SIDE_ENDINGS, SIDE_FOLDERS
 from comity.dataset.files.jsonl import encode_line
 from comity.dataset.files.places import is_local
 from comity.dataset.files.replacement import Replacement, open_beside, sync
-from comity.dataset.passes import Unread
+from comity.dataset.passes import UnreadRecord
 
 
 def side_files(dataset: Path) -> list[Path]:
@@ -134,7 +134,7 @@ class UnreadLines(PendingLines):
         self.records = 0  # unreadable records among the lines
         self.unkept = ""  # message about the first record without its octets, or ""
 
-    def add(self, unread: Unread) -> None:
+    def add(self, unread: UnreadRecord) -> None:
         """Put a line for an unreadable record: UTF-8 as text, other octets in base64."""
         position, octets, error = unread.unreadable
         try:

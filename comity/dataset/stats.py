@@ -27,7 +27,7 @@ from comity.dataset.job import (
     open_readers,
     paths_read,
 )
-from comity.dataset.passes import Outcome, Sinks, Unread, run
+from comity.dataset.passes import Outcome, Sinks, UnreadRecord, run
 from comity.dataset.records import DatasetError, Record
 from comity.dataset.tags.sources import GUESSED, TagSource, read
 from comity.policies.tag import TagError
@@ -132,7 +132,7 @@ def stats(
     DatasetError: a file cannot be read."""
     counts, readers = UseCounts(by), open_readers(datasets)
 
-    def unreadable(_: Unread) -> None:
+    def unreadable(_: UnreadRecord) -> None:
         counts.unreadable += 1
 
     run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import time
 
-from comity.gate.fetching.fetcher import Policies, PolicyFetcher
+from comity.gate.fetching.fetcher import OriginPolicies, PolicyFetcher
 from comity.gate.fetching.files import PolicyFiles
 from comity.gate.fetching.freshness import TOO_MANY, Headers, retry_after
 from comity.gate.http import Request
@@ -37,7 +37,7 @@ class Parts:
         ledger: Ledger,
         *,
         facts: RequestFacts | None = None,
-        looked_up: Callable[[Policies], None] = lambda policies: None,
+        looked_up: Callable[[OriginPolicies], None] = lambda policies: None,
         observer: Observer = Observer(),  # noqa: B008  # Observer has no state
     ) -> None:
         """`settings`: Scrapy's own settings, which count besides comity's options.

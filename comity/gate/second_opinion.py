@@ -33,7 +33,7 @@ from comity.policies.formats.robots import grammar as robots
 from comity.policies.syntax.lines import EOL, MAX_BYTES, text_of
 from comity.policies.syntax.path_patterns import normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.records import Kind, read_record
+from comity.policies.syntax.records import RecordKind, read_record
 from comity.policies.syntax.urls import spellings, target_of
 
 # Octets of a file times octets of the target, about the cost of one experiment. Beyond this number,
@@ -43,7 +43,7 @@ MAX_EXPLAINED = 16 * 1024 * 1024
 Allows = Callable[[str, str], bool]  # (product token, absolute URL)
 
 
-class Outcome(NamedTuple):
+class ReaderOutcome(NamedTuple):
     """The decision of a reader without reading the body.
 
     Attributes:
@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
     cause: str
 
 
-class Reader(NamedTuple):
+class RobotsReader(NamedTuple):
     """Another reader of robots.txt.
 
     Attributes:
@@ -68,7 +68,7 @@ class Reader(NamedTuple):
     module: str
     subject: str
     parse: Callable[[Any, bytes], Allows]
-    outcome: Callable[[Fetched], Outcome | None]
+    outcome: Callable[[Fetched], ReaderOutcome | None]
 
 
 class Opinion(NamedTuple):
@@ -131,35 +131,37 @@ def _google(module: Any, body: bytes) -> Allows:
 
 # How each reader treats status codes and errors.
 
-_UNKNOWN_TARGET = Outcome(
+_UNKNOWN_TARGET = ReaderOutcome(
     None, "follows redirects by rules of its own, so the file that it reads is not known"
 )
 
 
-def _scrapy_outcome(fetched: Fetched) -> Outcome | None:
+def _scrapy_outcome(fetched: Fetched) -> ReaderOutcome | None:
     """Decide like scrapy.downloadermiddlewares.robotstxt.
 
     It parses the body of any answer, and fetches everything if there is no body."""
     if fetched.unreachable_since:
-        return Outcome(True, "keeps no copy of robots.txt for the time while the server fails")
+        return ReaderOutcome(
+            True, "keeps no copy of robots.txt for the time while the server fails"
+        )
     if fetched.body:
         return None
     if fetched.error:
-        return Outcome(True, "fetches everything if robots.txt cannot be fetched")
+        return ReaderOutcome(True, "fetches everything if robots.txt cannot be fetched")
     match fetched.status // 100:
         case 2:
             return None
         case 3:
             return _UNKNOWN_TARGET
         case _:
-            return Outcome(
+            return ReaderOutcome(
                 True,
                 f"reads the answer with status {fetched.status} as a robots.txt,"
                 " and finds no rules there",
             )
 
 
-def _google_outcome(fetched: Fetched) -> Outcome | None:
+def _google_outcome(fetched: Fetched) -> ReaderOutcome | None:
     """Decide like Google's crawlers.
 
     developers.google.com/search/docs/crawling-indexing/robots/robots_txt: 429, 5xx and network
@@ -169,37 +171,39 @@ def _google_outcome(fetched: Fetched) -> Outcome | None:
         or fetched.status >= 500
         or (fetched.error and fetched.status // 100 not in (2, 3))
     ):
-        return Outcome(False, "stops crawling if robots.txt cannot be fetched, says Google")
+        return ReaderOutcome(False, "stops crawling if robots.txt cannot be fetched, says Google")
     if fetched.status // 100 == 2:
         return None
-    return Outcome(True, f"treats status {fetched.status} as no robots.txt, says Google")
+    return ReaderOutcome(True, f"treats status {fetched.status} as no robots.txt, says Google")
 
 
-def _robotparser_outcome(fetched: Fetched) -> Outcome | None:
+def _robotparser_outcome(fetched: Fetched) -> ReaderOutcome | None:
     """Decide like urllib.robotparser.RobotFileParser.read."""
     if fetched.unreachable_since:
-        return Outcome(None, "depends on the server's answer now, which is not known")
+        return ReaderOutcome(None, "depends on the server's answer now, which is not known")
     if fetched.status // 100 == 2:
         return None
     if fetched.status in (401, 403):
-        return Outcome(
+        return ReaderOutcome(
             False, f"treats status {fetched.status} of robots.txt as a refusal of everything"
         )
     match fetched.status // 100:
         case 4:
-            return Outcome(True, f"treats status {fetched.status} as no robots.txt")
+            return ReaderOutcome(True, f"treats status {fetched.status} as no robots.txt")
         case 5:
-            return Outcome(False, f"refuses everything after status {fetched.status} of robots.txt")
+            return ReaderOutcome(
+                False, f"refuses everything after status {fetched.status} of robots.txt"
+            )
         case 3:
             return _UNKNOWN_TARGET
         case _:
-            return Outcome(None, "raises URLError if robots.txt cannot be fetched")
+            return ReaderOutcome(None, "raises URLError if robots.txt cannot be fetched")
 
 
 READERS = (
-    Reader("protego", "Scrapy by itself", _protego, _scrapy_outcome),
-    Reader("urllib.robotparser", "urllib.robotparser", _robotparser, _robotparser_outcome),
-    Reader("jwm.robotstxt.googlebot", "Google's parser", _google, _google_outcome),
+    RobotsReader("protego", "Scrapy by itself", _protego, _scrapy_outcome),
+    RobotsReader("urllib.robotparser", "urllib.robotparser", _robotparser, _robotparser_outcome),
+    RobotsReader("jwm.robotstxt.googlebot", "Google's parser", _google, _google_outcome),
 )
 
 
@@ -208,7 +212,9 @@ def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> l
 
     `decision`: the decision of comity. Never raises."""
     return [
-        _opinion(reader, module, site, Question(b"", agent.token, safe_url_string(url)), decision)
+        _opinion(
+            reader, module, site, ReaderQuestion(b"", agent.token, safe_url_string(url)), decision
+        )
         for reader in READERS
         if (module := _module(reader)) is not None
     ]
@@ -250,13 +256,15 @@ def _probes(body: bytes) -> Iterator[str]:
     """Yield a matching target for each rule with a pattern that begins with a slash."""
     lines = _lines(body)
     patterns = (
-        normal_pattern(record.value) for record in _records(lines) if record.kind is not Kind.AGENT
+        normal_pattern(record.value)
+        for record in _records(lines)
+        if record.kind is not RecordKind.AGENT
     )
     targets = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
     yield from dict.fromkeys(target for target in targets if target.startswith("/"))
 
 
-def _parse(reader: Reader, module: Any, body: bytes) -> Allows | None:
+def _parse(reader: RobotsReader, module: Any, body: bytes) -> Allows | None:
     """Parse the body; None: the reader raises an exception."""
     try:
         return reader.parse(module, body)
@@ -272,7 +280,7 @@ def _ask(allows: Allows, token: str, url: str) -> bool | None:
         return None
 
 
-def _module(reader: Reader) -> Any:
+def _module(reader: RobotsReader) -> Any:
     """Import the reader; None: it is not installed, or cannot be imported."""
     try:
         return import_module(reader.module)
@@ -280,7 +288,7 @@ def _module(reader: Reader) -> Any:
         return None
 
 
-class Question(NamedTuple):
+class ReaderQuestion(NamedTuple):
     """A question to a reader: may the agent with this token fetch the URL by this robots.txt?"""
 
     body: bytes
@@ -293,7 +301,7 @@ class Question(NamedTuple):
 
 
 def _opinion(
-    reader: Reader, module: Any, site: Site, question: Question, decision: Decision
+    reader: RobotsReader, module: Any, site: Site, question: ReaderQuestion, decision: Decision
 ) -> Opinion:
     fetched = site.files[f"{site.origin}/robots.txt"]
     opinion = partial(Opinion, reader.module)
@@ -301,9 +309,11 @@ def _opinion(
     outcome = reader.outcome(fetched)
     if outcome is None:
         try:
-            outcome = Outcome(reader.parse(module, question.body)(question.token, question.url), "")
+            outcome = ReaderOutcome(
+                reader.parse(module, question.body)(question.token, question.url), ""
+            )
         except Exception as error:  # foreign code, and a file from anywhere
-            outcome = Outcome(None, f"raises {type(error).__name__} when it reads robots.txt")
+            outcome = ReaderOutcome(None, f"raises {type(error).__name__} when it reads robots.txt")
     if outcome.allowed is None:
         return opinion(None, None, outcome.cause, 0, "")
     verdict = Verdict.ALLOW if outcome.allowed else Verdict.DENY
@@ -319,17 +329,17 @@ def _opinion(
     return opinion(verdict, False, cause, *line_of(asks, question, allowed=outcome.allowed))
 
 
-def _answer(reader: Reader, module: Any, question: Question) -> bool | None:
+def _answer(reader: RobotsReader, module: Any, question: ReaderQuestion) -> bool | None:
     """Return the reader's answer; None: it raises an exception."""
     allows = _parse(reader, module, question.body)
     return _ask(allows, question.token, question.url) if allows else None
 
 
-Asks = Callable[[Question], bool | None]
+Asks = Callable[[ReaderQuestion], bool | None]
 
 
 def _cause_of_difference(
-    asks: Asks, site: Site, question: Question, decision: Decision, *, allowed: bool
+    asks: Asks, site: Site, question: ReaderQuestion, decision: Decision, *, allowed: bool
 ) -> str:
     reason = decision.reasons[0]
     form = reason.rule.partition(".")[0]
@@ -370,7 +380,7 @@ def _reads_as_robots_txt(fetched: Fetched) -> str:
     return f"reads {answer} as a robots.txt"
 
 
-def _apply_in_order(question: Question) -> Iterator[tuple[str, Question]]:
+def _apply_in_order(question: ReaderQuestion) -> Iterator[tuple[str, ReaderQuestion]]:
     """Yield each rewriting's cause, and the question after this and all earlier rewritings."""
     for cause, rewrite in REWRITINGS:
         question = rewrite(question)
@@ -383,7 +393,7 @@ _PERMITS = re.compile(rb"(?<![A-Za-z])(?i:allow)")
 _REFUSES = re.compile(rb"(?i:di[a-z]+w)")
 
 
-def _rule_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, str]:
+def _rule_line(asks: Asks, question: ReaderQuestion, *, allowed: bool) -> tuple[int, str]:
     """Return number and text of the line that decides for the reader.
 
     Without this line and the lines of its kind before it, the reader would answer differently. A
@@ -396,7 +406,7 @@ def _rule_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, s
     return _find_flip(asks, question, edits, allowed=allowed)
 
 
-def _agent_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, str]:
+def _agent_line(asks: Asks, question: ReaderQuestion, *, allowed: bool) -> tuple[int, str]:
     """Return number and text of the User-agent line that the reader reads differently.
 
     The line addresses another agent for the reader than for comity."""
@@ -404,7 +414,10 @@ def _agent_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, 
     token = question.token.encode()
     edits = {}
     for record in _records(lines):
-        if record.kind is Kind.AGENT and (addressee := _addressee(record, question.token)) != "*":
+        if (
+            record.kind is RecordKind.AGENT
+            and (addressee := _addressee(record, question.token)) != "*"
+        ):
             edits[record.line_index] = b"User-agent: " + (
                 token if addressee == _OURS else b"not-" + token
             )
@@ -412,7 +425,7 @@ def _agent_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, 
 
 
 def _find_flip(
-    asks: Asks, question: Question, edits: dict[int, bytes], *, allowed: bool
+    asks: Asks, question: ReaderQuestion, edits: dict[int, bytes], *, allowed: bool
 ) -> tuple[int, str]:
     """Return number and text of the line whose edit changes the reader's answer.
 
@@ -441,11 +454,11 @@ def _find_flip(
 
 class _Record(NamedTuple):
     line_index: int  # from 0
-    kind: Kind  # AGENT, ALLOW or DISALLOW
+    kind: RecordKind  # AGENT, ALLOW or DISALLOW
     value: bytes
 
 
-_GROUPS = (Kind.AGENT, Kind.ALLOW, Kind.DISALLOW)
+_GROUPS = (RecordKind.AGENT, RecordKind.ALLOW, RecordKind.DISALLOW)
 
 
 def _lines(body: bytes) -> list[bytes]:
@@ -463,27 +476,27 @@ def _records(lines: list[bytes]) -> Iterator[_Record]:
         record = read_record(line)
         if record is None:
             continue
-        if record.kind in (Kind.AGENT, Kind.ACAP_CRAWLER):
-            in_group = record.kind is Kind.AGENT
+        if record.kind in (RecordKind.AGENT, RecordKind.ACAP_CRAWLER):
+            in_group = record.kind is RecordKind.AGENT
         if (
             in_group
             and record.kind in _GROUPS
-            and not (record.kind is Kind.ALLOW and record.overlong)
+            and not (record.kind is RecordKind.ALLOW and record.overlong)
         ):
             yield _Record(index, record.kind, record.value)
 
 
-def _rules(question: Question) -> robots.AgentRules:
+def _rules(question: ReaderQuestion) -> robots.AgentRules:
     return robots.parse(question.body).for_agent(question.token)
 
 
-def _is_allowed(question: Question) -> bool:
+def _is_allowed(question: ReaderQuestion) -> bool:
     """Return comity's answer by RFC 9309 alone."""
     rule = _rules(question).decide(question.target)
     return rule is None or rule.verdict is Verdict.ALLOW
 
 
-def _own_lines(question: Question) -> list[bytes]:
+def _own_lines(question: ReaderQuestion) -> list[bytes]:
     """Return the lines of the rules that apply to the agent, in the order of the file."""
     lines = _lines(question.body)
     parsed = robots.parse(question.body)
@@ -495,27 +508,27 @@ def _own_lines(question: Question) -> list[bytes]:
     return [
         lines[record.line_index]
         for record in _records(lines)
-        if record.line_index in indices and record.kind is not Kind.AGENT
+        if record.line_index in indices and record.kind is not RecordKind.AGENT
     ]
 
 
-def _matching_lines(question: Question) -> list[bytes]:
+def _matching_lines(question: ReaderQuestion) -> list[bytes]:
     """Return the lines of the rules that match the target, the deciding one first."""
     lines = _lines(question.body)
     return [lines[rule.line - 1] for rule in _rules(question).matching(question.target)]
 
 
-def _of_everybody(question: Question, rules: Iterable[bytes]) -> Question:
+def _of_everybody(question: ReaderQuestion, rules: Iterable[bytes]) -> ReaderQuestion:
     """Ask about a file with one group, for all agents, with these rules."""
     return question._replace(body=_join_lines([b"User-agent: *", *rules]))
 
 
-def _in_utf8(question: Question) -> Question:
+def _in_utf8(question: ReaderQuestion) -> ReaderQuestion:
     """Write the file in UTF-8 without a byte order mark."""
     return question._replace(body=text_of(question.body, limit=len(question.body))[0])
 
 
-def _within_the_limit(question: Question) -> Question:
+def _within_the_limit(question: ReaderQuestion) -> ReaderQuestion:
     """Cut the file at MAX_BYTES, as comity does."""
     return (
         question._replace(body=text_of(question.body)[0])
@@ -533,21 +546,21 @@ def _escape(octets: re.Match[bytes]) -> bytes:
     return b"".join(b"%%%02X" % octet for octet in octets[0])
 
 
-def _in_lines(question: Question) -> Question:
+def _in_lines(question: ReaderQuestion) -> ReaderQuestion:
     """End each line by LF, and percent-encode the characters that end lines for some readers."""
     return question._replace(
         body=_join_lines(_NO_END.sub(_escape, line) for line in _lines(question.body))
     )
 
 
-def _in_ascii(question: Question) -> Question:
+def _in_ascii(question: ReaderQuestion) -> ReaderQuestion:
     """Percent-encode all octets that are not ASCII."""
     return question._replace(
         body=_join_lines(re.sub(rb"[\x80-\xff]+", _escape, line) for line in _lines(question.body))
     )
 
 
-def _spell_out(question: Question) -> Question:
+def _spell_out(question: ReaderQuestion) -> ReaderQuestion:
     """Write each record with the correct name, a colon and its value."""
     lines = _lines(question.body)
     for index, line in enumerate(lines):
@@ -556,7 +569,7 @@ def _spell_out(question: Question) -> Question:
     return question._replace(body=_join_lines(lines))
 
 
-def _groups_alone(question: Question) -> Question:
+def _groups_alone(question: ReaderQuestion) -> ReaderQuestion:
     """Leave out all lines except the records of groups."""
     lines = _lines(question.body)
     return question._replace(
@@ -573,21 +586,21 @@ def _addressee(record: _Record, token: str) -> str:
     return _OURS if names.names(token) else "*" if names.names("*") else _OTHERS
 
 
-def _rename_agents(question: Question) -> Question:
+def _rename_agents(question: ReaderQuestion) -> ReaderQuestion:
     """Replace the names in User-agent lines, and the token, by two plain words."""
     lines = _lines(question.body)
     for record in _records(lines):
-        if record.kind is Kind.AGENT:
+        if record.kind is RecordKind.AGENT:
             lines[record.line_index] = f"User-agent: {_addressee(record, question.token)}".encode()
     return question._replace(body=_join_lines(lines), token=_OURS)
 
 
-def _in_one_group(question: Question) -> Question:
+def _in_one_group(question: ReaderQuestion) -> ReaderQuestion:
     """Combine the rules that apply to the agent in one group."""
     return _of_everybody(question, _own_lines(question))
 
 
-def _by_rank(question: Question) -> Question:
+def _by_rank(question: ReaderQuestion) -> ReaderQuestion:
     """Put the matching rules first, in the order of their rank."""
     matching = _matching_lines(question)
     return _of_everybody(
@@ -595,11 +608,11 @@ def _by_rank(question: Question) -> Question:
     )
 
 
-def _in_normal_form(question: Question) -> Question:
+def _in_normal_form(question: ReaderQuestion) -> ReaderQuestion:
     """Write patterns and the URL in the normal form in which comity compares them."""
     lines = _lines(question.body)
     for record in _records(lines):
-        if record.kind is not Kind.AGENT and record.value:
+        if record.kind is not RecordKind.AGENT and record.value:
             lines[record.line_index] = (
                 record.kind.value + b": " + normal_pattern(record.value).encode()
             )
@@ -608,17 +621,17 @@ def _in_normal_form(question: Question) -> Question:
     )
 
 
-def _with_target(question: Question, target: str) -> str:
+def _with_target(question: ReaderQuestion, target: str) -> str:
     parts = urlsplit(question.url)
     return f"{parts.scheme}://{parts.netloc}{target}"
 
 
-def _matching_alone(question: Question) -> Question:
+def _matching_alone(question: ReaderQuestion) -> ReaderQuestion:
     """Leave out all rules that do not match the target."""
     return _of_everybody(question, _matching_lines(question))
 
 
-def _literally(question: Question) -> Question:
+def _literally(question: ReaderQuestion) -> ReaderQuestion:
     """Replace the deciding rule's pattern by the target if the pattern has a `*` or `$`.
 
     Of the other rules, keep those without `*` and `$` that are shorter than the target, and so
@@ -647,7 +660,7 @@ def _pattern(line: bytes) -> str:
     return normal_pattern(record.value) if record else ""
 
 
-def _deciding_alone(question: Question) -> Question:
+def _deciding_alone(question: ReaderQuestion) -> ReaderQuestion:
     """Leave one rule: the deciding one, with the target as its pattern."""
     rule = _rules(question).decide(question.target)
     target = normal_target(question.target)
@@ -660,7 +673,7 @@ def _rule(verdict: Verdict, pattern: str) -> bytes:
 
 
 _NAMES = "reads the names in User-agent lines differently"
-REWRITINGS: tuple[tuple[str, Callable[[Question], Question]], ...] = (
+REWRITINGS: tuple[tuple[str, Callable[[ReaderQuestion], ReaderQuestion]], ...] = (
     ("reads a byte order mark, or UTF-16, differently", _in_utf8),
     (f"reads on after the first {MAX_BYTES // 1024} KiB", _within_the_limit),
     ("ends lines elsewhere than at CR and LF", _in_lines),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from comity.bounded import Bounded
 from comity.policies.agent import PRODUCT_TOKEN, Agent
-from comity.policies.formats.acap import Names
+from comity.policies.formats.acap import CrawlerNames
 
 MAX_NAMED = 4  # crawlers that one User-Agent may name; more of them tell nothing
 # Characters. In a longer User-Agent, which no real client sends, the words of versions and
@@ -123,7 +123,7 @@ class Agents:
         return agent
 
     def _names_in_acap(self, user_agent: str) -> list[str]:
-        names = Names(Agent(self._nobody, user_agent=user_agent))
+        names = CrawlerNames(Agent(self._nobody, user_agent=user_agent))
         return [name for name in self._others if names.mean(name)]
 
 

@@ -26,7 +26,7 @@ SLACK = 1.0
 SLOT_WAIT = 1  # seconds to wait if too many requests are in flight; their ends are unknown
 
 
-class Limit(NamedTuple):
+class ClientLimit(NamedTuple):
     """The limits of one file in one scope."""
 
     key: str
@@ -38,7 +38,7 @@ class Limit(NamedTuple):
     tolerance: float = 0.0
     """The share of its requests by which a window may be exceeded."""
 
-    def join(self, other: Limit) -> Limit:
+    def join(self, other: ClientLimit) -> ClientLimit:
         """Return a limit that includes another one. `other`: has the same key."""
         return self._replace(windows=tuple(dict.fromkeys(self.windows + other.windows)))
 
@@ -48,24 +48,24 @@ class TooMany(NamedTuple):
 
     rule: str
     """"comity.rate", "comity.concurrent" or "comity.uncounted"."""
-    limit: Limit
+    limit: ClientLimit
     permitted: str
     """The limit in words."""
     seconds: int
     """The seconds to wait, at least 1."""
 
 
-class Counts(Protocol):
+class RequestCounts(Protocol):
     """A counter of requests for this process (`Clients`) or for several (`SharedClients`).
 
     Two threads never call it at a time."""
 
-    def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
+    def claim(self, name: str, limits: Sequence[ClientLimit], now: float) -> TooMany | None:
         """Count one more request of a client and return None, if all limits permit it.
 
         `release` must end the request. Else return the exceeded limit."""
 
-    def release(self, name: str, limits: Sequence[Limit]) -> None:
+    def release(self, name: str, limits: Sequence[ClientLimit]) -> None:
         """End a request that was counted."""
 
 
@@ -146,7 +146,7 @@ class Stamps:
             self.moments[index] = now
 
 
-class Client:
+class CountedClient:
     """The counts of one client."""
 
     __slots__ = ("in_flight", "stamps")
@@ -155,7 +155,7 @@ class Client:
         self.stamps: dict[tuple[str, int], Stamps] = {}  # (key of the limit, k) -> moments
         self.in_flight: Counter[str] = Counter()  # key of the limit -> requests
 
-    def claim(self, limits: Sequence[Limit], now: float) -> TooMany | None:
+    def claim(self, limits: Sequence[ClientLimit], now: float) -> TooMany | None:
         """Count one more request and return None, if the limits permit it.
 
         Else return the limit with the longest wait."""
@@ -173,7 +173,7 @@ class Client:
             self.in_flight.update(_concurrent(limits))
         return refused
 
-    def release(self, limits: Sequence[Limit]) -> None:
+    def release(self, limits: Sequence[ClientLimit]) -> None:
         """End a request that was counted."""
         self.in_flight -= Counter(_concurrent(limits))
 
@@ -187,7 +187,7 @@ class Client:
             stamps.set_back(now)
         return now
 
-    def _exceeded_limit(self, limits: Sequence[Limit], now: float) -> TooMany | None:
+    def _exceeded_limit(self, limits: Sequence[ClientLimit], now: float) -> TooMany | None:
         """Return the exceeded limit with the longest wait. None if no limit is exceeded."""
         waits = [
             TooMany(
@@ -224,27 +224,29 @@ class Clients:
     Of the clients without requests in flight, the latest `max_clients` are kept."""
 
     def __init__(self, max_clients: int) -> None:
-        self._busy: dict[str, Client] = {}
-        self._idle: Bounded[str, Client] = Bounded(max_clients)  # the least recent comes first
+        self._busy: dict[str, CountedClient] = {}
+        self._idle: Bounded[str, CountedClient] = Bounded(
+            max_clients
+        )  # the least recent comes first
 
     def __len__(self) -> int:
         return len(self._busy) + len(self._idle)
 
-    def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
+    def claim(self, name: str, limits: Sequence[ClientLimit], now: float) -> TooMany | None:
         if not limits:
             return None
-        client = self._busy.get(name) or self._idle.pop(name, None) or Client()
+        client = self._busy.get(name) or self._idle.pop(name, None) or CountedClient()
         refused = client.claim(limits, now)
         self._put(name, client)
         return refused
 
-    def release(self, name: str, limits: Sequence[Limit]) -> None:
+    def release(self, name: str, limits: Sequence[ClientLimit]) -> None:
         client = self._busy.get(name)
         if client:
             client.release(limits)
             self._put(name, client)
 
-    def _put(self, name: str, client: Client) -> None:
+    def _put(self, name: str, client: CountedClient) -> None:
         if client.in_flight:
             self._busy[name] = client
             return
@@ -252,7 +254,7 @@ class Clients:
         self._idle[name] = client
 
 
-def _capacity(limit: Limit, window: Window) -> tuple[int, int]:
+def _capacity(limit: ClientLimit, window: Window) -> tuple[int, int]:
     """Return the number of requests that a window may hold, and k.
 
     The moment of every k-th request is kept. So a window may get k - 1 requests too many, which are
@@ -263,5 +265,5 @@ def _capacity(limit: Limit, window: Window) -> tuple[int, int]:
     return max(requests, tolerated - stride + 1), stride
 
 
-def _concurrent(limits: Sequence[Limit]) -> Iterator[str]:
+def _concurrent(limits: Sequence[ClientLimit]) -> Iterator[str]:
     return (limit.key for limit in limits if limit.concurrent is not None)

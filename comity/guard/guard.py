@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from comity.guard.agents import MAX_NAMED, Agents, Asking
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
-from comity.guard.clients import Clients, Counts, Limit, client_of
+from comity.guard.clients import ClientLimit, Clients, RequestCounts, client_of
 from comity.guard.files import Files, OwnFiles
 from comity.guard.incoming import (
     KEY_HEADER,
@@ -117,7 +117,7 @@ class Guard:
         max_clients: int = 10_000,
         challenge: str = 'Bearer realm="automation"',
         problem_types: str = "urn:comity:rule:",
-        counts: Counts | None = None,
+        counts: RequestCounts | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """docs/guard.md describes the arguments.
@@ -148,7 +148,7 @@ class Guard:
         self._clock = clock
         self._lock = Lock()
         # Requests that have ended, and are not yet released.
-        self._ended: deque[tuple[str, tuple[Limit, ...]]] = deque()
+        self._ended: deque[tuple[str, tuple[ClientLimit, ...]]] = deque()
         self._agents = Agents(published.crawler_names, key_header)
 
     def check(self, incoming: Incoming) -> Pass | Answer:
@@ -236,7 +236,7 @@ class Guard:
             decision for decision in decisions if decision.verdict is not Verdict.ALLOW
         ]:
             return self._refuse_by(incoming, refusing, now)
-        limits: dict[str, Limit] = {}
+        limits: dict[str, ClientLimit] = {}
         for limit in (
             limit
             for agent, target in product(agents, targets)
@@ -254,7 +254,7 @@ class Guard:
             return Pass()
         return Pass(lambda: self._release(client, permitted))
 
-    def _release(self, client: str, limits: tuple[Limit, ...]) -> None:
+    def _release(self, client: str, limits: tuple[ClientLimit, ...]) -> None:
         """Release a request, without ever waiting for the lock.
 
         The garbage collector may end a request that the server dropped, in a thread that has the
@@ -277,12 +277,12 @@ class Guard:
         while self._ended:
             self._counts.release(*self._ended.popleft())
 
-    def _limits(self, agent: Agent, url: str) -> Iterator[Limit]:
+    def _limits(self, agent: Agent, url: str) -> Iterator[ClientLimit]:
         rates = self._site.rates(agent)
         if rates and (windows := _windows(rates)):
-            yield Limit(self.origin + ROBOTS, ROBOTS, windows, tolerance=self._tolerance)
+            yield ClientLimit(self.origin + ROBOTS, ROBOTS, windows, tolerance=self._tolerance)
         for limits in self._site.limits(agent, url):
-            yield Limit(
+            yield ClientLimit(
                 limits.key, limits.source, limits.windows, limits.concurrent, self._tolerance
             )
 

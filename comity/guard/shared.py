@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from comity.database import connect, transaction
-from comity.guard.clients import Client, Limit, Stamps, TooMany
+from comity.guard.clients import ClientLimit, CountedClient, Stamps, TooMany
 from comity.policies.answers.errors import PolicyError
 
 logger = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class SharedClients:
                 " write a path in a folder that can be written"
             ) from None
 
-    def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
+    def claim(self, name: str, limits: Sequence[ClientLimit], now: float) -> TooMany | None:
         if not limits:
             return None
         try:
@@ -98,7 +98,7 @@ class SharedClients:
             return TooMany("comity.uncounted", limits[0], "requests that can be counted", ASK_AGAIN)
         return refused
 
-    def release(self, name: str, limits: Sequence[Limit]) -> None:
+    def release(self, name: str, limits: Sequence[ClientLimit]) -> None:
         self._late.append(
             (_key(name), tuple(limit.key for limit in limits if limit.concurrent is not None))
         )
@@ -109,7 +109,7 @@ class SharedClients:
             self._log_failure(error)
 
     def _claim(
-        self, db: sqlite3.Connection, name: bytes, limits: Sequence[Limit], now: float
+        self, db: sqlite3.Connection, name: bytes, limits: Sequence[ClientLimit], now: float
     ) -> TooMany | None:
         rows = self._rows(db, name)
         client = _client(rows)
@@ -269,8 +269,8 @@ def _prepare(db: sqlite3.Connection) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def _client(rows: dict[tuple[str, int], _Row]) -> Client:
-    client = Client()
+def _client(rows: dict[tuple[str, int], _Row]) -> CountedClient:
+    client = CountedClient()
     try:
         for (key, stride), (length, requests, moments, _) in rows.items():
             client.stamps[key, stride] = Stamps(stride, length, requests, array("d", moments))

@@ -60,7 +60,7 @@ from comity.policies.formats.format import (
     UseSource,
     nothing_more,
 )
-from comity.policies.page import Unreachable, jointly
+from comity.policies.page import UnreachableSource, jointly
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.preferences import Preferences
 from comity.policies.vocabulary.statement import Statement
@@ -324,7 +324,7 @@ class AgentView:
                 )
         if with_unanswered:
             files = chain(*self.unanswered.values())
-            sources += (Unreachable(file, self.agent.vocabulary) for file in files)
+            sources += (UnreachableSource(file, self.agent.vocabulary) for file in files)
         return self.refusal_of_all(sources, self._files.origin)
 
     def refusal_of_all(self, sources: Sequence[UseSource], url: str) -> Decision | None:

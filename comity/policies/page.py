@@ -42,7 +42,7 @@ MODIFICATION = "comity.modification"
 Limit = tuple[Qualifiers, Reason]
 
 
-class Refusal:
+class RefusingSource:
     """A source that refuses every use."""
 
     named_uses = ()
@@ -57,7 +57,7 @@ class Refusal:
         return ()
 
 
-class Unreachable:
+class UnreachableSource:
     """A source that denies the uses that an unreachable policy file could refuse (MEET-8)."""
 
     named_uses = ()
@@ -106,7 +106,7 @@ class Joint:
             yield from _restrictions(source, use)
 
 
-class Refusals:
+class RestrictingSource:
     """The refusals and restrictions of another page's source, without its permissions."""
 
     def __init__(self, source: UseSource, url: str) -> None:
@@ -404,9 +404,10 @@ class Page:
         The refusals for that URL hold for this page too. Its permissions permit nothing here."""
         rules = [page.element_rules for page in (self, first) if page.element_rules]
         is_same = self._embedded_sources is None and first._embedded_sources is None
-        of_first = [Refusals(source, first.url) for source in first._sources]
+        of_first = [RestrictingSource(source, first.url) for source in first._sources]
         embedded_of_first = [
-            Refusals(source, first.url) for source in first._embedded_sources or first._sources
+            RestrictingSource(source, first.url)
+            for source in first._embedded_sources or first._sources
         ]
         return Page(
             self.agent,

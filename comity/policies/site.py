@@ -48,7 +48,7 @@ from comity.policies.formats.format import (
     Unanswered,
     UseSource,
 )
-from comity.policies.page import Page, Refusal, Unreachable, jointly
+from comity.policies.page import Page, RefusingSource, UnreachableSource, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Location
@@ -564,7 +564,7 @@ def _refusals_by_page(url: str, access: Decision) -> list[UseSource]:
         for reason in access.reasons
         if reason.source.url == url and reason.source.part != BODY
     )
-    return [Refusal(reasons)] if reasons else []
+    return [RefusingSource(reasons)] if reasons else []
 
 
 def _elements(
@@ -576,7 +576,7 @@ def _elements(
     try:
         elements = view.element_rules(target, content, url, is_read=is_read)
     except FormatError as error:
-        return None, [Refusal((error.reason,))]
+        return None, [RefusingSource((error.reason,))]
     return elements, [elements.source] if elements else []
 
 
@@ -586,9 +586,9 @@ class _Sources:
     def __init__(self, view: AgentView, outcomes: Sequence[Outcome], is_image: bool) -> None:
         """`outcomes` has one outcome for each target of the page."""
         refused = dict.fromkeys(reasons for _, reasons, _ in outcomes)
-        self._refusals = [Refusal(reasons) for reasons in refused if reasons]
+        self._refusals = [RefusingSource(reasons) for reasons in refused if reasons]
         unanswered = dict.fromkeys(file for _, _, files in outcomes for file in files)
-        self._unreachable = [Unreachable(file, view.agent.vocabulary) for file in unanswered]
+        self._unreachable = [UnreachableSource(file, view.agent.vocabulary) for file in unanswered]
         statements = [dict(by_vocabulary) for by_vocabulary, _, _ in outcomes]
         of_embedded = list(map(of_images, statements))
         self._statements = view.sources(of_embedded if is_image else statements)

@@ -315,7 +315,7 @@ class Use(NamedTuple):
     qualifiers: Qualifiers
 
 
-class Element(NamedTuple):
+class TaggedElement(NamedTuple):
     """The parts of a record that one element rule covers.
 
     Attributes:
@@ -347,10 +347,10 @@ class Tag(NamedTuple):
 
     uses: Mapping[str, Use]
     embedded: Mapping[str, Use]
-    elements: tuple[Element, ...]
+    elements: tuple[TaggedElement, ...]
     raw: dict[str, Any]
 
-    def reasons_of(self, statement: Use | Element) -> tuple[dict[str, Any], ...]:
+    def reasons_of(self, statement: Use | TaggedElement) -> tuple[dict[str, Any], ...]:
         """Return the reasons of a statement, the deciding one first."""
         return tuple(self.raw["reasons"][number] for number in statement.reason_indices)
 
@@ -413,8 +413,8 @@ _USE = Remembered(_use, most=MAX_REMEMBERED)
 _USES, _EMBEDDED = _uses("uses"), _uses("embedded")
 
 
-def _element(raw: Mapping[str, Any]) -> Element:
-    return Element(
+def _element(raw: Mapping[str, Any]) -> TaggedElement:
+    return TaggedElement(
         frozenset(raw["deny"]),
         "whole" in raw,
         raw["spans"],

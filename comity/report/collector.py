@@ -27,8 +27,16 @@ from comity.report.items import (
     ranking_of,
     refusals_of,
 )
-from comity.report.tallies import Tally
-from comity.report.value import Action, File, NamedCount, Report, Site, Timeline, Unreachable
+from comity.report.tallies import KeyTally
+from comity.report.value import (
+    NamedCount,
+    Report,
+    ReportedAction,
+    ReportedFile,
+    ReportedSite,
+    ReportedUnreachable,
+    Timeline,
+)
 
 MAX_SITES = 20_000  # sites whose files are remembered, so that another look at them counts once
 MAX_ACTIONS = 200  # actions in the list
@@ -49,7 +57,7 @@ class SiteCounts:
             MAX_SITES
         )
         self._files: Counter[tuple[str, Availability]] = Counter()
-        self._reasons: Tally[str] = Tally(MAX_NAMES)
+        self._reasons: KeyTally[str] = KeyTally(MAX_NAMES)
         self._shapes: dict[Any, Any] = {}  # one object for equal shapes, to save memory
         self.number = 0
         self.unreachable = 0
@@ -78,18 +86,20 @@ class SiteCounts:
     def fill(self, report: Report) -> None:
         names = dict.fromkeys((*WELL_KNOWN, OTHER_FILES))
         report.files = [
-            File(name=name, **{state.value: self._files[name, state] for state in Availability})
+            ReportedFile(
+                name=name, **{state.value: self._files[name, state] for state in Availability}
+            )
             for name in names
             if any(self._files[name, state] for state in Availability)
         ]
         lost = [
-            Site(origin=printable(origin), why=printable(error))
+            ReportedSite(origin=printable(origin), why=printable(error))
             for origin, (_, error) in self._sites.items()
             if error
         ]
         reasons = ranking_of(self._reasons, 10)
         reasons.rows = [row for row in reasons.rows if row.count > 0]
-        report.unreachable = Unreachable(
+        report.unreachable = ReportedUnreachable(
             number=self.unreachable, listed=lost[:SHOWN_ROWS], reasons=reasons
         )
         report.counts["sites"] = self.number
@@ -209,7 +219,7 @@ class Collector(Observer):
         report.actions.number = dict(sorted(self.actions.items()))
         report.actions.not_arranged = self._actions_not_arranged
         report.actions.listed = [
-            Action(
+            ReportedAction(
                 action=request.action,
                 url=printable(request.url),
                 is_arranged=request.arranged,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from comity.report.value import NamedCount, Refusal, Report
+from comity.report.value import NamedCount, Report, ReportedRefusal
 
 MOST = 50  # changes of one kind in a section
 
@@ -97,11 +97,11 @@ def _by_name(rows: Sequence[NamedCount]) -> dict[str, int]:
     return {row.name: row.count for row in rows}
 
 
-def _rules(refusals: Sequence[Refusal]) -> dict[str, int]:
+def _rules(refusals: Sequence[ReportedRefusal]) -> dict[str, int]:
     return {refusal.rule: refusal.count for refusal in refusals}
 
 
-def _lines(refusals: Sequence[Refusal]) -> dict[str, int]:
+def _lines(refusals: Sequence[ReportedRefusal]) -> dict[str, int]:
     return {
         f"{line.url}:{line.line}: {line.text}": line.count
         for refusal in refusals

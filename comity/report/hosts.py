@@ -18,7 +18,16 @@ from zlib import crc32
 from comity.gate.run.observer import Paced
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.windows import MAX_STAMPS, StatedLimit, Window
-from comity.report.value import Host, Hosts, Limit, Line, NamedCount, Pace, Series, UnreadLimit
+from comity.report.value import (
+    Hosts,
+    Line,
+    NamedCount,
+    ReportedHost,
+    ReportedLimit,
+    ReportedPace,
+    Series,
+    UnreadLimit,
+)
 
 # With more hosts, at least so many, those with most requests, keep counts of their own.
 MAX_HOSTS = 10_000
@@ -78,16 +87,16 @@ class HostCount:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.least = min(self.least, other.least)
 
-    def as_host(self, name: str) -> Host:
+    def as_host(self, name: str) -> ReportedHost:
         limit = None
         if self.least_of is not None:
-            limit = Limit(
+            limit = ReportedLimit(
                 requests=self.least_of.requests,
                 seconds=self.least_of.seconds,
                 is_stated=self.is_stated,
             )
         least = None if self.least == inf else round(self.least, 4)
-        return Host(
+        return ReportedHost(
             host=printable_name(name),
             least=least,
             limit=limit,
@@ -135,7 +144,7 @@ class _Followed:
         return Series(
             host=printable_name(self.name),
             why=self.criterion,
-            limit=Limit(
+            limit=ReportedLimit(
                 requests=window.requests, seconds=window.seconds, is_stated=self.host.is_stated
             ),
             points=[(round(seconds - began, 2), round(part, 3)) for seconds, part in self.points],
@@ -334,12 +343,12 @@ class HostCounts:
             sizes=[NamedCount(SIZES[size], number) for size, number in sizes.items()],
         )
 
-    def pace(self, began: float) -> Pace:
+    def pace(self, began: float) -> ReportedPace:
         narrow = nsmallest(LEAST, self._narrow.items(), key=lambda item: item[1][1])
         followed = sorted(
             self._followed.values(), key=lambda rival: (rival.criterion, -rival.host.sent)
         )
-        return Pace(
+        return ReportedPace(
             gaps=sum(self.gaps),
             below=self.gaps[0],
             histogram=[

@@ -17,8 +17,16 @@ from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.tag import TagError
 from comity.policies.vocabulary.use_rows import UseRows, named
-from comity.report.tallies import Tally
-from comity.report.value import Element, Line, NamedCount, Ranking, Refusal, Report, Use
+from comity.report.tallies import KeyTally
+from comity.report.value import (
+    Line,
+    NamedCount,
+    Ranking,
+    Report,
+    ReportedElement,
+    ReportedRefusal,
+    ReportedUse,
+)
 
 MAX_LINES = 100  # lines of a rule that are counted separately
 SHOWN_LINES = 8  # lines of a rule in a report
@@ -37,8 +45,8 @@ class RuleCount:
 
     def __init__(self) -> None:
         self.count = 0
-        self.lines: Tally[Key] = Tally(MAX_LINES)
-        self.hosts: Tally[str] = Tally(MAX_LINES)
+        self.lines: KeyTally[Key] = KeyTally(MAX_LINES)
+        self.hosts: KeyTally[str] = KeyTally(MAX_LINES)
 
     def update(self, other: RuleCount) -> None:
         self.count += other.count
@@ -46,13 +54,13 @@ class RuleCount:
         self.hosts.update(other.hosts)
 
 
-def refusals_of(rules: Mapping[str, RuleCount]) -> list[Refusal]:
+def refusals_of(rules: Mapping[str, RuleCount]) -> list[ReportedRefusal]:
     """Return the refusals by rule. The rule that refused most is first."""
     refusals = []
     for name, rule in sorted(rules.items(), key=lambda item: (-item[1].count, item[0])):
         entry = RULES.get(name)
         refusals.append(
-            Refusal(
+            ReportedRefusal(
                 rule=printable(name),
                 spec=entry.spec if entry else "",
                 summary=entry.summary if entry else SUMMARIES.get(name, ""),
@@ -72,7 +80,7 @@ def line_of(key: Key, count: int = 0) -> Line:
     )
 
 
-def ranking_of(tally: Tally[str], number: int = SHOWN_ROWS) -> Ranking:
+def ranking_of(tally: KeyTally[str], number: int = SHOWN_ROWS) -> Ranking:
     return Ranking(
         [NamedCount(printable(name), count) for name, count in tally.largest(number)],
         tally.rest(number),
@@ -87,18 +95,18 @@ class ItemCounts:
         self.items = 0
         self._rows = rows or UseRows()
         self.unreadable = 0
-        self.causes: Tally[str] = Tally(MAX_NAMES)  # why tags are missing or unreadable
-        self.agents: Tally[str] = Tally(MAX_NAMES)
+        self.causes: KeyTally[str] = KeyTally(MAX_NAMES)  # why tags are missing or unreadable
+        self.agents: KeyTally[str] = KeyTally(MAX_NAMES)
         # (row of uses, verdict, True if it is stated).
-        self.uses: Tally[tuple[str, str, bool]] = Tally(MAX_NAMES)
+        self.uses: KeyTally[tuple[str, str, bool]] = KeyTally(MAX_NAMES)
         # (row of uses that has several words, term of a tag).
-        self.terms: Tally[tuple[str, str]] = Tally(MAX_NAMES)
+        self.terms: KeyTally[tuple[str, str]] = KeyTally(MAX_NAMES)
         self.rules: dict[str, RuleCount] = {}  # the refusals of uses
-        self.licences: Tally[str] = Tally(MAX_NAMES)
-        self.attributions: Tally[str] = Tally(MAX_NAMES)
+        self.licences: KeyTally[str] = KeyTally(MAX_NAMES)
+        self.attributions: KeyTally[str] = KeyTally(MAX_NAMES)
         self.with_elements = 0
         # (selector, actions, line).
-        self.elements: Tally[tuple[str, str, Key]] = Tally(MAX_NAMES)
+        self.elements: KeyTally[tuple[str, str, Key]] = KeyTally(MAX_NAMES)
 
     def add_tag(self, tag: Mapping[str, Any], expired: Collection[str] = ()) -> None:
         """Count a tag, as it is in an item.
@@ -153,14 +161,14 @@ class ItemCounts:
 
     def fill(self, report: Report) -> None:
         """Put the counts into the report."""
-        uses: dict[str, Use] = {}
+        uses: dict[str, ReportedUse] = {}
         terms: dict[str, set[str]] = {}
         for row, term in self.terms.counts:
             terms.setdefault(row, set()).add(term)
         for (row, verdict, is_stated), count in self.uses.counts.items():
             if row not in uses:
                 name, words = named(row, terms.get(row, ()))
-                uses[row] = Use(use=printable(name), words=list(map(printable, words)))
+                uses[row] = ReportedUse(use=printable(name), words=list(map(printable, words)))
             use = uses[row]
             field = verdict if is_stated else f"{verdict}_default"
             setattr(use, field, getattr(use, field) + count)
@@ -174,7 +182,7 @@ class ItemCounts:
         )
         report.elements.items = self.with_elements
         report.elements.listed = [
-            Element(
+            ReportedElement(
                 selector=printable(selector),
                 actions=printable(actions),
                 items=count,

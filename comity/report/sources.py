@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from comity.dataset.job import JobOptions, open_readers
-from comity.dataset.passes import Sinks, Unread, run
+from comity.dataset.passes import Sinks, UnreadRecord, run
 from comity.dataset.tags.sources import GUESSED, TagSource
 from comity.gate.fetching.files import failure_reason, url_of
 from comity.gate.fetching.store import PolicyStore
@@ -23,13 +23,13 @@ from comity.report.crawled import STATS
 from comity.report.items import ItemCounts, ItemsPass
 from comity.report.value import (
     MAX_OCTETS,
-    Action,
     Line,
     NamedCount,
-    Refusal,
     Report,
+    ReportedAction,
+    ReportedRefusal,
+    ReportedUse,
     ReportError,
-    Use,
     read_report,
 )
 
@@ -89,7 +89,7 @@ def of_items(
     """Report on the items in these files: the permitted uses, and the reasons of refusals."""
     counts, now = ItemCounts(), datetime.now(UTC)
 
-    def unreadable(_: Unread) -> None:
+    def unreadable(_: UnreadRecord) -> None:
         counts.unreadable += 1
 
     sinks = Sinks(counts.merge, unreadable=unreadable, progress=options.progress)
@@ -141,7 +141,7 @@ def of_store(path: Path, progress: Callable[[int], object] = lambda _: None) -> 
         store.close()
     report.actions.number = {"take-down": len(take_downs)} if take_downs else {}
     report.actions.listed = [
-        Action(
+        ReportedAction(
             action="take-down",
             url=printable(url),
             is_arranged=True,
@@ -207,11 +207,13 @@ def of_stats(stats: Mapping[str, int]) -> Report:
         NamedCount(status, count)
         for status, count in _under(stats, "downloader/response_status_count/").items()
     ]
-    uses: dict[str, Use] = {}
+    uses: dict[str, ReportedUse] = {}
     for name, count in _under(stats, "comity/items/use/").items():
         use, _, verdict = name.partition("/")
         if verdict in _VERDICTS:
-            setattr(uses.setdefault(use, Use(use=printable(use))), _VERDICTS[verdict], count)
+            setattr(
+                uses.setdefault(use, ReportedUse(use=printable(use))), _VERDICTS[verdict], count
+            )
     for row, of_row in uses.items():
         name, words = named(row, _under(stats, f"comity/items/term/{row}/"))
         of_row.use, of_row.words = printable(name), list(map(printable, words))
@@ -228,9 +230,9 @@ def _under(stats: Mapping[str, int], prefix: str) -> dict[str, int]:
     }
 
 
-def _refusals(stats: Mapping[str, int], prefix: str) -> list[Refusal]:
+def _refusals(stats: Mapping[str, int], prefix: str) -> list[ReportedRefusal]:
     refusals = [
-        Refusal(
+        ReportedRefusal(
             rule=printable(rule),
             spec=RULES[rule].spec if rule in RULES else "",
             summary=RULES[rule].summary if rule in RULES else "",

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 
-class Tally(Generic[K]):
+class KeyTally(Generic[K]):
     """A counter of keys. At least `most` keys are kept, and the total is always exact.
 
     If there are more than twice as many, the rarest keys are counted together, in `others`. If such
@@ -28,9 +28,9 @@ class Tally(Generic[K]):
         if len(counts) > 2 * self.most:
             self._fold()
 
-    def update(self, other: Tally[K] | Mapping[K, int]) -> None:
+    def update(self, other: KeyTally[K] | Mapping[K, int]) -> None:
         counts = other
-        if isinstance(other, Tally):
+        if isinstance(other, KeyTally):
             self.others += other.others
             counts = other.counts
         assert isinstance(counts, Mapping)

@@ -56,7 +56,7 @@ class Line:
 
 
 @dataclass(slots=True, kw_only=True)
-class Refusal:
+class ReportedRefusal:
     """All refusals by one rule.
 
     Attributes:
@@ -79,7 +79,7 @@ class Refusal:
 
 
 @dataclass(slots=True, kw_only=True)
-class Limit:
+class ReportedLimit:
     """A number of requests that may start in some seconds.
 
     Attributes:
@@ -94,7 +94,7 @@ class Limit:
 
 
 @dataclass(slots=True, kw_only=True)
-class Host:
+class ReportedHost:
     """Requests of one host, or of several.
 
     Attributes:
@@ -122,7 +122,7 @@ class Host:
     backed_off: int = 0
     gaps: int = 0
     least: float | None = None
-    limit: Limit | None = None
+    limit: ReportedLimit | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,8 +139,8 @@ class Hosts:
 
     number: int = 0
     is_exact: bool = True
-    listed: list[Host] = field(default_factory=list)
-    others: Host | None = None
+    listed: list[ReportedHost] = field(default_factory=list)
+    others: ReportedHost | None = None
     sizes: list[NamedCount] = field(default_factory=list)
 
 
@@ -158,7 +158,7 @@ class Series:
 
     host: str
     why: str
-    limit: Limit
+    limit: ReportedLimit
     points: list[tuple[float, float]]
     thinned: int = 1
 
@@ -185,7 +185,7 @@ class UnreadLimit:
 
 
 @dataclass(slots=True, kw_only=True)
-class Pace:
+class ReportedPace:
     """How well the pace of hosts was kept.
 
     Attributes:
@@ -204,7 +204,7 @@ class Pace:
     histogram: list[NamedCount] = field(default_factory=list)
     unlimited: int = 0
     first: int = 0
-    least: list[Host] = field(default_factory=list)
+    least: list[ReportedHost] = field(default_factory=list)
     series: list[Series] = field(default_factory=list)
     unread: list[UnreadLimit] = field(default_factory=list)
 
@@ -225,7 +225,7 @@ class Timeline:
 
 
 @dataclass(slots=True, kw_only=True)
-class File:
+class ReportedFile:
     """The numbers of sites that have a policy file, lack it, or could not be asked for it."""
 
     name: str
@@ -235,7 +235,7 @@ class File:
 
 
 @dataclass(slots=True, kw_only=True)
-class Use:
+class ReportedUse:
     """The permissions of items for one use.
 
     Attributes:
@@ -256,7 +256,7 @@ class Use:
 
 
 @dataclass(slots=True, kw_only=True)
-class Site:
+class ReportedSite:
     """A site whose policies could not be fetched, and the reason."""
 
     origin: str
@@ -264,16 +264,16 @@ class Site:
 
 
 @dataclass(slots=True, kw_only=True)
-class Unreachable:
+class ReportedUnreachable:
     """The sites whose policies could not be fetched, and the most frequent reasons."""
 
     number: int = 0
-    listed: list[Site] = field(default_factory=list)
+    listed: list[ReportedSite] = field(default_factory=list)
     reasons: Ranking = field(default_factory=Ranking)
 
 
 @dataclass(slots=True, kw_only=True)
-class Element:
+class ReportedElement:
     """The part of items that a selector of ai.txt covers.
 
     Attributes:
@@ -290,7 +290,7 @@ class Element:
 
 
 @dataclass(slots=True, kw_only=True)
-class Elements:
+class ReportedElements:
     """Parts of items that have rules of their own.
 
     Attributes:
@@ -304,12 +304,12 @@ class Elements:
     items: int = 0
     redacted: int = 0
     stripped: int = 0
-    listed: list[Element] = field(default_factory=list)
+    listed: list[ReportedElement] = field(default_factory=list)
     others: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
-class Action:
+class ReportedAction:
     """An action that a site requests."""
 
     action: str
@@ -319,7 +319,7 @@ class Action:
 
 
 @dataclass(slots=True, kw_only=True)
-class Actions:
+class ReportedActions:
     """The actions that sites request.
 
     Attributes:
@@ -330,7 +330,7 @@ class Actions:
 
     number: dict[str, int] = field(default_factory=dict)
     not_arranged: int = 0
-    listed: list[Action] = field(default_factory=list)
+    listed: list[ReportedAction] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -402,18 +402,18 @@ class Report:
     counts: dict[str, int] = field(default_factory=dict)
     statuses: list[NamedCount] = field(default_factory=list)
     timeline: Timeline = field(default_factory=Timeline)
-    refusals: list[Refusal] = field(default_factory=list)
-    stopped: list[Refusal] = field(default_factory=list)
-    files: list[File] = field(default_factory=list)
+    refusals: list[ReportedRefusal] = field(default_factory=list)
+    stopped: list[ReportedRefusal] = field(default_factory=list)
+    files: list[ReportedFile] = field(default_factory=list)
     hosts: Hosts = field(default_factory=Hosts)
-    pace: Pace = field(default_factory=Pace)
-    uses: list[Use] = field(default_factory=list)
-    use_refusals: list[Refusal] = field(default_factory=list)
-    unreachable: Unreachable = field(default_factory=Unreachable)
+    pace: ReportedPace = field(default_factory=ReportedPace)
+    uses: list[ReportedUse] = field(default_factory=list)
+    use_refusals: list[ReportedRefusal] = field(default_factory=list)
+    unreachable: ReportedUnreachable = field(default_factory=ReportedUnreachable)
     licences: Ranking = field(default_factory=Ranking)
     attributions: Ranking = field(default_factory=Ranking)
-    elements: Elements = field(default_factory=Elements)
-    actions: Actions = field(default_factory=Actions)
+    elements: ReportedElements = field(default_factory=ReportedElements)
+    actions: ReportedActions = field(default_factory=ReportedActions)
     advice: list[Advice] = field(default_factory=list)
 
 

@@ -22,7 +22,7 @@ from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import open_readers
 from comity.dataset.records import DatasetError
 from comity.dataset.verify.origins import URL_FIELDS, origins_in
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.run.flights import ClosingError
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
@@ -184,7 +184,7 @@ class PoliciesSpider(Spider):
         if self._bad == MOST_NAMED:
             self.logger.error("Further bad lines are passed over and counted, but not listed")
 
-    def _note(self, origin: str, policies: Policies) -> None:
+    def _note(self, origin: str, policies: OriginPolicies) -> None:
         """Count and archive the outcome for an origin, and log the progress now and then."""
         assert self.crawler.stats
         self.crawler.stats.inc_value("comity/origins/done")

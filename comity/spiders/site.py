@@ -13,7 +13,7 @@ from scrapy.utils.gz import gunzip, gzip_magic_number
 from scrapy.utils.sitemap import Sitemap
 
 from comity.crawler.crawl import Crawl
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.request.referrals import set_referrer_reach
 from comity.gate.run.flights import ClosingError
 from comity.policies.syntax.urls import origin_of, typed_url
@@ -117,7 +117,7 @@ class SiteSpider(Spider):
         else:
             yield from self._requests(locations)
 
-    def _named_sitemaps(self, policies: Policies | None) -> Iterator[Request]:
+    def _named_sitemaps(self, policies: OriginPolicies | None) -> Iterator[Request]:
         """Yield requests for the sitemaps in robots.txt, once.
 
         If robots.txt cannot be fetched yet, yield nothing: the server may recover later."""

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from comity.authoring.explaining import (
     CLASSES,
     MAX_CONDITIONS,
-    Answer,
+    ExplainedAnswer,
     Explanation,
     explain,
     spoken_of,
 )
 from comity.authoring.sites import load
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Agent, Fetched, PolicyError, Site
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -25,7 +25,7 @@ ORIGIN = "https://example.com"
 COMITY = Agent("comitybot")
 
 
-def source_of(files: dict[str, str | bytes | Fetched], **pages: str) -> Source:
+def source_of(files: dict[str, str | bytes | Fetched], **pages: str) -> SiteSource:
     """Return a site with these files and pages. Their paths are their names."""
     fetched = {
         path: Fetched(status=200, body=file.encode() if isinstance(file, str) else file)
@@ -38,7 +38,7 @@ def source_of(files: dict[str, str | bytes | Fetched], **pages: str) -> Source:
     bodies = (
         (f"{name}.html", Fetched(status=200, body=body.encode())) for name, body in pages.items()
     )
-    return Source(
+    return SiteSource(
         ORIGIN,
         site,
         had,
@@ -46,11 +46,11 @@ def source_of(files: dict[str, str | bytes | Fetched], **pages: str) -> Source:
     )
 
 
-def robots(*lines: str) -> Source:
+def robots(*lines: str) -> SiteSource:
     return source_of({"/robots.txt": "".join(f"{line}\n" for line in lines)})
 
 
-def answers(explanation: Explanation, *agents: str) -> dict[str, Answer]:
+def answers(explanation: Explanation, *agents: str) -> dict[str, ExplainedAnswer]:
     """Return the answers for the group of exactly these agents, by topic."""
     [group] = [group for group in explanation.groups if set(group.agents) == set(agents)]
     return {answer.topic: answer for answer in group.answers}
@@ -248,7 +248,7 @@ def test_a_limit_that_cannot_be_read_is_told_with_the_pace_that_applies_and_the_
     )
 
 
-def preferences(*lines: str) -> Source:
+def preferences(*lines: str) -> SiteSource:
     return source_of({"/automation-preferences.txt": "".join(f"{line}\n" for line in lines)})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from comity.authoring.intended import Draft, drafts, path_of, stated_intents
+from comity.authoring.intended import IntendedFiles, drafts, path_of, stated_intents
 from comity.authoring.intents import INTENTS, Form, Intent
 from comity.authoring.lint import kind_of
 from comity.policies import Agent, Site, Verdict
@@ -21,7 +21,7 @@ def intent_names(path: str, text: str) -> list[str]:
     return [stated_intent.intent.name for stated_intent in stated_intents(kind, text)]
 
 
-def drafts_for(path: str, texts: dict[str, str]) -> dict[str, Draft]:
+def drafts_for(path: str, texts: dict[str, str]) -> dict[str, IntendedFiles]:
     """Return the drafts for the file at a path, by intent and format."""
     kind = kind_of(path, texts[path].encode())
     assert kind is not None

@@ -20,7 +20,7 @@ from comity.authoring.cli import main
 from comity.authoring.commands import lint as lint_command
 from comity.authoring.lint import KINDS, kind_of, lint_file, lint_site, site_folder
 from comity.authoring.sites import load
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Fetched, Site
 from comity.policies.answers.rule import RULES
 from comity.policies.formats import FORMATS
@@ -415,7 +415,7 @@ def test_files_of_one_site_are_judged_together_in_one_reading(
     )
     loads = []
 
-    def counted(*arguments: Any, **named: Any) -> Source:
+    def counted(*arguments: Any, **named: Any) -> SiteSource:
         loads.append(arguments)
         return load(*arguments, **named)
 
@@ -853,7 +853,7 @@ def test_how_a_file_is_served_is_looked_at(
     )
     url = "https://example.com/robots.txt"
     problems = lint_site(
-        Source("https://example.com", site, (SourceFile(url, url, site.files[url]),), ())
+        SiteSource("https://example.com", site, (SourceFile(url, url, site.files[url]),), ())
     )
     assert [words in problem.message for problem in problems if problem.rule == rule] == [True]
     # The problem is reported once.

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from comity.cluster.check import check_server
-from comity.cluster.connection import Connection, StateError
-from comity.cluster.queue import RedisQueue, Row
+from comity.cluster.connection import StateConnection, StateError
+from comity.cluster.queue import QueuedRequest, RedisQueue
 from comity.cluster.store import RedisStore
 from comity.cluster.turns import RedisTurns
 from comity.gate.fetching.policy_copy import PolicyFile
-from comity.gate.pace.ledger import FAILING, Grant, Limit
+from comity.gate.pace.ledger import FAILING, Grant, PaceLimit
 from comity.policies import PolicyError
 from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.windows import Window
@@ -41,11 +41,13 @@ def test_a_crawl_on_a_cluster(cluster: Cluster) -> None:
         check_server(cluster.address())
 
     async def run() -> None:
-        connection = Connection(cluster.address())
+        connection = StateConnection(cluster.address())
         turns = RedisTurns(connection)
         queue = RedisQueue(connection, "one", 30)
         await queue.open()
-        rows = [Row(host, host.encode(), queue.new_key(), 0, host.encode()) for host in HOSTS]
+        rows = [
+            QueuedRequest(host, host.encode(), queue.new_key(), 0, host.encode()) for host in HOSTS
+        ]
         assert await queue.put(rows) == [True] * len(HOSTS)
         assert all(node.client().dbsize() for node in cluster.nodes)
         assert (await queue.status())["waiting"] == len(HOSTS)
@@ -56,8 +58,8 @@ def test_a_crawl_on_a_cluster(cluster: Cluster) -> None:
         for lease in leases:
             granted.clear()
             limits = [
-                Limit(lease.host, (Window(1, 60),)),
-                Limit(f"https://{lease.host} /", (Window(1, 60),)),
+                PaceLimit(lease.host, (Window(1, 60),)),
+                PaceLimit(f"https://{lease.host} /", (Window(1, 60),)),
             ]
             turns.acquire(limits, 0)
             await granted.wait()
@@ -94,13 +96,13 @@ def test_a_crawl_on_a_cluster(cluster: Cluster) -> None:
 
 def test_a_node_that_was_killed_has_lost_nothing(cluster: Cluster) -> None:
     async def run() -> None:
-        connection = Connection(cluster.address(), patience=2)
+        connection = StateConnection(cluster.address(), patience=2)
         queue = RedisQueue(connection, "one", 30)
         await queue.open()
-        put = [Row(host, host.encode(), queue.new_key(), 0, b"1") for host in HOSTS]
+        put = [QueuedRequest(host, host.encode(), queue.new_key(), 0, b"1") for host in HOSTS]
         assert await queue.put(put) == [True] * len(HOSTS)
         cluster.nodes[2].kill()
-        more = [Row(host, None, queue.new_key(), 0, b"2") for host in HOSTS]
+        more = [QueuedRequest(host, None, queue.new_key(), 0, b"2") for host in HOSTS]
         with pytest.raises(StateError):
             await queue.put(more)
         cluster.nodes[2].start()
@@ -126,7 +128,7 @@ def test_a_replica_takes_the_place_of_the_node_that_the_address_names(cluster: C
     async def asked(turns: RedisTurns, host: str) -> Grant:
         answered = asyncio.Event()
         turns.on_answer = lambda limits: answered.set()
-        limits = [Limit(host, (Window(10, 60),))]
+        limits = [PaceLimit(host, (Window(10, 60),))]
         turns._refused.clear()
         if (grant := turns.acquire(limits, 0)).due == math.inf:
             await answered.wait()
@@ -134,10 +136,12 @@ def test_a_replica_takes_the_place_of_the_node_that_the_address_names(cluster: C
         return grant
 
     async def run() -> None:
-        connection = Connection(cluster.address(), patience=2)
+        connection = StateConnection(cluster.address(), patience=2)
         turns, queue = RedisTurns(connection), RedisQueue(connection, "one", 30)
         await queue.open()
-        rows = [Row(host, host.encode(), queue.new_key(), 0, host.encode()) for host in HOSTS]
+        rows = [
+            QueuedRequest(host, host.encode(), queue.new_key(), 0, host.encode()) for host in HOSTS
+        ]
         assert await queue.put(rows) == [True] * len(HOSTS)
         assert all([(await asked(turns, host)).number for host in HOSTS])
         client: Any = cluster.nodes[0].client()

@@ -16,7 +16,7 @@ import pytest
 
 from comity.cluster.address import StateAddress
 from comity.cluster.check import check_server
-from comity.cluster.connection import Connection, StateError, StateFullError
+from comity.cluster.connection import StateConnection, StateError, StateFullError
 from comity.cluster.scripts import Script
 from comity.cluster.store import RedisStore
 from comity.policies import PolicyError
@@ -38,10 +38,13 @@ FILLS = made("return redis.call('SET', KEYS[1], ARGV[1])")
 
 
 def run(
-    address: StateAddress, test: Callable[[Connection], Awaitable[None]], *, patience: float = 5.0
+    address: StateAddress,
+    test: Callable[[StateConnection], Awaitable[None]],
+    *,
+    patience: float = 5.0,
 ) -> None:
     async def runs() -> None:
-        connection = Connection(address, patience=patience)
+        connection = StateConnection(address, patience=patience)
         try:
             await test(connection)
         finally:
@@ -50,7 +53,7 @@ def run(
     asyncio.run(runs())
 
 
-def pipelines(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def pipelines(connection: StateConnection, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls each pipeline has."""
     sizes: list[int] = []
     line = connection._calls
@@ -67,7 +70,7 @@ def pipelines(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> list[i
 def test_calls_of_one_turn_of_the_loop_go_together_and_in_order(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def test(connection: Connection) -> None:
+    async def test(connection: StateConnection) -> None:
         sizes = pipelines(connection, monkeypatch)
         calls = [connection.call(PUSH, "x", number) for number in range(7)]
         await asyncio.sleep(0)
@@ -82,7 +85,7 @@ def test_calls_of_one_turn_of_the_loop_go_together_and_in_order(
 
 
 def test_a_call_whose_caller_was_cancelled_fails_no_other(server: Server) -> None:
-    async def test(connection: Connection) -> None:
+    async def test(connection: StateConnection) -> None:
         first, second = connection.call(PUSH, "x", 1), connection.call(PUSH, "x", 2)
         first.cancel()
         assert await second == 2
@@ -91,7 +94,7 @@ def test_a_call_whose_caller_was_cancelled_fails_no_other(server: Server) -> Non
 
 
 def test_what_the_server_refuses_fails_that_call_alone(own_server: Server) -> None:
-    async def test(connection: Connection) -> None:
+    async def test(connection: StateConnection) -> None:
         fails, works = connection.call(FAILS, "x"), connection.call(PUSH, "y", 2)
         with pytest.raises(StateError, match="of a test: "):
             await fails
@@ -104,7 +107,7 @@ def test_what_the_server_refuses_fails_that_call_alone(own_server: Server) -> No
 
 
 def test_scripts_are_loaded_again_after_the_server_was_started_anew(own_server: Server) -> None:
-    async def test(connection: Connection) -> None:
+    async def test(connection: StateConnection) -> None:
         assert await connection.call(PUSH, "x", 1) == 1
         own_server.client().script_flush()
         assert await connection.call(PUSH, "x", 2) == 2
@@ -118,7 +121,7 @@ def test_scripts_are_loaded_again_after_the_server_was_started_anew(own_server: 
 
 
 def test_calls_wait_for_a_server_that_is_away_but_not_for_ever(own_server: Server) -> None:
-    async def test(connection: Connection) -> None:
+    async def test(connection: StateConnection) -> None:
         own_server.kill()
         waits = connection.call(PUSH, "x", 1)
         given_up = connection.call(PUSH, "x", 2)
@@ -134,7 +137,7 @@ def test_calls_wait_for_a_server_that_is_away_but_not_for_ever(own_server: Serve
 
 
 def test_nothing_is_called_that_waits_for_nobody_any_more(own_server: Server) -> None:
-    async def test(connection: Connection) -> None:
+    async def test(connection: StateConnection) -> None:
         own_server.kill()
         waits = connection.call(PUSH, "x", 1)
         await connection.close()
@@ -147,7 +150,7 @@ def test_nothing_is_called_that_waits_for_nobody_any_more(own_server: Server) ->
 
 
 def test_what_was_called_before_the_end_happens(server: Server) -> None:
-    async def test(connection: Connection) -> None:
+    async def test(connection: StateConnection) -> None:
         connection.call(PUSH, "x", 1)
         connection.beat(PUSH, "x", 2)
         await connection.close()
@@ -176,7 +179,7 @@ def test_a_mistake_of_the_client_leaves_no_call_without_an_answer(
     monkeypatch.setattr("comity.cluster.connection.MOST", 1)
     mistake = RuntimeError("the transport is closed")
 
-    async def test(connection: Connection) -> None:
+    async def test(connection: StateConnection) -> None:
         await connection.call(PUSH, "x", 1)
         line = connection._calls
         client = line._client
@@ -203,7 +206,7 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
         silent = await asyncio.start_server(
             lambda reader, writer: writers.append(writer), "127.0.0.1", port := free_port()
         )
-        connection = Connection(
+        connection = StateConnection(
             StateAddress.parse(f"redis://:s3cret@127.0.0.1:{port}", "crawl", {}), patience=0.05
         )
         with pytest.raises(StateError) as raised:
@@ -285,7 +288,7 @@ def test_over_tls_the_server_has_to_be_the_one_that_was_meant(
         check_server(address)
     messages.append(str(told.value))
 
-    async def refused(connection: Connection) -> None:
+    async def refused(connection: StateConnection) -> None:
         with pytest.raises(StateError, match="certificate verify failed") as raised:
             await connection.call(PUSH, "x", 1)
         messages.append(str(raised.value))
@@ -300,7 +303,7 @@ def test_over_tls_the_server_has_to_be_the_one_that_was_meant(
     assert store.load("https://a.example") == {}
     store.close()
 
-    async def works(connection: Connection) -> None:
+    async def works(connection: StateConnection) -> None:
         assert await connection.call(PUSH, "x", 1) == 1
 
     run(address, works)
@@ -392,7 +395,7 @@ def test_whatever_is_wrong_with_tls_has_its_remedy(
     assert str(told.value).endswith(f"): {remedy}")
     assert "\n" not in str(told.value)
 
-    async def refused(connection: Connection) -> None:
+    async def refused(connection: StateConnection) -> None:
         with pytest.raises(StateError) as raised:
             await connection.call(PUSH, "x", 1)
         assert str(raised.value).startswith(f"{address}: ")

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from comity.cluster.connection import Connection, StateError, StateFullError
-from comity.cluster.queue import Lease, RedisQueue, Row, StateLostError
+from comity.cluster.connection import StateConnection, StateError, StateFullError
+from comity.cluster.queue import Lease, QueuedRequest, RedisQueue, StateLostError
 from comity.policies import PolicyError
 from tests.redis_server import Server
 
@@ -19,7 +19,7 @@ A, B = "a.example", "b.example"
 
 @asynccontextmanager
 async def workers(server: Server, *names: str, ttl: float = TTL) -> AsyncIterator[list[RedisQueue]]:
-    connections = [Connection(server.address()) for _ in names]
+    connections = [StateConnection(server.address()) for _ in names]
     try:
         queues = [
             RedisQueue(connection, name, ttl)
@@ -35,14 +35,14 @@ async def workers(server: Server, *names: str, ttl: float = TTL) -> AsyncIterato
 
 def row(
     queue: RedisQueue, number: int, host: str = A, *, priority: int = 0, is_filtered: bool = True
-) -> Row:
+) -> QueuedRequest:
     fingerprint = f"{host} {number}".encode() if is_filtered else None
-    return Row(host, fingerprint, queue.new_key(), priority, f"request {number}".encode())
+    return QueuedRequest(host, fingerprint, queue.new_key(), priority, f"request {number}".encode())
 
 
 def rows(
     queue: RedisQueue, numbers: Iterable[int], host: str = A, *, is_filtered: bool = True
-) -> list[Row]:
+) -> list[QueuedRequest]:
     return [row(queue, number, host, is_filtered=is_filtered) for number in numbers]
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.cluster.connection import Connection
-from comity.cluster.queue import Lease, RedisQueue, Row
+from comity.cluster.connection import StateConnection
+from comity.cluster.queue import Lease, QueuedRequest, RedisQueue
 from tests.redis_server import Server
 
 HOSTS = [f"{number}.example" for number in range(3)]
@@ -75,11 +75,11 @@ def test_the_queue_is_as_its_model(server: Server) -> None:
         asyncio.run(compare(f"crawl-{next(crawls)}", steps))
 
     async def compare(crawl: str, steps: list[tuple[str, int, object]]) -> None:
-        connection = Connection(server.address(crawl))
+        connection = StateConnection(server.address(crawl))
         queues = [RedisQueue(connection, str(number), 1000) for number in range(3)]
         for queue in queues:
             await queue.open(shards=2)
-        model, last = Model(), dict[int, tuple[list[Row], list[bool]]]()
+        model, last = Model(), dict[int, tuple[list[QueuedRequest], list[bool]]]()
         got: dict[int, dict[str, list[bytes]]] = {
             number: {host: [] for host in HOSTS} for number in range(3)
         }
@@ -100,7 +100,7 @@ def test_the_queue_is_as_its_model(server: Server) -> None:
                     key = queue.new_key()
                     # 0: no filter asks for it
                     fingerprint = f"{number}".encode() if number else None
-                    rows.append(Row(host, fingerprint, key, priority, key))
+                    rows.append(QueuedRequest(host, fingerprint, key, priority, key))
                     expected.append(
                         fingerprint is None or host.encode() + fingerprint not in model.seen
                     )

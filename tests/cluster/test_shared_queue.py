@@ -15,9 +15,9 @@ from scrapy.http import Request
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
-from comity.cluster.connection import Connection
+from comity.cluster.connection import StateConnection
 from comity.cluster.neighbours import Neighbours
-from comity.cluster.queue import Lease, RedisQueue, Row
+from comity.cluster.queue import Lease, QueuedRequest, RedisQueue
 from comity.cluster.turns import RedisTurns
 from comity.crawler.frontier.queue import Aside
 from comity.crawler.frontier.request_bodies import pack, unpack
@@ -34,7 +34,7 @@ class Worker:
     """One worker, whose scheduler does nothing by itself."""
 
     def __init__(self, server: Server, name: str, most: int, **options: float) -> None:
-        self.connection = Connection(server.address(), **options)
+        self.connection = StateConnection(server.address(), **options)
         RedisTurns(self.connection)  # they look which server it is
         crawler = get_crawler()
         crawler.stats = self.stats = MemoryStatsCollector(crawler)
@@ -465,7 +465,7 @@ def test_a_request_that_cannot_be_read_is_set_aside(server: Server) -> None:
             body = pack(Request(f"{A}/2", callback=SPIDER.parse), SPIDER).replace(
                 b"parse", b"share"
             )
-            await redis.put([Row("a.example", b"2", redis.new_key(), 0, body)])
+            await redis.put([QueuedRequest("a.example", b"2", redis.new_key(), 0, body)])
             one.put(f"{A}/1")
             await turns(one)
             (unreadable,) = [key for key in one.here if key not in readable(one)]

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from comity.cluster import queue as queue_module
 from comity.cluster import turns as turns_module
 from comity.cluster.address import StateAddress, pace_key
-from comity.cluster.connection import Connection
-from comity.cluster.queue import RedisQueue, Row
+from comity.cluster.connection import StateConnection
+from comity.cluster.queue import QueuedRequest, RedisQueue
 from comity.cluster.scripts import Script
 from comity.cluster.turns import RedisTurns
-from comity.gate.pace.ledger import ASK_THROUGH, FAILING, PENALTY, Grant, Limit, RateLedger
+from comity.gate.pace.ledger import ASK_THROUGH, FAILING, PENALTY, Grant, PaceLimit, RateLedger
 from comity.policies.syntax.windows import Window
 from tests.redis_server import DEADLINE, Server, call_for
 
@@ -33,7 +33,7 @@ TTL = 10.0
 HOST = "example.org"
 SCOPE = "http://example.org /a"
 DELAY = (Window(1, 2),)
-FEW = Limit(f"{SCOPE} (in flight)", (Window(2, 0.0),), through=True)
+FEW = PaceLimit(f"{SCOPE} (in flight)", (Window(2, 0.0),), through=True)
 
 
 class Clock:
@@ -71,13 +71,13 @@ def by_the_clock(script: Script) -> Script:
 class Process:
     """A worker's turns, with answers that are waited for."""
 
-    def __init__(self, connection: Connection, *, ttl: float = TTL) -> None:
+    def __init__(self, connection: StateConnection, *, ttl: float = TTL) -> None:
         self.connection = connection
         self.turns = RedisTurns(connection, owner_ttl=ttl)
         self.turns.on_answer = lambda limits: self._answered.set()
         self._answered = asyncio.Event()
 
-    async def acquire(self, *limits: Limit, now: float = NOW) -> Grant:
+    async def acquire(self, *limits: PaceLimit, now: float = NOW) -> Grant:
         """What the server says now, and not what it has said before."""
         self.turns._refused.clear()
         self._answered.clear()
@@ -94,7 +94,7 @@ class Process:
 
 @asynccontextmanager
 async def processes(server: Server, number: int = 2) -> AsyncIterator[list[Process]]:
-    connections = [Connection(server.address()) for _ in range(number)]
+    connections = [StateConnection(server.address()) for _ in range(number)]
     all_of_them = [Process(connection) for connection in connections]
     try:
         yield all_of_them
@@ -130,7 +130,7 @@ def run(server: Server, clock: Clock, test: Test, count: int = 2) -> None:
 def test_a_delay_counts_from_the_headers_for_every_process(server: Server, clock: Clock) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        limit = Limit(HOST, DELAY)
+        limit = PaceLimit(HOST, DELAY)
         first = number(await one.acquire(limit))
         for process in them:
             assert wait(await process.acquire(limit), clock) == 2
@@ -141,7 +141,7 @@ def test_a_delay_counts_from_the_headers_for_every_process(server: Server, clock
         assert wait(await other.acquire(limit), clock) == 1
         clock.set(NOW + 8)
         number(await other.acquire(limit))
-        number(await one.acquire(Limit("example.com", DELAY)))
+        number(await one.acquire(PaceLimit("example.com", DELAY)))
 
     run(server, clock, test)
 
@@ -150,7 +150,7 @@ def test_a_delay_counts_from_the_headers_for_every_process(server: Server, clock
 def test_what_never_went_out_counts_as_nothing(server: Server, clock: Clock) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        limits = Limit(HOST, DELAY), Limit(SCOPE, DELAY), FEW
+        limits = PaceLimit(HOST, DELAY), PaceLimit(SCOPE, DELAY), FEW
         first = number(await one.acquire(*limits))
         one.turns.end(first)
         await one.told()
@@ -170,7 +170,7 @@ def test_what_never_went_out_counts_as_nothing(server: Server, clock: Clock) -> 
 def test_a_turn_is_one_of_all_its_limits_or_of_none(server: Server, clock: Clock) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        host, scope = Limit(HOST, DELAY), Limit(SCOPE, (Window(2, 60),))
+        host, scope = PaceLimit(HOST, DELAY), PaceLimit(SCOPE, (Window(2, 60),))
         for seconds in (0, 10):
             clock.set(NOW + seconds)
             one.turns.settle(number(await one.acquire(host, scope)), 0)
@@ -193,7 +193,7 @@ def test_as_many_are_in_flight_as_may_be_over_all_processes(server: Server, cloc
 
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        free = Limit(HOST, (Window(9, 1),))
+        free = PaceLimit(HOST, (Window(9, 1),))
         first, second = number(await one.acquire(free, FEW)), number(await other.acquire(free, FEW))
         one.turns.settle(first, 0)
         await one.told()
@@ -214,7 +214,7 @@ def test_a_grant_of_a_worker_that_died_counts_until_it_was_dead(
 ) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         _frozen, other = them
-        limit = Limit(HOST, (Window(1, 100),))
+        limit = PaceLimit(HOST, (Window(1, 100),))
         number(await _frozen.acquire(limit))
         clock.set(NOW + TTL - 1)
         assert wait(await other.acquire(limit), clock) == TTL  # it may be cancelled
@@ -230,7 +230,7 @@ def test_a_worker_that_was_taken_for_dead_has_its_request_in_flight_when_it_goes
 ) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         frozen, other = them
-        limit = Limit(HOST, (Window(2, 100),))
+        limit = PaceLimit(HOST, (Window(2, 100),))
         first = number(await frozen.acquire(limit))
         clock.set(NOW + TTL + 1)
         other.turns.end(number(await other.acquire(limit)))
@@ -253,7 +253,7 @@ def test_a_worker_that_was_taken_for_dead_has_its_request_in_flight_when_it_goes
 def test_signs_of_life_keep_a_grant(server: Server, clock: Clock) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        limit = Limit(HOST, (Window(1, 2),))
+        limit = PaceLimit(HOST, (Window(1, 2),))
         first = number(await one.acquire(limit))
         for seconds in range(0, 60, 3):
             clock.set(NOW + seconds)
@@ -271,7 +271,7 @@ def test_signs_of_life_keep_a_grant(server: Server, clock: Clock) -> None:
 def test_what_ends_while_it_is_told_to_be_in_flight_has_ended(server: Server, clock: Clock) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        limit = Limit(HOST, DELAY)
+        limit = PaceLimit(HOST, DELAY)
         first = number(await one.acquire(limit))
         rows = [(first, limit)]
         one.turns.end(first)
@@ -296,7 +296,7 @@ def test_what_the_owner_does_not_know_of_is_settled_when_it_asks(
 
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        limit = Limit(HOST, DELAY)
+        limit = PaceLimit(HOST, DELAY)
         lost = number(await one.acquire(limit))
         del one.turns._flights[lost], one.turns._flying[HOST]
         assert wait(await other.acquire(limit), clock) == 2
@@ -310,7 +310,7 @@ def test_what_the_owner_does_not_know_of_is_settled_when_it_asks(
 def test_a_grant_that_nobody_takes_is_given_back(server: Server, clock: Clock) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        limit = Limit(HOST, DELAY)
+        limit = PaceLimit(HOST, DELAY)
         asked = asyncio.Event()
         one.turns.on_answer = lambda limits: asked.set()
         assert (
@@ -332,20 +332,20 @@ def test_a_grant_that_nobody_takes_is_given_back(server: Server, clock: Clock) -
 def test_an_answer_that_took_long_is_not_used(server: Server, clock: Clock) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         one, _ = them
-        limit = Limit(HOST, DELAY)
-        one.turns.end(number(await one.acquire(Limit("c.example", DELAY))))
+        limit = PaceLimit(HOST, DELAY)
+        one.turns.end(number(await one.acquire(PaceLimit("c.example", DELAY))))
         await one.told()  # the server has the scripts: one that it has not comes after those that are called with it
         one.turns.acquire([limit], NOW)
         one.turns._inquiries[limit,].sent -= TTL / 2
         grant = number(await one.acquire(limit))
         assert grant == 3  # the one before was ended
-        first = one.turns.acquire([Limit("b.example", DELAY)], NOW)
+        first = one.turns.acquire([PaceLimit("b.example", DELAY)], NOW)
         assert first.number is None
         await one._answered.wait()
-        one.turns._inquiries[Limit("b.example", DELAY),].sent -= (
+        one.turns._inquiries[PaceLimit("b.example", DELAY),].sent -= (
             TTL / 2
         )  # the process stood still since the answer came
-        assert one.turns.acquire([Limit("b.example", DELAY)], NOW) == Grant(None, math.inf)
+        assert one.turns.acquire([PaceLimit("b.example", DELAY)], NOW) == Grant(None, math.inf)
 
     run(server, clock, test)
 
@@ -357,10 +357,10 @@ def test_a_penalty_holds_for_all_and_grows(server: Server, clock: Clock) -> None
         assert one.turns.back_off(HOST, None, NOW) == NOW + PENALTY
         assert one.turns.penalty(HOST, NOW) == NOW + PENALTY
         await one.told()
-        refused = await other.acquire(Limit(SCOPE, DELAY))
+        refused = await other.acquire(PaceLimit(SCOPE, DELAY))
         assert (wait(refused, clock), refused.limit) == (PENALTY, None)
-        assert wait(await other.acquire(Limit(HOST, ())), clock) == PENALTY
-        number(await other.acquire(Limit("example.com", DELAY)))
+        assert wait(await other.acquire(PaceLimit(HOST, ())), clock) == PENALTY
+        number(await other.acquire(PaceLimit("example.com", DELAY)))
         longer: list[float] = []
         other.turns.rests = lambda host, until: longer.append(round(until - NOW - PENALTY))
         clock.set(NOW + PENALTY)
@@ -371,7 +371,7 @@ def test_a_penalty_holds_for_all_and_grows(server: Server, clock: Clock) -> None
         assert one.turns.back_off(HOST, 5.0, NOW + PENALTY) == NOW + PENALTY + 5
         queue = RedisQueue(one.connection, "one", 10)
         await queue.open()
-        await queue.put([Row(HOST, None, queue.new_key(), 0, b"")])
+        await queue.put([QueuedRequest(HOST, None, queue.new_key(), 0, b"")])
         (lease,) = await queue.lease(1, 1)
         assert round(lease.rests) == 2 * PENALTY
 
@@ -382,15 +382,15 @@ def test_a_penalty_holds_for_all_and_grows(server: Server, clock: Clock) -> None
 def test_who_leaves_has_nothing_in_flight_any_more(server: Server, clock: Clock) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        limit = Limit(HOST, (Window(2, 100),))
+        limit = PaceLimit(HOST, (Window(2, 100),))
         number(await one.acquire(limit))
-        await one.acquire(Limit("b.example", DELAY))
-        one.turns.acquire([Limit("c.example", DELAY)], NOW)  # not answered yet
+        await one.acquire(PaceLimit("b.example", DELAY))
+        one.turns.acquire([PaceLimit("c.example", DELAY)], NOW)  # not answered yet
         one.turns.close()
         await one.told()
         number(await other.acquire(limit))
         assert wait(await other.acquire(limit), clock) == 100
-        number(await other.acquire(Limit("c.example", DELAY)))
+        number(await other.acquire(PaceLimit("c.example", DELAY)))
         assert server.client().zcard(f"{pace_key(HOST)}:beat") == 1
 
     run(server, clock, test)
@@ -402,15 +402,15 @@ def test_a_time_that_lies_ahead_counts_as_now(server: Server, clock: Clock) -> N
 
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        limit = Limit(HOST, DELAY)
+        limit = PaceLimit(HOST, DELAY)
         one.turns.settle(number(await one.acquire(limit)), 0)
         one.turns.back_off("b.example", 60, NOW)
-        flying = Limit("c.example", DELAY)
+        flying = PaceLimit("c.example", DELAY)
         number(await one.acquire(flying))
         await one.told()
         clock.set(NOW - 3600)
         assert wait(await other.acquire(limit), clock) == 2
-        assert wait(await other.acquire(Limit("b.example", DELAY)), clock) == 60
+        assert wait(await other.acquire(PaceLimit("b.example", DELAY)), clock) == 60
         assert wait(await other.acquire(flying), clock) == 2
         clock.set(NOW - 3600 + 2)
         number(await other.acquire(limit))
@@ -426,7 +426,10 @@ def test_after_the_server_was_started_anew_a_whole_window_is_waited(own_server: 
 
     async def test() -> None:
         async with processes(own_server) as (one, _):
-            limit, other = Limit(HOST, (Window(10, 60),)), Limit("b.example", (Window(1, 60),))
+            limit, other = (
+                PaceLimit(HOST, (Window(10, 60),)),
+                PaceLimit("b.example", (Window(1, 60),)),
+            )
             number(await one.acquire(limit))
             own_server.kill()
             own_server.start()
@@ -444,7 +447,7 @@ def test_after_the_data_were_erased_a_whole_window_is_waited(server: Server, clo
 
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
-        limit = Limit(HOST, DELAY)
+        limit = PaceLimit(HOST, DELAY)
         one.turns.settle(number(await one.acquire(limit)), 0)
         for process in them:
             await process.told()
@@ -521,8 +524,8 @@ def test_after_a_replica_has_taken_over_a_whole_window_is_waited(
 
     async def test() -> None:
         async with Forwarder(own_server) as forwarder:
-            process = Process(Connection(forwarder.address))
-            limit = Limit(HOST, (Window(10, 60),))
+            process = Process(StateConnection(forwarder.address))
+            limit = PaceLimit(HOST, (Window(10, 60),))
             number(await process.acquire(limit))
             wait_for_copy(own_server)
             for server in (replica, own_server):
@@ -544,8 +547,11 @@ def test_workers_that_come_back_one_after_the_other_wait_once(
 ) -> None:
     async def test() -> None:
         async with Forwarder(own_server) as forwarder, Forwarder(own_server) as late:
-            one, two = Process(Connection(forwarder.address)), Process(Connection(late.address))
-            limit = Limit(HOST, (Window(10, 1),))
+            one, two = (
+                Process(StateConnection(forwarder.address)),
+                Process(StateConnection(late.address)),
+            )
+            limit = PaceLimit(HOST, (Window(10, 1),))
             for process in (one, two):
                 number(await process.acquire(limit))
             wait_for_copy(own_server)
@@ -570,7 +576,7 @@ def test_in_a_full_memory_the_pace_goes_on(own_server: Server) -> None:
 
     async def test() -> None:
         async with processes(own_server) as (one, other):
-            limit = Limit(HOST, (Window(2, 3600),))
+            limit = PaceLimit(HOST, (Window(2, 3600),))
             own_server.client().config_set("maxmemory", 1)
             first = number(await one.acquire(limit, FEW))
             one.turns.beat(NOW)
@@ -580,7 +586,7 @@ def test_in_a_full_memory_the_pace_goes_on(own_server: Server) -> None:
             await one.told()
             number(await other.acquire(limit, FEW))
             assert 3500 < (await other.acquire(limit)).due - NOW <= 3600
-            assert 59 < (await other.acquire(Limit("b.example", DELAY))).due - NOW <= 60
+            assert 59 < (await other.acquire(PaceLimit("b.example", DELAY))).due - NOW <= 60
 
     asyncio.run(test())
 
@@ -589,9 +595,9 @@ def test_where_the_server_is_away_nothing_is_granted_and_nothing_is_lost(
     own_server: Server,
 ) -> None:
     async def test() -> None:
-        connection = Connection(own_server.address())
+        connection = StateConnection(own_server.address())
         process = Process(connection)
-        limit = Limit(HOST, (Window(2, 3600),))
+        limit = PaceLimit(HOST, (Window(2, 3600),))
         first = number(await process.acquire(limit))
         call_for(connection, 0.2)
         own_server.kill()
@@ -667,13 +673,13 @@ def test_turns_are_granted_as_the_pace_file_grants_them(
         alive = [True] * 3
         grants: list[tuple[int, int, int]] = []  # whose, in the file, at the server
 
-        def limits_of(host: str, *, scoped: bool) -> list[Limit]:
+        def limits_of(host: str, *, scoped: bool) -> list[PaceLimit]:
             name = f"{host}{example}.example"
             of_scope = [
-                Limit(f"http://{name} /a", (Window(2, 5.0),)),
-                Limit(f"http://{name} /a (in flight)", (Window(flying, 0.0),), through=True),
+                PaceLimit(f"http://{name} /a", (Window(2, 5.0),)),
+                PaceLimit(f"http://{name} /a (in flight)", (Window(flying, 0.0),), through=True),
             ]
-            return [Limit(name, tuple(limits)), *(of_scope if scoped else ())]
+            return [PaceLimit(name, tuple(limits)), *(of_scope if scoped else ())]
 
         async with processes(server, 3) as them:
             for what, which, host in steps:

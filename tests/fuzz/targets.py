@@ -28,7 +28,7 @@ from comity.authoring import lint
 from comity.authoring.explaining import explain
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.warc import reader as warc
@@ -614,7 +614,7 @@ def fuzz_explain(octets: bytes) -> None:
     fetched = {path: Fetched(status=200, body=body) for path, body in given.items()}
     site = Site.from_files(ORIGIN, dict(fetched))
     files = tuple(SourceFile(path, ORIGIN + path, file) for path, file in fetched.items())
-    explanation = explain(Source(ORIGIN, site, files, ()), AGENT)
+    explanation = explain(SiteSource(ORIGIN, site, files, ()), AGENT)
     for group in explanation.groups:
         assert all(answer.sentence and is_shown(answer.sentence) for answer in group.answers)
         assert not any("{" in answer.sentence.partition("`")[0] for answer in group.answers)
@@ -646,7 +646,7 @@ MISSPELLED = (  # besides the lines that are well written, which have little to 
 )
 
 
-def lint_body(kind: lint.Kind, choices: Choices) -> bytes:
+def lint_body(kind: lint.LintKind, choices: Choices) -> bytes:
     """A file of a kind, in which authors have made mistakes."""
     if kind.path in LINES:
         body = lines(LINES[kind.path], choices)
@@ -668,7 +668,7 @@ def lint_body(kind: lint.Kind, choices: Choices) -> bytes:
     return choices.of((b"", b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\n", b" ")) + body
 
 
-def linted(octets: bytes) -> tuple[Choices, lint.Kind, bytes]:
+def linted(octets: bytes) -> tuple[Choices, lint.LintKind, bytes]:
     kinds = [*lint.KINDS.values()]
     if octets[:1] == bytes((RAW,)) and len(octets) > 1:
         wanted = KINDS[octets[1] % len(KINDS)].rpartition("/")[2]
@@ -727,7 +727,7 @@ def printed(problems: Sequence[Problem], form: str) -> str:
     return text
 
 
-def meanings(kind: lint.Kind, body: bytes) -> list[object]:
+def meanings(kind: lint.LintKind, body: bytes) -> list[object]:
     """What is decided by a file, without the lines by which it is."""
     if kind.file_kind:
         path = "/ai.txt" if kind.name.startswith("ai") else "/license.xml"
@@ -784,7 +784,7 @@ def fuzz_lint_site(octets: bytes) -> None:
         f"{ORIGIN}/a.html",
         Fetched(status=200, body=body if kind.name == lint.PAGE else b"<p>a"),
     )
-    source = Source(ORIGIN, Site.from_files(ORIGIN, dict(fetched)), files_, (page,))
+    source = SiteSource(ORIGIN, Site.from_files(ORIGIN, dict(fetched)), files_, (page,))
     problems = lint.lint_site(source, [page] if choices.number(2) else [])
     check_problems(problems, {file.name: file.fetched.body for file in (*files_, page)})
 

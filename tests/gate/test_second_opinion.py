@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from comity.gate.second_opinion import (
     READERS,
     REWRITINGS,
-    Question,
+    ReaderQuestion,
     second_opinions,
     sentences,
     unread_uses,
@@ -627,7 +627,7 @@ TARGETS = st.sampled_from(
 @given(body=BODIES, target=TARGETS)
 def test_rewritings_say_the_same_to_comity(body: bytes, target: str) -> None:
     """No rewriting alone and no sequence of them changes comity's answer, only a reader's."""
-    question = Question(body, "examplebot", ORIGIN + target)
+    question = ReaderQuestion(body, "examplebot", ORIGIN + target)
     first = stated(question)
     for why, rewrite in REWRITINGS:
         assert stated(rewrite(question)) is first, why
@@ -636,7 +636,7 @@ def test_rewritings_say_the_same_to_comity(body: bytes, target: str) -> None:
         assert stated(question) is first, why
 
 
-def stated(question: Question) -> bool:
+def stated(question: ReaderQuestion) -> bool:
     rule = robots.parse(question.body).for_agent(question.token).decide(question.target)
     return rule is None or rule.verdict is Verdict.ALLOW
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.guard.clients import MAX_STAMPS, Clients, Limit, client_of
+from comity.guard.clients import MAX_STAMPS, ClientLimit, Clients, client_of
 from comity.policies.syntax.windows import Window, earliest
 
 START = datetime(2027, 3, 1, 12, tzinfo=UTC).timestamp()
@@ -18,8 +18,8 @@ START = datetime(2027, 3, 1, 12, tzinfo=UTC).timestamp()
 
 def limit(
     *windows: Window, concurrent: int | None = None, key: str = "k", tolerance: float = 0
-) -> Limit:
-    return Limit(key, "/automation-preferences.txt", windows, concurrent, tolerance)
+) -> ClientLimit:
+    return ClientLimit(key, "/automation-preferences.txt", windows, concurrent, tolerance)
 
 
 def passes(

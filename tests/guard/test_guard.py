@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from comity.guard import Answer, Guard, Incoming, Pass, credentials, is_automated, mechanisms
 from comity.guard.agents import MAX_NAMED
-from comity.guard.clients import Clients, Limit, TooMany
+from comity.guard.clients import ClientLimit, Clients, TooMany
 from comity.guard.guard import MAX_JUDGED, MAX_REFERER, MAX_TARGET
 from comity.guard.incoming import MAX_TARGETS
 from comity.policies import Agent, Decision, PolicyError
@@ -1003,7 +1003,7 @@ class Collecting(Clients):
         super().__init__(10)
         self._garbage = garbage
 
-    def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
+    def claim(self, name: str, limits: Sequence[ClientLimit], now: float) -> TooMany | None:
         while self._garbage:
             self._garbage.pop().end()
         return super().claim(name, limits, now)

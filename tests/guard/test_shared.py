@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.guard import Answer, Guard, Incoming, Pass, SharedClients
-from comity.guard.clients import Clients, Limit
+from comity.guard.clients import ClientLimit, Clients
 from comity.policies import PolicyError
 from comity.policies.syntax.windows import Window
 from tests.selection import one_in
@@ -36,8 +36,8 @@ START = 1_900_000_000.0
 
 def limit(
     *windows: Window, concurrent: int | None = None, key: str = "k", tolerance: float = 0
-) -> Limit:
-    return Limit(key, "/automation-preferences.txt", windows, concurrent, tolerance)
+) -> ClientLimit:
+    return ClientLimit(key, "/automation-preferences.txt", windows, concurrent, tolerance)
 
 
 @pytest.mark.requirement("GUARD-1", "AUTX-2")
@@ -59,7 +59,7 @@ def test_what_is_shared_is_counted_like_what_is_not(
 ) -> None:
     with TemporaryDirectory() as folder:
         own, shared, now = Clients(10), SharedClients(Path(folder) / "counts.sqlite"), START
-        flights: list[tuple[str, list[Limit]]] = []
+        flights: list[tuple[str, list[ClientLimit]]] = []
         for name, pause, window, requests, concurrent, ends in steps:
             now += pause
             limits = [

@@ -16,7 +16,7 @@ from scrapy import Spider
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.policies import Site
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -356,7 +356,7 @@ class Changing(Urls):
             changed = group("scope: /", "request-limit: 2/day").encode()
             site = Site.from_files(origin, {"/robots.txt": b"", FILE: changed})
             policies._sites.put(
-                origin, Policies(site=site, fresh_until=known.fresh_until, unreachable=False)
+                origin, OriginPolicies(site=site, fresh_until=known.fresh_until, unreachable=False)
             )
         return super().parse(response)
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 import pytest
 
-from comity.cluster.connection import Connection
-from comity.cluster.queue import RedisQueue, Row
+from comity.cluster.connection import StateConnection
+from comity.cluster.queue import QueuedRequest, RedisQueue
 from tests.conftest import Answer
 from tests.live.test_jobdir import Follow, Project, Running, asked, gaps, links, numbered, tree
 from tests.redis_server import Server
@@ -226,10 +226,10 @@ def test_workers_have_as_many_hosts_each_also_one_that_joins(
 
 async def put(state: Server, host: str, body: bytes) -> None:
     """Put a request into the crawl, as anyone who reaches the server can."""
-    connection = Connection(state.address("test"))
+    connection = StateConnection(state.address("test"))
     queue = RedisQueue(connection, "somebody", TTL)
     await queue.open()
-    await queue.put([Row(host, body, queue.new_key(), 0, body)])
+    await queue.put([QueuedRequest(host, body, queue.new_key(), 0, body)])
     await connection.close()
 
 

@@ -15,7 +15,7 @@ from scrapy import Spider
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.scrapy_internals import ScrapyRun
-from comity.gate.fetching.client import Client
+from comity.gate.fetching.client import PolicyClient
 from comity.gate.fetching.fetcher import PolicyFetcher
 from comity.gate.fetching.files import PolicyFiles
 from comity.gate.fetching.network import Network
@@ -56,7 +56,7 @@ class Asks(Spider):
         crawl = Crawl.of(self.crawler)
         now = self.start_at
         await crawl.policies.close()
-        client = Client(crawl.options.client, self.network)
+        client = PolicyClient(crawl.options.client, self.network)
         store, timeout = PolicyStore(crawl.options.store), crawl.options.policy_timeout
         files = PolicyFiles(store, client, timeout=timeout, clock=lambda: now)
         crawl.policies = PolicyFetcher(ScrapyRun(self.crawler), files, crawl.agent)

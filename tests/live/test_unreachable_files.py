@@ -20,7 +20,7 @@ from comity.client import Client
 from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.scrapy_internals import ScrapyRun
 from comity.gate.fetching import files, policy_copy
-from comity.gate.fetching.client import Client as FileClient
+from comity.gate.fetching.client import PolicyClient as FileClient
 from comity.gate.fetching.fetcher import PolicyFetcher
 from comity.gate.fetching.files import PolicyFiles
 from comity.gate.fetching.store import PolicyStore

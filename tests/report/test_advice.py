@@ -6,17 +6,17 @@ import pytest
 
 from comity.report.advice import advice
 from comity.report.value import (
-    Actions,
-    Elements,
-    Host,
     Hosts,
-    Limit,
     NamedCount,
     Ranking,
-    Refusal,
     Report,
-    Unreachable,
-    Use,
+    ReportedActions,
+    ReportedElements,
+    ReportedHost,
+    ReportedLimit,
+    ReportedRefusal,
+    ReportedUnreachable,
+    ReportedUse,
 )
 
 
@@ -31,8 +31,8 @@ def report(**members: object) -> Report:
     return Report(source="crawl", title="a", **{**named, **members})  # type: ignore[arg-type]
 
 
-def refusal(rule: str, count: int) -> Refusal:
-    return Refusal(rule=rule, spec="", summary="", count=count)
+def refusal(rule: str, count: int) -> ReportedRefusal:
+    return ReportedRefusal(rule=rule, spec="", summary="", count=count)
 
 
 @pytest.mark.parametrize(
@@ -41,24 +41,24 @@ def refusal(rule: str, count: int) -> Refusal:
         ({"agent": "comitybot"}, "COMITY_AGENT", (88, 88)),
         ({"user_agent": "examplebot/1.0"}, "USER_AGENT", (88, 88)),
         (
-            {"uses": [Use(use="train", deny_default=40)], "uses_declared": ["train"]},
+            {"uses": [ReportedUse(use="train", deny_default=40)], "uses_declared": ["train"]},
             "COMITY_DEFAULTS",
             (40, 50),
         ),
-        ({"uses": [Use(use="train", deny_default=40)]}, "COMITY_DEFAULTS", (40, 50)),
-        ({"uses": [Use(use="train", deny_default=40)], "uses_declared": ["index"]}, "", ()),
+        ({"uses": [ReportedUse(use="train", deny_default=40)]}, "COMITY_DEFAULTS", (40, 50)),
+        ({"uses": [ReportedUse(use="train", deny_default=40)], "uses_declared": ["index"]}, "", ()),
         (
             {
-                "uses": [Use(use="train", deny_default=40)],
+                "uses": [ReportedUse(use="train", deny_default=40)],
                 "settings": {"COMITY_DEFAULTS": "index: allow, train: deny"},
             },
             "",
             (),
         ),
-        ({"uses": [Use(use="train", deny=40)], "uses_declared": ["train"]}, "", ()),
-        ({"uses": [Use(use="follow", deny_default=40)]}, "", ()),
-        ({"elements": Elements(items=5)}, "COMITY_ELEMENTS", (5, 50)),
-        ({"elements": Elements(items=5, redacted=5)}, "", ()),
+        ({"uses": [ReportedUse(use="train", deny=40)], "uses_declared": ["train"]}, "", ()),
+        ({"uses": [ReportedUse(use="follow", deny_default=40)]}, "", ()),
+        ({"elements": ReportedElements(items=5)}, "COMITY_ELEMENTS", (5, 50)),
+        ({"elements": ReportedElements(items=5, redacted=5)}, "", ()),
         ({"refusals": [refusal("comity.max-delay", 7)]}, "COMITY_MAX_DELAY", (7, 100)),
         ({"refusals": [refusal("automation.purpose", 7)]}, "COMITY_PURPOSES", (7, 100)),
         (
@@ -76,7 +76,7 @@ def refusal(rule: str, count: int) -> Refusal:
         ),
         (
             {
-                "unreachable": Unreachable(
+                "unreachable": ReportedUnreachable(
                     number=4,
                     reasons=Ranking(
                         [NamedCount("no answer within 15 seconds", 3), NamedCount("x", 1)]
@@ -87,7 +87,7 @@ def refusal(rule: str, count: int) -> Refusal:
             (3, 10),
         ),
         (
-            {"actions": Actions(number={"take-down": 3}, not_arranged=2)},
+            {"actions": ReportedActions(number={"take-down": 3}, not_arranged=2)},
             "COMITY_ARRANGEMENTS",
             (2, 3),
         ),
@@ -96,8 +96,10 @@ def refusal(rule: str, count: int) -> Refusal:
                 "settings": {"COMITY_MIN_DELAY": "5"},
                 "hosts": Hosts(
                     listed=[
-                        Host(
-                            host="a", gaps=40, limit=Limit(requests=1, seconds=5.0, is_stated=False)
+                        ReportedHost(
+                            host="a",
+                            gaps=40,
+                            limit=ReportedLimit(requests=1, seconds=5.0, is_stated=False),
                         )
                     ]
                 ),
@@ -110,8 +112,10 @@ def refusal(rule: str, count: int) -> Refusal:
                 "settings": {"COMITY_MIN_DELAY": "1"},
                 "hosts": Hosts(
                     listed=[
-                        Host(
-                            host="a", gaps=40, limit=Limit(requests=1, seconds=1.0, is_stated=False)
+                        ReportedHost(
+                            host="a",
+                            gaps=40,
+                            limit=ReportedLimit(requests=1, seconds=1.0, is_stated=False),
                         )
                     ]
                 ),
@@ -133,10 +137,10 @@ def test_a_setting_is_named_where_its_counts_say_so(
 def test_the_three_that_concern_most_are_named_the_first_first() -> None:
     members: dict[str, object] = {
         "agent": "comitybot",
-        "uses": [Use(use="train", deny_default=40)],
-        "elements": Elements(items=5),
+        "uses": [ReportedUse(use="train", deny_default=40)],
+        "elements": ReportedElements(items=5),
         "refusals": [refusal("automation.purpose", 7)],
-        "actions": Actions(number={"take-down": 100}, not_arranged=1),
+        "actions": ReportedActions(number={"take-down": 100}, not_arranged=1),
     }
     assert [entry.setting for entry in advice(report(**members))] == [
         "COMITY_AGENT",

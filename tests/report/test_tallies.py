@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.report.tallies import Tally
+from comity.report.tallies import KeyTally
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(1, 5)), max_size=300))
 def test_the_total_is_exact_and_no_key_is_counted_too_often(added: list[tuple[int, int]]) -> None:
-    tally: Tally[int] = Tally(10)
+    tally: KeyTally[int] = KeyTally(10)
     exact: dict[int, int] = {}
     for key, number in added:
         tally.add(key, number)
@@ -22,7 +22,7 @@ def test_the_total_is_exact_and_no_key_is_counted_too_often(added: list[tuple[in
 
 
 def test_what_comes_often_stays() -> None:
-    tally: Tally[str] = Tally(10)
+    tally: KeyTally[str] = KeyTally(10)
     for number in range(1000):
         tally.add("often")
         tally.add(f"once {number}")
@@ -30,8 +30,8 @@ def test_what_comes_often_stays() -> None:
 
 
 def test_others_are_merged_with_what_they_have_folded() -> None:
-    first: Tally[int] = Tally(2)
-    second: Tally[int] = Tally(2)
+    first: KeyTally[int] = KeyTally(2)
+    second: KeyTally[int] = KeyTally(2)
     for tally in (first, second):
         for key in range(9):
             tally.add(key)

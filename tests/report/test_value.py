@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from comity.report.value import Limit as _Limit
 from comity.report.value import (
     Line,
-    Refusal,
     Report,
+    ReportedRefusal,
     ReportError,
     Series,
     as_json,
     embed,
     read_report,
 )
+from comity.report.value import ReportedLimit as _Limit
 
 HOSTILE = "</template><script>alert(1)</script>&amp;\u202e\u2028'\"`"
 
@@ -26,7 +26,9 @@ HOSTILE = "</template><script>alert(1)</script>&amp;\u202e\u2028'\"`"
 def report() -> Report:
     lines = [Line(url=HOSTILE, text=HOSTILE, line=3)]
     made = Report(source="crawl", title="a", counts={"sent": 3}, notes=[HOSTILE])
-    made.refusals = [Refusal(rule="robots.disallow", spec="", summary="", count=1, lines=lines)]
+    made.refusals = [
+        ReportedRefusal(rule="robots.disallow", spec="", summary="", count=1, lines=lines)
+    ]
     limit = _Limit(requests=1, seconds=0.5, is_stated=True)
     made.pace.series = [Series(host="a", why="requests", limit=limit, points=[(0.5, 1.0)])]
     return made

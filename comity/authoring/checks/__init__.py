@@ -12,10 +12,10 @@ from comity.authoring.checks.contradictions import check_contradictions
 from comity.authoring.checks.readers import check_readers
 from comity.authoring.checks.samples import check_samples
 from comity.authoring.checks.serving import check_serving
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Finding
 
-CHECKS: tuple[Callable[[Source, tuple[SourceFile, ...]], Iterable[Finding]], ...] = (
+CHECKS: tuple[Callable[[SiteSource, tuple[SourceFile, ...]], Iterable[Finding]], ...] = (
     check_serving,
     check_addressees,
     check_contradictions,

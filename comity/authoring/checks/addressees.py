@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Finding
 from comity.policies.formats.authoring import Draft
 from comity.policies.vocabulary.known_crawlers import known, nearest
@@ -17,7 +17,7 @@ _TOKEN = re.compile(rb"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 MAX_REPORTED = 50  # names in one file
 
 
-def check_addressees(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+def check_addressees(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
     """Yield a finding for each crawler that is unknown, misspelled or retired."""
     names = source.site.crawler_names
     for file in source.files:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Agent, Finding, Page, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.formats import FORMATS
@@ -20,7 +20,7 @@ MAX_OCTETS = 4 * 1024 * 1024  # octets of all policy files, times the number of 
 MAX_PAGES = 100
 
 
-def check_contradictions(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+def check_contradictions(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
     """Yield a finding for each permission that another file or page refuses."""
     size = sum(len(file.fetched.body) for file in source.files)
     tokens = sorted(filter(is_token, source.site.crawler_names))
@@ -58,7 +58,7 @@ def is_token(name: str) -> bool:
 Contradiction = tuple[Reason, Reason, str]
 
 
-def _of_files(source: Source, sites: Sequence[Site], agent: Agent) -> Iterator[Contradiction]:
+def _of_files(source: SiteSource, sites: Sequence[Site], agent: Agent) -> Iterator[Contradiction]:
     """Yield the contradictions between formats about the root of a site.
 
     `sites`: the site as each single format describes it."""
@@ -68,7 +68,7 @@ def _of_files(source: Source, sites: Sequence[Site], agent: Agent) -> Iterator[C
     yield from _between([site.page(agent, url, body=None, access=access) for site in sites])
 
 
-def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
+def _of_page(source: SiteSource, page: SourceFile) -> Iterator[Contradiction]:
     """Yield the uses that a page permits for itself and the files refuse."""
     agent = Agent(NOBODY)
     itself = Site.from_files(source.origin, {}).page(
@@ -104,7 +104,7 @@ def _between(pages: Sequence[Page]) -> Iterator[Contradiction]:
 
 
 def _finding(
-    source: Source, permitting: Reason, refusing: Reason, use: str, addressee: str
+    source: SiteSource, permitting: Reason, refusing: Reason, use: str, addressee: str
 ) -> Finding:
     origin = refusing.source
     position = unhidden(source.name_of(origin.url), keep="") + (

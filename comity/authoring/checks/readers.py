@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 
 from comity.authoring.checks.contradictions import NOBODY, is_token
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.gate.second_opinion import Opinion, differing, second_opinions, sentences
 from comity.policies import Agent, Finding, Site
 from comity.policies.answers.fetched import Availability, availability
@@ -22,7 +22,7 @@ MAX_AGENTS = 5
 MAX_EXPLAINED = 2
 
 
-def check_readers(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+def check_readers(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
     """Yield a finding at the first line for each cause of a difference, for each parser."""
     url = f"{source.origin}/robots.txt"
     robots = source.site.files[url]

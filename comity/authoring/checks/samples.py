@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Finding
 from comity.policies.answers.element_rule import ALL, EVERY_TYPE, ElementRule
 from comity.policies.document.document import Content
@@ -16,7 +16,7 @@ from comity.policies.syntax.urls import target_of
 MAX_PAGES = 20  # of the site's own pages
 
 
-def check_samples(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+def check_samples(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
     """Yield a finding for each element of a rule that occurs in no sample page.
 
     The site's own pages are samples for the rules that apply to them."""

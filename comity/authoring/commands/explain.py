@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from comity.authoring.explaining import Answer, Explanation, Group, explain
+from comity.authoring.explaining import AgentGroup, ExplainedAnswer, Explanation, explain
 from comity.authoring.sites import agent_for, load
 from comity.authoring.source import DEFAULT_ORIGIN
 from comity.gate.run.console import add_row, complain, line, open_console, read_or_not, say, table
@@ -95,7 +95,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
+def _answer(answer: ExplainedAnswer) -> dict[str, Any]:
     return {
         "about": answer.topic,
         "verdict": answer.verdict,
@@ -149,7 +149,7 @@ def _without_markup(text: str) -> str:
     return "".join(f"\\{char}" if char in "\\`*_[]<>|#" else char for char in text)
 
 
-def _heading(group: Group, explanation: Explanation) -> str:
+def _heading(group: AgentGroup, explanation: Explanation) -> str:
     if group.agents:
         return ", ".join(group.agents)
     return "Everybody else" if len(explanation.groups) > 1 else "Everybody"

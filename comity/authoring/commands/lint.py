@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from comity.authoring.lint import (
     KINDS,
-    Kind,
+    LintKind,
     kind_of,
     lint_file,
     lint_site,
@@ -23,7 +23,7 @@ from comity.authoring.lint import (
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.sites import load, remedy_for
-from comity.authoring.source import DEFAULT_ORIGIN, Source, SourceFile
+from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
 from comity.dataset.files.replacement import Replacement
 from comity.gate.run.console import complain, say
 from comity.policies import Fetched, PolicyError, Site
@@ -193,7 +193,7 @@ def _lint(
 
     A file is checked together with the other files in the folder of its site, if that is known."""
     problems: dict[str, list[Problem]] = {}
-    files: dict[str, tuple[Kind, bytes]] = {}
+    files: dict[str, tuple[LintKind, bytes]] = {}
     folders: dict[Path, list[str]] = {}
     for target in dict.fromkeys(targets):
         if target != STANDARD_INPUT and not Path(target).is_file():
@@ -281,7 +281,7 @@ def _lint_in_folder(
 
 
 def _lint_alone(
-    name: str, kind: Kind, body: bytes, origin: str, samples: tuple[SourceFile, ...]
+    name: str, kind: LintKind, body: bytes, origin: str, samples: tuple[SourceFile, ...]
 ) -> list[Problem]:
     """Return the problems of a file without the other files of its site."""
     if name == STANDARD_INPUT:
@@ -293,11 +293,11 @@ def _lint_alone(
     place_problems = [place_problem(name, place)] if place else []
     file = SourceFile(name, origin + kind.path, Fetched(status=200, body=body))
     return place_problems + lint_site(
-        Source(origin, Site.from_files(origin, {file.url: file.fetched}), (file,), ()), samples
+        SiteSource(origin, Site.from_files(origin, {file.url: file.fetched}), (file,), ()), samples
     )
 
 
-def _kind(target: str, body: bytes, options: Namespace) -> Kind | None:
+def _kind(target: str, body: bytes, options: Namespace) -> LintKind | None:
     """Return the kind of a file.
 
     None means that it has none of the kinds, and --skip-unknown is given."""
@@ -330,7 +330,7 @@ def _files(target: str) -> list[str]:
     return [*(file.name for file in (*source.files, *source.pages)), *_others(target, source)]
 
 
-def _others(target: str, source: Source) -> list[str]:
+def _others(target: str, source: SiteSource) -> list[str]:
     """Return the other files that may be policy files in a folder.
 
     These are files at its top with one of OTHER_SUFFIXES, and policy files that are not at their

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from lsprotocol.types import Position, PositionEncodingKind, Range
 
-from comity.authoring.lint import Kind, kind_of
+from comity.authoring.lint import LintKind, kind_of
 from comity.policies.formats.authoring import Draft, Edit
 
 # Larger files are ignored, their kind included. Crawlers read policies up to 512 KiB.
@@ -155,7 +155,7 @@ class Document:
         return self.text.encode("utf-8", "replace")
 
     @cached_property
-    def kind(self) -> Kind | None:
+    def kind(self) -> LintKind | None:
         """The kind of file. None means that it is no policy file, or larger than MAX_TEXT."""
         return None if len(self.text) > MAX_TEXT else kind_of(self.path, self.body)
 

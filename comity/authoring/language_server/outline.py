@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.statements import (
-    Form,
+    FileStatement,
     Span,
-    Statement,
+    StatementForm,
     beginning,
     begins_anew,
     field,
@@ -25,7 +25,7 @@ from comity.authoring.language_server.statements import (
     form_of,
     statements,
 )
-from comity.authoring.language_server.words import AGENT, Word, Words, kinds_at, words_of
+from comity.authoring.language_server.words import AGENT, FileWords, Word, kinds_at, words_of
 
 # Spaces, commas and semicolons separate the words of a value.
 _VALUE_WORD = re.compile(r"[^\s,;]+")
@@ -44,7 +44,7 @@ class ValueWord(NamedTuple):
     kinds: tuple[str, ...]  # the possible kinds of value
 
 
-class Outline:
+class FileOutline:
     """The statements of a document, parsed when they are first needed.
 
     Attributes:
@@ -58,23 +58,23 @@ class Outline:
         self.document = document
         self.whole = self
         self.form = form_of(document.kind, document.text)
-        self.words: Words = words_of(document.kind, self.form)
+        self.words: FileWords = words_of(document.kind, self.form)
 
     @cached_property
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[FileStatement]:
         """The statements in their order. A part has only those of its lines."""
         if self.document.kind is None:
             return []
         return statements(self.document.text, self.document.lines, self.form, self.words.nesting())
 
-    def part(self, first: int, last: int) -> Outline:
+    def part(self, first: int, last: int) -> FileOutline:
         """Return the outline of some lines, and of the lines above that they belong to.
 
         A key must not wait for the rest of a large file. The part ends with the line `last`:
         statements do not extend beyond it, and a list of agents may be incomplete."""
         return self._between_lines(self._start(first), last) if self._has_parts else self
 
-    def with_agents(self, line: int) -> Outline:
+    def with_agents(self, line: int) -> FileOutline:
         """Return the outline of a line, and of the lines above up to the start of its agents."""
         if not self._has_parts or not self.words.openers:
             return self
@@ -90,7 +90,7 @@ class Outline:
     def _has_parts(self) -> bool:
         """True if parts are worth their own outline: the whole document is not parsed yet."""
         return (
-            self.form is Form.LINES
+            self.form is StatementForm.LINES
             and self.document.kind is not None
             and "statements" not in self.__dict__
         )
@@ -103,8 +103,8 @@ class Outline:
             start -= 1
         return max(start, 0)
 
-    def _between_lines(self, first: int, last: int) -> Outline:
-        part = Outline(self.document)
+    def _between_lines(self, first: int, last: int) -> FileOutline:
+        part = FileOutline(self.document)
         part.whole = self
         part.statements = list(
             fields(self.document.lines[first : last + 1], self.words.nesting(), first)
@@ -115,7 +115,7 @@ class Outline:
     def _lines(self) -> list[int]:
         return [statement.name_span.line for statement in self.statements]
 
-    def word(self, statement: Statement) -> Word | None:
+    def word(self, statement: FileStatement) -> Word | None:
         """Return the word of a statement's name. None means that no format has it."""
         name = (
             _PARENTHESES.sub("other", statement.name) if "(" in statement.name else statement.name
@@ -128,7 +128,7 @@ class Outline:
         """Return the numbers of the statements with names in these lines."""
         return range(bisect_right(self._lines, first - 1), bisect_right(self._lines, last))
 
-    def statement_at(self, line: int, column: int) -> tuple[Statement, ValueWord | None] | None:
+    def statement_at(self, line: int, column: int) -> tuple[FileStatement, ValueWord | None] | None:
         """Return the statement at a place, and the word of its value there.
 
         The word is None if the place is in the name. The result is None without a statement, or
@@ -148,7 +148,7 @@ class Outline:
                 return (statement, word) if word else None
         return None
 
-    def value_words(self, statement: Statement) -> Iterator[ValueWord]:
+    def value_words(self, statement: FileStatement) -> Iterator[ValueWord]:
         """Yield the words in the first line of a value."""
         word = self.word(statement)
         line, start, end = statement.value_span
@@ -159,15 +159,15 @@ class Outline:
             if value:
                 yield ValueWord(value, statement.value_span, kinds[:1])
             return
-        if self.form is Form.LINES:
+        if self.form is StatementForm.LINES:
             value = without_comment(value)
         for number, match in enumerate(_VALUE_WORD.finditer(value)):
             span = Span(line, start + match.start(), start + match.end())
             yield ValueWord(match[0], span, kinds_at(kinds, number))
 
-    def kinds_by_attribute(self, statement: Statement, word: Word | None) -> tuple[str, ...]:
+    def kinds_by_attribute(self, statement: FileStatement, word: Word | None) -> tuple[str, ...]:
         """Return the kind of an element's content, if an attribute tells it: `type="usage"`."""
-        if word is None or self.form is not Form.XML or statement.is_attribute:
+        if word is None or self.form is not StatementForm.XML or statement.is_attribute:
             return ()
         number = self._numbers[statement]
         attributes = (
@@ -178,16 +178,16 @@ class Outline:
         )[:1]
 
     @cached_property
-    def _numbers(self) -> dict[Statement, int]:
+    def _numbers(self) -> dict[FileStatement, int]:
         return {statement: number for number, statement in enumerate(self.statements)}
 
-    def ancestors(self, statement: Statement) -> Iterator[Statement]:
+    def ancestors(self, statement: FileStatement) -> Iterator[FileStatement]:
         """Yield the statements that contain a statement, the innermost first."""
         while statement.parent >= 0:
             statement = self.statements[statement.parent]
             yield statement
 
-    def agents_of(self, statement: Statement) -> list[str]:
+    def agents_of(self, statement: FileStatement) -> list[str]:
         """Return the agents that a statement applies to: those of the nearest list above it."""
         for naming in (statement, *self.ancestors(statement)):
             word = self.word(naming)
@@ -195,7 +195,7 @@ class Outline:
                 return self._agent_list(naming)
         return [] if self.words.openers else self._of_block(statement)
 
-    def _of_block(self, statement: Statement) -> list[str]:
+    def _of_block(self, statement: FileStatement) -> list[str]:
         """Return the agents in the block of a statement. Blank lines separate blocks."""
         number = self._numbers[statement]
         first = last = number
@@ -209,7 +209,7 @@ class Outline:
         ]
         return [word.text for other in naming for word in self.value_words(other)]
 
-    def _agent_list(self, naming: Statement) -> list[str]:
+    def _agent_list(self, naming: FileStatement) -> list[str]:
         """Return the values of a list of agents: of adjacent statements with the same name."""
         if naming.parent >= 0 and naming.is_attribute:
             return [word.text for word in self.value_words(naming)]
@@ -247,7 +247,7 @@ class Outline:
             )
         )
 
-    def statements_with(self, kind: str) -> Iterator[Statement]:
+    def statements_with(self, kind: str) -> Iterator[FileStatement]:
         """Yield the statements of the whole document that may have a value of this kind.
 
         If the names of lines tell the kind, only those lines are parsed: a key must not wait for
@@ -255,7 +255,7 @@ class Outline:
         whole = self.whole
         names = (
             self.words.names_with(kind)
-            if whole.form is Form.LINES and "statements" not in whole.__dict__
+            if whole.form is StatementForm.LINES and "statements" not in whole.__dict__
             else None
         )
         if names is None:
@@ -277,7 +277,7 @@ def _name(line: str) -> str:
     return line_field.name.lower() if line_field else ""
 
 
-def _joins(other: Statement, naming: Statement) -> bool:
+def _joins(other: FileStatement, naming: FileStatement) -> bool:
     return other.name.lower() == naming.name.lower() and other.depth == naming.depth
 
 

@@ -27,7 +27,7 @@ from comity.authoring.intended import PATHS
 from comity.authoring.language_server.documents import MAX_TEXT, Buffer, without_surrogates
 from comity.authoring.language_server.features import actions, tokens
 from comity.authoring.language_server.work import Snapshot, Workers, outline_of
-from comity.authoring.lint import Kind, site_folder
+from comity.authoring.lint import LintKind, site_folder
 from comity.authoring.problems import Problem
 
 NAME = "comity"
@@ -91,7 +91,7 @@ class Files(Workspace):
     def version(self, uri: str) -> int | None:
         return self.buffers[uri].version if uri in self.buffers else None
 
-    def site_folder(self, uri: str, kind: Kind | None) -> Path | None:
+    def site_folder(self, uri: str, kind: LintKind | None) -> Path | None:
         """Return the folder of the site that a file belongs to. None means that it is not known.
 
         For a policy file at its place, the place tells the folder. Otherwise it is the innermost
@@ -120,7 +120,7 @@ class Inspection(NamedTuple):
     problems: list[Problem]
 
 
-class Server(LanguageServer):
+class EditorServer(LanguageServer):
     """A language server for one editor."""
 
     def __init__(self) -> None:
@@ -297,9 +297,9 @@ class Server(LanguageServer):
         log.error("%s: %r", getattr(source, "__name__", source), error)
 
 
-def create() -> Server:
+def create() -> EditorServer:
     """Return a server with all features."""
-    server = Server()
+    server = EditorServer()
     _add_documents(server)
     _add_diagnostics(server)
     _add_help_at_positions(server)
@@ -312,7 +312,7 @@ Register = Callable[[Callable[[Any], Any]], None]
 
 
 def _feature(
-    server: Server, method: str, options: Any = None, *, otherwise: Any = None
+    server: EditorServer, method: str, options: Any = None, *, otherwise: Any = None
 ) -> Register:
     """Register a handler. If it fails, the error is logged and `otherwise` is the answer."""
 
@@ -330,7 +330,7 @@ def _feature(
     return register
 
 
-def _add_documents(server: Server) -> None:
+def _add_documents(server: EditorServer) -> None:
     @server.feature(lsp.INITIALIZE)
     def initialize(params: lsp.InitializeParams) -> None:
         server.open_files()
@@ -363,7 +363,7 @@ def _add_documents(server: Server) -> None:
         """Accept the message. Folders are read anew when they are needed."""
 
 
-def _add_diagnostics(server: Server) -> None:
+def _add_diagnostics(server: EditorServer) -> None:
     no_report = lsp.RelatedFullDocumentDiagnosticReport(items=[])
 
     @_feature(
@@ -397,7 +397,7 @@ def _add_diagnostics(server: Server) -> None:
         return lsp.RelatedFullDocumentDiagnosticReport(items=items)
 
 
-def _add_help_at_positions(server: Server) -> None:
+def _add_help_at_positions(server: EditorServer) -> None:
     @_feature(
         server,
         lsp.TEXT_DOCUMENT_COMPLETION,
@@ -429,7 +429,7 @@ def _add_help_at_positions(server: Server) -> None:
         )
 
 
-def _add_views(server: Server) -> None:
+def _add_views(server: EditorServer) -> None:
     @_feature(server, lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def symbols(params: lsp.DocumentSymbolParams) -> Any:
         return await server.ask("symbols", params.text_document.uri)
@@ -485,7 +485,7 @@ MAX_AT_ONCE = 128 * 1024  # characters of a file that is sent with all its token
 MAX_LINES = 2000  # lines in one answer
 
 
-def _add_changes(server: Server) -> None:
+def _add_changes(server: EditorServer) -> None:
     kinds = [lsp.CodeActionKind.QuickFix, actions.FIX_ALL, actions.OTHER_FORM, actions.OTHER_FORMAT]
 
     @_feature(
@@ -541,7 +541,7 @@ def _add_changes(server: Server) -> None:
         return {"text": form[0], "name": form[1]} if form else None
 
 
-def _creates_files(server: Server) -> bool:
+def _creates_files(server: EditorServer) -> bool:
     workspace = server.client_capabilities.workspace
     edit = workspace.workspace_edit if workspace else None
     can = edit.resource_operations if edit else None

@@ -16,12 +16,12 @@ from enum import Enum
 from itertools import accumulate
 from typing import NamedTuple
 
-from comity.authoring.lint import PAGE, Kind
+from comity.authoring.lint import PAGE, LintKind
 
 MAX_STATEMENTS = 50_000  # of one document
 
 
-class Form(Enum):
+class StatementForm(Enum):
     """The syntax of a document."""
 
     LINES = "lines"
@@ -42,7 +42,7 @@ class Span(NamedTuple):
         return line == self.line and self.start <= column <= self.end
 
 
-class Statement(NamedTuple):
+class FileStatement(NamedTuple):
     """A name with its value: a line, an element, an attribute, a member or a `meta`.
 
     Attributes:
@@ -66,7 +66,7 @@ class Statement(NamedTuple):
     is_attribute: bool = False
 
 
-class Field(NamedTuple):
+class StatementField(NamedTuple):
     """A line as a name and a value.
 
     Attributes:
@@ -107,37 +107,45 @@ _FIELD = re.compile(
 )
 
 
-def form_of(kind: Kind | None, text: str) -> Form:
+def form_of(kind: LintKind | None, text: str) -> StatementForm:
     """Return the form of a text, by its first character and its kind."""
     if kind is not None and kind.name == PAGE:
-        return Form.HTML
+        return StatementForm.HTML
     start = text[:1000].lstrip("\ufeff \t\r\n")
     if start.startswith("<"):
-        return Form.XML
+        return StatementForm.XML
     if start.startswith(("{", "[")) or (kind is not None and kind.name.endswith(".json")):
-        return Form.JSON
-    return Form.XML if kind is not None and kind.name.endswith(".xml") else Form.LINES
+        return StatementForm.JSON
+    return (
+        StatementForm.XML
+        if kind is not None and kind.name.endswith(".xml")
+        else StatementForm.LINES
+    )
 
 
 def statements(
-    text: str, lines: list[str], form: Form, nesting: Mapping[str, Nesting]
-) -> list[Statement]:
+    text: str, lines: list[str], form: StatementForm, nesting: Mapping[str, Nesting]
+) -> list[FileStatement]:
     """Return the statements of a text in their order.
 
     `nesting`: the nesting of lines, by their names in lower case. Other forms do not use it."""
-    if form is Form.LINES:
+    if form is StatementForm.LINES:
         return list(fields(lines, nesting))
     index = _LineIndex(lines)
-    parse = {Form.XML: _elements, Form.JSON: _members, Form.HTML: _metas}[form]
+    parse = {
+        StatementForm.XML: _elements,
+        StatementForm.JSON: _members,
+        StatementForm.HTML: _metas,
+    }[form]
     return list(parse(text, index))
 
 
-def field(line: str) -> Field | None:
+def field(line: str) -> StatementField | None:
     """Return the name and value of a line. None means that it has no name with a colon."""
     match = _FIELD.match(line)
     if match is None:
         return None
-    return Field(match[1], match.start(1), match.end(1), match[2].rstrip(), match.start(2))
+    return StatementField(match[1], match.start(1), match.end(1), match[2].rstrip(), match.start(2))
 
 
 def beginning(names: Iterable[str]) -> Callable[[str], object]:
@@ -157,13 +165,15 @@ def begins_anew(line: str, nesting: Mapping[str, Nesting]) -> bool:
     return is_open and is_free and not allowed
 
 
-def fields(lines: list[str], nesting: Mapping[str, Nesting], first: int = 0) -> Iterator[Statement]:
+def fields(
+    lines: list[str], nesting: Mapping[str, Nesting], first: int = 0
+) -> Iterator[FileStatement]:
     """Yield the statements of lines.
 
     A line belongs to the nearest line above that may contain it. A line with an unknown name
     belongs to the nearest open line.
     `first`: the number of the first of these lines."""
-    parsed: list[Statement] = []
+    parsed: list[FileStatement] = []
     open_numbers: list[int] = []
     for number, line in enumerate(lines, first):
         line_field = field(line) if ":" in line else None
@@ -191,7 +201,7 @@ def fields(lines: list[str], nesting: Mapping[str, Nesting], first: int = 0) -> 
             open_numbers.append(len(parsed))
         value_span = Span(number, value_start, value_start + len(value))
         parsed.append(
-            Statement(name, Span(number, start, end), value, value_span, depth, parent, number)
+            FileStatement(name, Span(number, start, end), value, value_span, depth, parent, number)
         )
     last = [statement.last_line for statement in parsed]
     for number in range(len(parsed) - 1, -1, -1):
@@ -243,8 +253,8 @@ def _attributes(match: re.Match[str]) -> Iterator[tuple[str, int, str, int]]:
         )
 
 
-def _elements(text: str, index: _LineIndex) -> Iterator[Statement]:
-    parsed: list[Statement] = []
+def _elements(text: str, index: _LineIndex) -> Iterator[FileStatement]:
+    parsed: list[FileStatement] = []
     open_numbers: list[int] = []
     open_names: Counter[str] = Counter()
     for match in _TAG.finditer(text):
@@ -267,7 +277,7 @@ def _elements(text: str, index: _LineIndex) -> Iterator[Statement]:
         number = len(parsed)
         name_span = index.span(match.start(2), match.end(2))
         parsed.append(
-            Statement(
+            FileStatement(
                 match[2],
                 name_span,
                 value,
@@ -283,7 +293,7 @@ def _elements(text: str, index: _LineIndex) -> Iterator[Statement]:
                 index.span(value_start, value_start + len(value)),
             )
             parsed.append(
-                Statement(
+                FileStatement(
                     name,
                     spans[0],
                     value,
@@ -306,8 +316,8 @@ _JSON = re.compile(
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
-def _members(text: str, index: _LineIndex) -> Iterator[Statement]:
-    parsed: list[Statement] = []
+def _members(text: str, index: _LineIndex) -> Iterator[FileStatement]:
+    parsed: list[FileStatement] = []
     open_numbers: list[int] = []
     parents: list[int] = [-1]  # for each open bracket, the innermost member around its content
     last = -1  # the last member: a bracket may be its value
@@ -333,7 +343,7 @@ def _members(text: str, index: _LineIndex) -> Iterator[Statement]:
             last = len(parsed)
             value_span = index.span(start, start + len(value))
             parsed.append(
-                Statement(
+                FileStatement(
                     match[1],
                     name_span,
                     value,
@@ -367,7 +377,7 @@ _NAME_ATTRIBUTES = ("name", "http-equiv", "property", "rel", "type")
 _VALUE_ATTRIBUTES = ("content", "href")
 
 
-def _metas(text: str, index: _LineIndex) -> Iterator[Statement]:
+def _metas(text: str, index: _LineIndex) -> Iterator[FileStatement]:
     count = 0
     for match in _TAG.finditer(text):
         if (
@@ -386,7 +396,7 @@ def _metas(text: str, index: _LineIndex) -> Iterator[Statement]:
                 ("", match.end()),
             )
             value_span = index.span(start, start + len(value))
-            yield Statement(
+            yield FileStatement(
                 naming[0],
                 index.span(naming[1], naming[1] + len(naming[0])),
                 value,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from comity.authoring.language_server.statements import Form, Nesting
-from comity.authoring.lint import PAGE, Kind
+from comity.authoring.language_server.statements import Nesting, StatementForm
+from comity.authoring.lint import PAGE, LintKind
 from comity.policies.formats import FORMATS
 from comity.policies.formats.authoring import Directive
 from comity.policies.formats.format import Format
@@ -53,7 +53,7 @@ def kinds_at(kinds: tuple[str, ...], number: int) -> tuple[str, ...]:
     return (kind, kinds[1]) if number == 0 and kind == PATH and len(kinds) > 1 else (kind,)
 
 
-class Words:
+class FileWords:
     """The words of one kind of file."""
 
     def __init__(self, words: list[Word]) -> None:
@@ -113,15 +113,15 @@ class Words:
 
 
 _FORMS = {
-    Form.LINES: ("line",),
-    Form.XML: ("element", "attribute"),
-    Form.JSON: ("member",),
-    Form.HTML: ("meta", "field", "word"),
+    StatementForm.LINES: ("line",),
+    StatementForm.XML: ("element", "attribute"),
+    StatementForm.JSON: ("member",),
+    StatementForm.HTML: ("meta", "field", "word"),
 }
 
 
 @lru_cache
-def words_in(kind_name: str, path: str, form: Form) -> Words:
+def words_in(kind_name: str, path: str, form: StatementForm) -> FileWords:
     """Return the words of a kind of file. `path`: its path on a site; "" means any path."""
     words: list[Word] = []
     for format_ in FORMATS:
@@ -140,7 +140,7 @@ def words_in(kind_name: str, path: str, form: Form) -> Words:
         elif not owns and kind_name != PAGE:
             directives = []
         words += (Word(directive, format_) for directive in directives)
-    return Words(words)
+    return FileWords(words)
 
 
 def _is_robots_line(directive: Directive, format_: Format) -> bool:
@@ -154,9 +154,9 @@ def _is_robots_line(directive: Directive, format_: Format) -> bool:
     return directive.name.lower() in format_.robots_lines
 
 
-def words_of(kind: Kind | None, form: Form) -> Words:
+def words_of(kind: LintKind | None, form: StatementForm) -> FileWords:
     """Return the words of a kind of file. None has no words."""
-    return words_in(kind.name, kind.path, form) if kind else Words([])
+    return words_in(kind.name, kind.path, form) if kind else FileWords([])
 
 
 def href(spec: str) -> str:

@@ -31,7 +31,7 @@ from comity.authoring.language_server.features import (
     symbols,
     tokens,
 )
-from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.outline import FileOutline
 from comity.authoring.language_server.samples import samples, spread_evenly
 from comity.authoring.problems import Problem
 
@@ -57,8 +57,8 @@ class Snapshot(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def outline_of(snapshot: Snapshot) -> Outline:
-    return Outline(Document(snapshot.uri, snapshot.text, encoding=snapshot.encoding))
+def outline_of(snapshot: Snapshot) -> FileOutline:
+    return FileOutline(Document(snapshot.uri, snapshot.text, encoding=snapshot.encoding))
 
 
 def _problems_in_folder(snapshot: Snapshot) -> list[Problem]:

@@ -29,7 +29,7 @@ def origin(port: int) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-class Access:
+class AccessCheck:
     """An ASGI application that checks requests before it calls another one."""
 
     def __init__(self, app: App, *, token: str, port: int) -> None:

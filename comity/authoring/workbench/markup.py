@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from comity.authoring.problems import Problem
-from comity.authoring.workbench.preview import Part
+from comity.authoring.workbench.preview import PreviewPart
 from comity.authoring.workbench.state import State, View
 from comity.gate.explanation import unread_limit
 from comity.policies.answers.element_rule import ACTIONS
@@ -264,7 +264,7 @@ def elements(state: State, view: View) -> str:
     return f"{note}<ul class=parts>{rows}</ul>"
 
 
-def _part(state: State, part: Part) -> str:
+def _part(state: State, part: PreviewPart) -> str:
     action = text(state.choices.action)
     covers = (
         "the whole page" if part.is_whole else f"{part.covered} element{'s' * (part.covered != 1)}"

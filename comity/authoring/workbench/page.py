@@ -19,7 +19,15 @@ from comity.authoring.workbench.desk import Desk, Workbench
 from comity.authoring.workbench.folder import ChangedError
 from comity.authoring.workbench.link import fragment_of, restore_state
 from comity.authoring.workbench.preview import reasons_of
-from comity.authoring.workbench.state import Choices, State, Text, View, hidden_in, text_of, view_of
+from comity.authoring.workbench.state import (
+    Choices,
+    EditedText,
+    State,
+    View,
+    hidden_in,
+    text_of,
+    view_of,
+)
 from comity.policies import PolicyError
 
 Result = TypeVar("Result")
@@ -102,7 +110,7 @@ class Bench:
         self._client = context.client
         self._state = self._desk.state()
         self._opened = next(iter(self._state.documents), "")
-        self._text = Text("")
+        self._text = EditedText("")
         self._view = _EMPTY_VIEW
         self._editor: ui.codemirror | None = None
         self._is_dark = False
@@ -328,7 +336,7 @@ class Bench:
         self._waiting = None
         self._state = desk.state()
         self._opened = next(iter(self._state.documents), "")
-        self._text = Text("")
+        self._text = EditedText("")
         self._view = _EMPTY_VIEW
         self._editor = None
         self._heading.content = ""

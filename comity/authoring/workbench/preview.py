@@ -60,7 +60,7 @@ body { margin: .75rem; overflow-wrap: anywhere; }
 """
 
 
-class Part(NamedTuple):
+class PreviewPart(NamedTuple):
     """An element of rules, and their verdict on an action.
 
     Attributes:
@@ -94,7 +94,7 @@ class Preview(NamedTuple):
     """
 
     html: str
-    parts: tuple[Part, ...]
+    parts: tuple[PreviewPart, ...]
     note: str
 
 
@@ -132,11 +132,11 @@ def preview_of(page: Page, fetched: Fetched, action: str) -> Preview:
     )
 
 
-def _part(page: Page, element: Element, use: str) -> Part:
+def _part(page: Page, element: Element, use: str) -> PreviewPart:
     uses = page.refusable((use,))
     is_refused = any(refused_for(rule, uses, page.agent.vocabulary) for rule in element.rules)
     guiding = () if is_refused else of_action(element.guides, use)
-    return Part(
+    return PreviewPart(
         printable(element.selector),
         "deny" if is_refused else "guide" if guiding else "",
         tuple(map(printable, display_names(element.deny))),
@@ -153,7 +153,7 @@ def _part(page: Page, element: Element, use: str) -> Part:
     )
 
 
-def _label(part: Part, action: str) -> str:
+def _label(part: PreviewPart, action: str) -> str:
     return f"{'No ' if part.verdict == 'deny' else 'Guide: '}{action} ({part.selector})"
 
 
@@ -237,6 +237,6 @@ def _local(node: Any) -> str:
     return str(etree.QName(node).localname).lower()
 
 
-def reasons_of(parts: Iterable[Part]) -> tuple[Reason, ...]:
+def reasons_of(parts: Iterable[PreviewPart]) -> tuple[Reason, ...]:
     """Return the reasons of all parts with a verdict on the action, each once."""
     return tuple(dict.fromkeys(reason for part in parts if part.verdict for reason in part.reasons))

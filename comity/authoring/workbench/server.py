@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 from nicegui import ui
 
-from comity.authoring.workbench.access import Access, address
+from comity.authoring.workbench.access import AccessCheck, address
 from comity.authoring.workbench.desk import Desk, Workbench
 from comity.authoring.workbench.page import build
 from comity.gate.run.console import say
@@ -57,7 +57,7 @@ def serve(desk: Desk, *, port: int, opens: bool) -> None:
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe(32)
         config = uvicorn.Config(
-            Access(_app(desk), token=token, port=port),
+            AccessCheck(_app(desk), token=token, port=port),
             log_level="error",
             access_log=False,
             server_header=False,

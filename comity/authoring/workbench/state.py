@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 
 from comity.authoring.lint import lint_site
 from comity.authoring.problems import Problem
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.authoring.workbench.preview import Preview, preview_of
 from comity.gate.explanation import explain
 from comity.policies import Agent, Fetched, PolicyError, Site, instructions
@@ -59,7 +59,7 @@ class Choices(NamedTuple):
     lang: str = ""
 
 
-class Text(NamedTuple):
+class EditedText(NamedTuple):
     """A file as text for the editor, with the facts that restore its octets.
 
     Attributes:
@@ -83,7 +83,7 @@ class Text(NamedTuple):
         )
 
 
-def text_of(body: bytes) -> Text:
+def text_of(body: bytes) -> EditedText:
     """Return a file as text. A file that is not UTF-8, or larger than MAX_FILE, is not editable."""
     if len(body) > MAX_FILE:
         beginning = body[:MAX_FILE].decode("utf-8", "replace")
@@ -91,24 +91,24 @@ def text_of(body: bytes) -> Text:
             f"The file has more than {MAX_FILE // 1024} KiB: "
             "its beginning is shown, and it cannot be changed here."
         )
-        return Text(_unix(beginning), is_editable=False, note=note)
+        return EditedText(_unix(beginning), is_editable=False, note=note)
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         note = (
             "The file is not in UTF-8: it is shown as far as it can be, and cannot be changed here."
         )
-        return Text(_unix(body.decode("utf-8", "replace")), is_editable=False, note=note)
+        return EditedText(_unix(body.decode("utf-8", "replace")), is_editable=False, note=note)
     has_bom = text.startswith(_BOM)
     text = text.removeprefix(_BOM)
     ends = set(_LINE_END.findall(text))
     if len(ends) > 1:
-        return Text(
+        return EditedText(
             _unix(text),
             has_bom=has_bom,
             note="Its lines end in several ways: when it is changed, all end with LF.",
         )
-    return Text(_unix(text), next(iter(ends), "\n"), has_bom)
+    return EditedText(_unix(text), next(iter(ends), "\n"), has_bom)
 
 
 def _unix(text: str) -> str:
@@ -191,7 +191,7 @@ class State:
         """Return the problems of the policy files and the sample page, by absolute URL."""
         page = self.choices.page
         pages = {page: self.pages[page]} if page in self.pages else {}
-        source = Source(self.origin, self.site, _as_files(self.files), _as_files(pages))
+        source = SiteSource(self.origin, self.site, _as_files(self.files), _as_files(pages))
         problems: dict[str, list[Problem]] = {url: [] for url in (*self.files, *pages)}
         for problem in lint_site(source):
             if problem.file in problems:

@@ -51,7 +51,7 @@ class _RunSpider(BaseRunSpiderCommand):
         return self._run_crawler
 
 
-class Command(_RunSpider, crawl.Command):
+class CrawlCommand(_RunSpider, crawl.Command):
     """`scrapy crawl`. Outside of a project it runs comity's ready spiders."""
 
     requires_project = False

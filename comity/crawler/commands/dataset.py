@@ -51,7 +51,7 @@ TOP = 10  # groups that stats shows by default
 Process = AsyncCrawlerProcess | CrawlerProcess | None
 
 
-class Action(NamedTuple):
+class DatasetAction(NamedTuple):
     """One of the words after `scrapy dataset`.
 
     Attributes:
@@ -69,7 +69,7 @@ class Action(NamedTuple):
     crawls: Callable[[Namespace], bool] = lambda _: False
 
 
-class Command(BaseCommand):
+class DatasetCommand(BaseCommand):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
@@ -499,21 +499,23 @@ def _show_unreadable(
 
 
 ACTIONS = {
-    "tag": Action(
+    "tag": DatasetAction(
         "Tag records from elsewhere, as a crawl would have tagged them",
         dataset_tag.add_arguments,
         dataset_tag.run,
         dataset_tag.process_options,
         dataset_tag.crawls,
     ),
-    "export": Action(
+    "export": DatasetAction(
         "Write the records that may be used today, with a manifest beside them",
         _export_arguments,
         _export,
     ),
-    "expire": Action("Remove records that may not be kept any longer", _expire_arguments, _expire),
-    "stats": Action("Count the permissions of the records", _stats_arguments, _stats),
-    "verify": Action(
+    "expire": DatasetAction(
+        "Remove records that may not be kept any longer", _expire_arguments, _expire
+    ),
+    "stats": DatasetAction("Count the permissions of the records", _stats_arguments, _stats),
+    "verify": DatasetAction(
         "List the records that today's policies would refuse",
         dataset_verify.add_arguments,
         dataset_verify.run,

@@ -30,7 +30,7 @@ from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers, paths_read
 from comity.dataset.records import DatasetError
 from comity.dataset.verify.origins import origins_in
-from comity.dataset.verify.report import Host, Report, Verify
+from comity.dataset.verify.report import Host, Verify, VerifyReport
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED
 from comity.dataset.verify.today import Today
 from comity.gate.fetching.store import PolicyStore
@@ -167,8 +167,8 @@ def _uses(options: list[str] | tuple[()]) -> tuple[str, ...]:
 
 def _verify(
     work: Verify, readers: Sequence[Reader], list_path: Path | None, options: JobOptions
-) -> Report:
-    report = Report()
+) -> VerifyReport:
+    report = VerifyReport()
     with ExitStack() as stack:
         file = stack.enter_context(Replacement(list_path)) if list_path else None
         advance = stack.enter_context(_progress("records", readers))
@@ -177,7 +177,7 @@ def _verify(
             if file:
                 file.write(b"".join(json.dumps(note).encode() + b"\n" for note in notes))
 
-        def keep(record: passes.Unread) -> None:
+        def keep(record: passes.UnreadRecord) -> None:
             report.unreadable += 1
             write(
                 [
@@ -194,7 +194,7 @@ def _verify(
     return report
 
 
-def _json_lines(report: Report) -> Iterator[str]:
+def _json_lines(report: VerifyReport) -> Iterator[str]:
     """Yield the lines of json.dumps(report.as_json()), host by host, to save memory."""
     head = json.dumps(report.totals(), indent=2).removesuffix("\n}")
     hosts = (_member(name, host) for name, host in report.all_hosts())
@@ -234,7 +234,7 @@ def _progress(description: str, readers: Sequence[Reader]) -> Iterator[Callable[
 COLORS = {LOST: "red", RESTRICTED: "yellow", GAINED: "green"}
 
 
-def show(report: Report, token: str, console: Console) -> None:
+def show(report: VerifyReport, token: str, console: Console) -> None:
     """Print the report for people."""
     for other, times in report.agents.most_common():
         if other.lower() != token.lower():

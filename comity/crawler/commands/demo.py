@@ -18,7 +18,7 @@ from comity.guard import Guard
 OUTPUT = "items.jsonl"
 
 
-class Command(BaseCommand):
+class DemoCommand(BaseCommand):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
@@ -89,7 +89,7 @@ def _crawl(url: str, opts: Namespace) -> int:
     return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603
 
 
-def _serve(server: demo.Server) -> None:
+def _serve(server: demo.DemoServer) -> None:
     try:
         print(  # noqa: T201
             f"The demonstration site is at {server.url} (Ctrl-C ends it). In another terminal:"

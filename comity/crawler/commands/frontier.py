@@ -31,7 +31,7 @@ STATES = {"pause": "paused", "resume": "running", "end": "ended"}
 FAILED = 1  # exit status
 
 
-class Command(BaseCommand):
+class FrontierCommand(BaseCommand):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 

@@ -36,7 +36,7 @@ UNREACHABLE = 2
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 
 
-class Command(BaseCommand):
+class PolicyCommand(BaseCommand):
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
     def syntax(self) -> str:

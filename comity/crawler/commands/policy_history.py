@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from comity.dataset.captures.captures import CapturedSite, PolicyCaptures
+from comity.dataset.captures.captures import PolicyCaptures, SiteAtMoment
 from comity.gate.explanation import COLORS, limits_of, location_of, reasons_as_json
 from comity.gate.run.console import add_row, line, table
 from comity.policies import Agent, Reason, Verdict
@@ -26,7 +26,7 @@ UNSTATED = "not stated"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PastAnswer:
     """The answer to one question at a moment.
 
     Attributes:
@@ -79,8 +79,8 @@ class Visit:
     """
 
     moment: datetime
-    captured: CapturedSite
-    answers: dict[str, Answer]
+    captured: SiteAtMoment
+    answers: dict[str, PastAnswer]
 
     def changes(self, before: Visit | None) -> list[str]:
         """Return the names of the answers that have changed. `before`: None for the first visit."""
@@ -127,28 +127,28 @@ def _visits(moments: Iterable[datetime]) -> Iterator[datetime]:
 
 
 def _answers(
-    captured: CapturedSite,
+    captured: SiteAtMoment,
     agent: Agent,
     url: str,
     facts: Facts,
     uses: Iterable[str],
     moment: datetime,
     hour: datetime,
-) -> dict[str, Answer]:
+) -> dict[str, PastAnswer]:
     """Return the answers by the files of a visit.
 
     `moment`: the moment of the visit. `hour`: the time of day for which requests are judged, one
     for all visits. Otherwise a Visit-time would seem to change with the hours of the captures."""
     decision = captured.site.judge(agent, url, facts, hour)
     page = captured.site.page(agent, url, body=None, facts=facts, now=moment)
-    answers = {ACCESS: Answer(decision.verdict, decision.reasons)}
+    answers = {ACCESS: PastAnswer(decision.verdict, decision.reasons)}
     for use in uses:
         answer = page.uses[use]
         term = answer.until - moment if answer.until else None
         # A term counts from the visit on; a date ends at 23:59:59.
         is_counted = term is not None and not term % _DAY
         days = term // _DAY if term is not None and is_counted else None
-        answers[use] = Answer(
+        answers[use] = PastAnswer(
             answer.verdict, answer.reasons, answer.stated, write_conditions(answer), days
         )
     return answers

@@ -27,7 +27,7 @@ from comity.report.writing import text_of, write_text
 OUTPUT = Path("report.html")
 
 
-class Command(BaseCommand):
+class ReportCommand(BaseCommand):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 

@@ -19,7 +19,7 @@ from comity.gate.options import stop
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from comity.dataset.files.parquet import Rows
+    from comity.dataset.files.parquet import RowGroupWriter
 
 BATCH = 200  # items that wait as values; then they wait as columns, for a row group
 FORMAT = "parquet"
@@ -72,7 +72,7 @@ class ParquetExporter(BaseItemExporter):
         self._file = _CountingFile(file)
         self._tagged = tagged
         self._columns = {} if columns is None else columns
-        self._rows: Rows | None = None
+        self._rows: RowGroupWriter | None = None
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
         self._items: list[dict[str, Any]] = []
 
@@ -88,11 +88,11 @@ class ParquetExporter(BaseItemExporter):
     def finish_exporting(self) -> None:
         self._flush().close()
 
-    def _flush(self) -> Rows:
+    def _flush(self) -> RowGroupWriter:
         if self._rows is None:
             for column in self._typed.schema_of(self._items, tagged=self._tagged):
                 self._columns.setdefault(column.name, column)
-            self._rows = self._parquet.Rows(
+            self._rows = self._parquet.RowGroupWriter(
                 self._file, self._typed.schema_with(self._columns.values())
             )
         self._rows.write(self._typed.encode(self._items))

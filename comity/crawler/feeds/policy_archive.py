@@ -20,7 +20,7 @@ from pathlib import Path
 from time import monotonic
 
 from comity.crawler.feeds.warc_records import RecordWriter, head_of
-from comity.database import Kind, open_database, transaction
+from comity.database import DatabaseKind, open_database, transaction
 from comity.dataset.files.replacement import open_beside, sync
 from comity.dataset.files.warc.items import POLICY
 from comity.policies import PolicyError, Site
@@ -39,7 +39,7 @@ INSERT INTO archive VALUES (0);
 """,
     "ALTER TABLE origin ADD COLUMN unreachable TEXT NOT NULL DEFAULT ''",
 )
-JOURNAL = Kind(
+JOURNAL = DatabaseKind(
     subject="warc: the journal",
     name="journal of an archive",
     remedy="name another file",

@@ -15,7 +15,7 @@ from scrapy.http import Request
 from comity.policies.syntax.urls import host_name
 
 if TYPE_CHECKING:
-    from comity.gate.fetching.fetcher import Policies
+    from comity.gate.fetching.fetcher import OriginPolicies
     from comity.gate.pace.limiter import Limiter
 
 
@@ -53,7 +53,7 @@ class HostQueue:
         self.entry = 0
         self.due = 0.0
         self.aside = ""
-        self.fetched: Policies | None = None
+        self.fetched: OriginPolicies | None = None
         self._heap: list[tuple[int, int, Request | int]] = []
 
     def __len__(self) -> int:

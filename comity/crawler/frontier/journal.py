@@ -16,7 +16,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
 from comity.crawler.frontier.queue import Taker
-from comity.database import Kind, open_database, transaction
+from comity.database import DatabaseKind, open_database, transaction
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
@@ -47,7 +47,7 @@ UPDATE waiting SET sum = checksum(id, origin, priority, body);
 """,
     "CREATE TABLE taken_over (mark INTEGER NOT NULL);",
 )
-KIND = Kind(
+KIND = DatabaseKind(
     subject="JOBDIR:",
     name="queue of comity",
     remedy=REMEDY,

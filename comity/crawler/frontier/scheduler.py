@@ -66,7 +66,7 @@ from comity.crawler.frontier.queue import Aside, Queue
 from comity.crawler.frontier.scrapy_queues import take_over
 from comity.crawler.scrapy_internals import WAKE, closing, in_progress, never_opened, wake
 from comity.database import PATIENCE
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.files import ORIGINS_AT_ONCE
 from comity.gate.http import Request as AnyRequest
 from comity.gate.options import stop
@@ -507,14 +507,14 @@ class Scheduler(BaseScheduler):
             return self._storage.is_seen(fingerprint)
         return not request.dont_filter and self._dupefilter.request_seen(request)
 
-    def _is_refused(self, policies: Policies | None, request: Request) -> bool:
+    def _is_refused(self, policies: OriginPolicies | None, request: Request) -> bool:
         """Return True if it is known already that the request will be refused."""
         # Unreachable policies may be reachable when the request's turn comes.
         if policies is None or policies.unreachable:
             return False
         return self._access.decide(policies, request, waits=True).verdict is Verdict.DENY
 
-    def _scopes(self, policies: Policies | None, request: Request) -> tuple[Limiter, ...]:
+    def _scopes(self, policies: OriginPolicies | None, request: Request) -> tuple[Limiter, ...]:
         """Return the limiters of the request's scopes: those that are known and have own limits."""
         limits = (
             policies.site.limits(self._crawl.agent, request.url) if policies is not None else ()
@@ -661,7 +661,7 @@ class Scheduler(BaseScheduler):
         queue: HostQueue,
         request: Request,
         scopes: tuple[Limiter, ...],
-        fetched: Policies | None,
+        fetched: OriginPolicies | None,
         now: float,
     ) -> None:
         """Move the first request of the queue to the queue of its scopes.
@@ -740,7 +740,7 @@ class Scheduler(BaseScheduler):
             self._out.add(request)
 
     def _queue_for(
-        self, origin: str, scopes: tuple[Limiter, ...] = (), fetched: Policies | None = None
+        self, origin: str, scopes: tuple[Limiter, ...] = (), fetched: OriginPolicies | None = None
     ) -> HostQueue:
         """Return the host queue of an origin and scopes. It is made if it does not exist.
 
@@ -764,7 +764,7 @@ class Scheduler(BaseScheduler):
             limiter.queues -= 1
         self._queues.drop(queue)
 
-    def _misses_files(self, policies: Policies, request: Request) -> bool:
+    def _misses_files(self, policies: OriginPolicies, request: Request) -> bool:
         """Return True if the request should wait for policy files that cannot be fetched now.
 
         Without these files it would be refused, or its page could not be used."""
@@ -772,7 +772,7 @@ class Scheduler(BaseScheduler):
             return False
         return policies.unreachable or self._access.awaits_files(policies.site, request)
 
-    def _asks_again(self, queue: HostQueue, policies: Policies, now: float) -> bool:
+    def _asks_again(self, queue: HostQueue, policies: OriginPolicies, now: float) -> bool:
         """Let the queue wait until its policy files may be fetched again, and return True.
 
         Return False if it does not have to wait, or has waited RETRY_TIMES times. Then its requests
@@ -828,7 +828,7 @@ class Scheduler(BaseScheduler):
             self._queues.date(queue, monotonic())
         wake(self._crawler)
 
-    async def _count_failure(self, origin: str, policies: Policies) -> None:
+    async def _count_failure(self, origin: str, policies: OriginPolicies) -> None:
         times, due = self._failures.get(origin, (0, 0.0))
         if policies.fresh_until == due:  # counted for another queue of this origin
             return

@@ -46,7 +46,14 @@ from typing import TYPE_CHECKING, Any
 
 from comity.bounded import Bounded
 from comity.cluster.connection import StateFullError
-from comity.cluster.queue import Entry, Lease, RedisQueue, Row, Shard, StateLostError
+from comity.cluster.queue import (
+    Lease,
+    LeasedRequest,
+    QueuedRequest,
+    RedisQueue,
+    Shard,
+    StateLostError,
+)
 from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import pack, unpack, url_of
 from comity.crawler.scrapy_internals import end, wake
@@ -104,7 +111,7 @@ class _Host:
     waiting: int = 0  # requests in the state, as far as this worker knows
     is_leaving: bool = False  # True: it is given back when none of its requests is out here
     # Requests that a worker had out when it died. They leave this map when they are read.
-    suspects: dict[int, Entry] = field(default_factory=dict)
+    suspects: dict[int, LeasedRequest] = field(default_factory=dict)
 
 
 class SharedQueue:
@@ -145,7 +152,7 @@ class SharedQueue:
         self._hosts: dict[str, _Host] = {}
         self._fingerprints: Bounded[bytes, None] = Bounded(MAX_KNOWN)
         queue.on_change(self._fingerprints.clear)
-        self._new: dict[int, Row] = {}  # requests that the next flush puts
+        self._new: dict[int, QueuedRequest] = {}  # requests that the next flush puts
         self._done: dict[str, list[bytes]] = {}  # host -> keys of done requests, for the next flush
         # Host -> keys of unreadable requests that are to be set aside, and the reasons.
         self._unreadable: dict[str, dict[bytes, str]] = {}
@@ -241,7 +248,9 @@ class SharedQueue:
             return None
         number = next(self._numbers)
         host = host_name(origin)
-        self._new[number] = Row(host, fingerprint, self._queue.new_key(), request.priority, body)
+        self._new[number] = QueuedRequest(
+            host, fingerprint, self._queue.new_key(), request.priority, body
+        )
         self.is_finished = False
         return number
 

@@ -9,7 +9,7 @@ from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from comity.crawler.crawl import Crawl
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.reach import Reach
 from comity.gate.run.flights import ClosingError
 from comity.policies import Site
@@ -55,7 +55,7 @@ class PolicySpider(CommandSpider):
     name = "policy"
     url: str
     referrer_reach: Reach | None = None
-    policies: Policies | None = None
+    policies: OriginPolicies | None = None
 
     @property
     def site(self) -> Site | None:

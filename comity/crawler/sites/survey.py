@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING
 from comity.bounded import Bounded
 from comity.crawler.crawl import Crawl
 from comity.crawler.scrapy_internals import closing
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.files import ORIGINS_AT_ONCE
 from comity.gate.run.flights import ClosingError
 from comity.policies.syntax.urls import host_name
@@ -57,7 +57,7 @@ class Survey:
         *,
         tries: int = 1,
         renew_before: float = 0.0,
-        on_outcome: Callable[[str, Policies], object] = lambda origin, policies: None,
+        on_outcome: Callable[[str, OriginPolicies], object] = lambda origin, policies: None,
     ) -> None:
         """`tries`: how often an origin is asked at most.
 
@@ -124,7 +124,7 @@ class Survey:
             raise
         return again
 
-    async def _get(self, origin: str) -> Policies:
+    async def _get(self, origin: str) -> OriginPolicies:
         """Return the policies of an origin. Only one origin of a host is asked at a time."""
         name = host_name(origin)
         host = self._hosts.setdefault(name, _Host())
@@ -144,7 +144,7 @@ class Survey:
                 raise ClosingError
             await asyncio.sleep(min(seconds, LOOK))
 
-    def _tell(self, origin: str, policies: Policies) -> None:
+    def _tell(self, origin: str, policies: OriginPolicies) -> None:
         self.done += 1
         self.unreachable += policies.unreachable
         self._on_outcome(origin, policies)

@@ -25,13 +25,13 @@ from comity.dataset.captures.index import (
     DAMAGED,
     EPOCH,
     MAX_HOPS,
+    CaptureRow,
     Index,
     IndexReader,
-    Row,
-    Unreadable,
+    UnreadablePlace,
     microseconds,
 )
-from comity.dataset.captures.sources import Source
+from comity.dataset.captures.sources import CaptureSource
 from comity.policies import Agent, PolicyError, Site
 from comity.policies.answers.fetched import (
     STAND_IN,
@@ -72,7 +72,7 @@ class Copy(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CapturedSite:
+class SiteAtMoment:
     """The policies of an origin at a moment."""
 
     site: Site
@@ -85,7 +85,9 @@ class CapturedSite:
         return tuple(copy.url for copy in self.copies if copy.fetched_at is None)
 
 
-_File = tuple[Fetched, Row | None]  # the answer that counts, and the capture that contains it
+_File = tuple[
+    Fetched, CaptureRow | None
+]  # the answer that counts, and the capture that contains it
 FOREVER = 2**62  # microseconds
 
 
@@ -96,7 +98,7 @@ class _Span:
 
     def __init__(self) -> None:
         self.start, self.end = -FOREVER, FOREVER
-        self.captured: CapturedSite | None = None
+        self.captured: SiteAtMoment | None = None
 
     def narrow(self, start: int, end: int) -> None:
         """Leave out the moments before `start`, and those from `end` on."""
@@ -126,7 +128,7 @@ class PolicyCaptures:
         self.now = now or datetime.now(UTC)
         self._reader: IndexReader | None = None
         self._process = 0  # id of the process that opened the reader
-        self._sites: BoundedSize[tuple[object, ...], CapturedSite] = BoundedSize(
+        self._sites: BoundedSize[tuple[object, ...], SiteAtMoment] = BoundedSize(
             MAX_SITES, MAX_SITE_BYTES, _size
         )
         self._spans: BoundedSize[str, tuple[_Span, ...]] = BoundedSize(
@@ -134,7 +136,7 @@ class PolicyCaptures:
             MAX_SITE_BYTES,
             lambda spans: sum(_size(span.captured) for span in spans if span.captured),
         )
-        self._answers: BoundedSize[tuple[str, Row], Fetched] = BoundedSize(
+        self._answers: BoundedSize[tuple[str, CaptureRow], Fetched] = BoundedSize(
             MAX_SITES, MAX_SITE_BYTES, lambda answer: len(answer.body)
         )
         self._folder = ExitStack()  # removes the folder of a temporary index
@@ -142,7 +144,7 @@ class PolicyCaptures:
     @classmethod
     def open(
         cls,
-        sources: Iterable[Source],
+        sources: Iterable[CaptureSource],
         *,
         agent: Agent,
         index: Path | None = None,
@@ -200,15 +202,15 @@ class PolicyCaptures:
         return self._reader
 
     @property
-    def unreadable(self) -> tuple[int, list[Unreadable]]:
+    def unreadable(self) -> tuple[int, list[UnreadablePlace]]:
         """The number of unreadable places in all sources, and the first ones of each source."""
         return self._index.unreadable
 
-    def today(self, origin: str) -> CapturedSite | None:
+    def today(self, origin: str) -> SiteAtMoment | None:
         """Return the latest policies of an origin. None if there are no captures of it."""
         return self.at(origin, self.now)
 
-    def at(self, origin: str, moment: datetime) -> CapturedSite | None:
+    def at(self, origin: str, moment: datetime) -> SiteAtMoment | None:
         """Return the policies of an origin at an aware moment, by the last copies before it.
 
         None if there are no captures of the origin."""
@@ -222,7 +224,7 @@ class PolicyCaptures:
         self._spans.put(origin, (*spans[-MAX_SPANS + 1 :], span))
         return span.captured
 
-    def _captured_site(self, origin: str, until: int, span: _Span) -> CapturedSite | None:
+    def _captured_site(self, origin: str, until: int, span: _Span) -> SiteAtMoment | None:
         """Return the site at a moment. `span` is narrowed to the moments with the same answer."""
         urls = [origin + path for path in WELL_KNOWN]
         captures = self._captures(urls, until, span)
@@ -245,7 +247,7 @@ class PolicyCaptures:
         """Return the moments of the copies of an origin's files, the earliest first."""
         return [EPOCH + timedelta(microseconds=moment) for moment in self._index.moments(origin)]
 
-    def _site(self, origin: str, files: dict[str, _File]) -> CapturedSite:
+    def _site(self, origin: str, files: dict[str, _File]) -> SiteAtMoment:
         key = (
             origin,
             *((row, fetched.unreachable_since, fetched.error) for fetched, row in files.values()),
@@ -253,13 +255,13 @@ class PolicyCaptures:
         captured = self._sites.get(key)
         if captured is None:
             site = Site(origin, {url: fetched for url, (fetched, _) in files.items()})
-            captured = CapturedSite(
+            captured = SiteAtMoment(
                 site, tuple(self._copy(site, url, row) for url, (_, row) in files.items())
             )
             self._sites.put(key, captured)
         return captured
 
-    def _copy(self, site: Site, url: str, row: Row | None) -> Copy:
+    def _copy(self, site: Site, url: str, row: CaptureRow | None) -> Copy:
         policy = site.policies[url]
         if row is None:
             return Copy(url, None, None, 0, "", 0)
@@ -270,7 +272,7 @@ class PolicyCaptures:
 
     def _captures(
         self, urls: Sequence[str], until: int, span: _Span
-    ) -> Mapping[str, Iterable[Row]]:
+    ) -> Mapping[str, Iterable[CaptureRow]]:
         """Return the captures of each URL that may count, the latest first.
 
         `span` is narrowed to the moments with the same captures."""
@@ -295,7 +297,7 @@ class PolicyCaptures:
         url: str,
         until: int,
         span: _Span,
-        captures: Iterable[Row],
+        captures: Iterable[CaptureRow],
         on_the_way: tuple[str, ...] = (),
     ) -> _File:
         """Return the answer that counts, as PolicyFile chooses it.
@@ -326,7 +328,7 @@ class PolicyCaptures:
 
     def _answer(
         self,
-        row: Row,
+        row: CaptureRow,
         until: int,
         span: _Span,
         on_the_way: tuple[str, ...],
@@ -360,7 +362,7 @@ class PolicyCaptures:
             )
         )
 
-    def _read_repeated(self, row: Row, first_url: str) -> _File:
+    def _read_repeated(self, row: CaptureRow, first_url: str) -> _File:
         """Return the answer of a capture that refers to the content of an earlier one."""
         original = next(
             self._index.nearest(row.location, row.repeats - 1, row.repeats + SECOND - 1), None
@@ -371,7 +373,7 @@ class PolicyCaptures:
             ), row
         return replace(self._read_answer(original, first_url), fetched_at=_moment(row)), original
 
-    def _read_answer(self, row: Row, first_url: str) -> Fetched:
+    def _read_answer(self, row: CaptureRow, first_url: str) -> Fetched:
         """Return the answer of a capture that is not a redirect.
 
         `first_url`: the URL at which the redirects began, or the capture's own URL."""
@@ -381,7 +383,7 @@ class PolicyCaptures:
             self._answers.put((first_url, row), fetched)
         return fetched
 
-    def _read(self, row: Row, first_url: str) -> Fetched:
+    def _read(self, row: CaptureRow, first_url: str) -> Fetched:
         try:
             body = self._index.body(row)
         except ValueError as error:
@@ -398,7 +400,7 @@ class PolicyCaptures:
         return accepted(first_url, fetched)
 
 
-def _is_of_server(fetched: Fetched, row: Row | None) -> bool:
+def _is_of_server(fetched: Fetched, row: CaptureRow | None) -> bool:
     """Return True if the capture itself records a failure of the server.
 
     False if the capture cannot be read, or if its content was rejected here."""
@@ -410,11 +412,11 @@ def _is_of_server(fetched: Fetched, row: Row | None) -> bool:
     )
 
 
-def _failed_answer(row: Row, error: str) -> Fetched:
+def _failed_answer(row: CaptureRow, error: str) -> Fetched:
     return Fetched(status=row.status, fetched_at=_moment(row), error=printable(error))
 
 
-def _moment(row: Row) -> datetime:
+def _moment(row: CaptureRow) -> datetime:
     return EPOCH + timedelta(microseconds=row.moment)
 
 
@@ -428,5 +430,5 @@ def _duration(length: timedelta) -> int:
     return length // timedelta(microseconds=1)
 
 
-def _size(captured: CapturedSite) -> int:
+def _size(captured: SiteAtMoment) -> int:
     return sum(len(file.body) for file in captured.site.files.values())

@@ -20,8 +20,8 @@ from time import monotonic
 from typing import NamedTuple
 from urllib.parse import quote
 
-from comity.database import Kind, checksum, open_database, transaction
-from comity.dataset.captures.sources import Capture, Elsewhere, Entry, Source
+from comity.database import DatabaseKind, checksum, open_database, transaction
+from comity.dataset.captures.sources import CaptureSource, Elsewhere, FileCapture, SourceEntry
 from comity.dataset.execution.sorted_runs import chunks
 from comity.dataset.files.warc.records import Damage
 from comity.policies import PolicyError, Site
@@ -63,7 +63,7 @@ PRIMARY KEY (url, source, offset)
 ) WITHOUT ROWID;
 """,
 )
-KIND = Kind(
+KIND = DatabaseKind(
     subject="--index",
     name="index of captures",
     remedy="name another file",
@@ -73,7 +73,7 @@ KIND = Kind(
 )
 
 
-class Unreadable(NamedTuple):
+class UnreadablePlace(NamedTuple):
     """A damaged place of a source."""
 
     source: str
@@ -81,7 +81,7 @@ class Unreadable(NamedTuple):
     error: str
 
 
-class Row(NamedTuple):
+class CaptureRow(NamedTuple):
     """A capture, without its body."""
 
     url: str
@@ -116,13 +116,13 @@ class Index:
         self._db.execute(f"PRAGMA cache_size = -{CACHE}")
 
     def take(
-        self, sources: Iterable[Source], progress: Callable[[int], object] = lambda _: None
+        self, sources: Iterable[CaptureSource], progress: Callable[[int], object] = lambda _: None
     ) -> None:
         """Read the sources, each from the end of the last run, and drop the captures of all others.
 
         `progress`: called with the amount read since its last call, in the unit of the sources'
         sizes. OSError: a source cannot be read."""
-        by_name: dict[str, Source] = {}
+        by_name: dict[str, CaptureSource] = {}
         self._db.execute("CREATE TEMP TABLE given (name TEXT PRIMARY KEY) WITHOUT ROWID")
         for source in sources:
             by_name[source.name] = source
@@ -133,7 +133,7 @@ class Index:
             self._take(source, progress)
         self._take_wanted(by_name)
 
-    def _take(self, source: Source, progress: Callable[[int], object]) -> None:
+    def _take(self, source: CaptureSource, progress: Callable[[int], object]) -> None:
         version = source.version
         self._drop("SELECT id FROM source WHERE name = ? AND version <> ?", (source.name, version))
         self._db.execute(
@@ -159,14 +159,16 @@ class Index:
                 )
             progress((end if is_more else source.size) - before)
 
-    def _take_some(self, source_id: int, entries: Iterator[Entry], end: int) -> tuple[bool, int]:
+    def _take_some(
+        self, source_id: int, entries: Iterator[SourceEntry], end: int
+    ) -> tuple[bool, int]:
         """Write entries for SAVE_AFTER seconds.
 
         Return whether there may be more of them, and the offset of the next one."""
         save_at = monotonic() + SAVE_AFTER
         for offset, entry_end, content in entries:
             end = entry_end
-            if isinstance(content, Capture):
+            if isinstance(content, FileCapture):
                 self._write(source_id, offset, content)
             elif isinstance(content, Elsewhere):
                 self._db.execute(
@@ -179,7 +181,7 @@ class Index:
                 return True, end
         return False, end
 
-    def _write(self, source_id: int, offset: int, capture: Capture) -> None:
+    def _write(self, source_id: int, offset: int, capture: FileCapture) -> None:
         answer = capture.answer
         assert answer.fetched_at
         row = (
@@ -232,7 +234,7 @@ class Index:
                 "DELETE FROM source WHERE id = ?", [(source_id,) for source_id in ids]
             )
 
-    def _take_wanted(self, sources: dict[str, Source]) -> None:
+    def _take_wanted(self, sources: dict[str, CaptureSource]) -> None:
         """Read the targets of redirects and references in policy files, and their redirects."""
         if self._db.execute("SELECT 1 FROM elsewhere LIMIT 1").fetchone() is None:
             return
@@ -244,7 +246,7 @@ class Index:
             ):
                 break
 
-    def _take_all(self, sources: dict[str, Source], urls: Iterable[tuple[str]]) -> int:
+    def _take_all(self, sources: dict[str, CaptureSource], urls: Iterable[tuple[str]]) -> int:
         """Read the captures of these URLs from `elsewhere`. Return their number."""
         self._db.execute("CREATE TEMP TABLE wanted (url TEXT PRIMARY KEY) WITHOUT ROWID")
         self._db.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", urls)
@@ -309,12 +311,14 @@ class IndexReader:
         # One transaction for all queries, so that SQLite checks the lock once. Nothing writes now.
         self._db.execute("BEGIN")
 
-    def source(self, row: Row) -> str:
+    def source(self, row: CaptureRow) -> str:
         """Return the name of the source of a capture."""
         name: str = self._names[row.source]
         return name
 
-    def captures(self, urls: Sequence[str], after: int, until: int) -> dict[str, list[Row]] | None:
+    def captures(
+        self, urls: Sequence[str], after: int, until: int
+    ) -> dict[str, list[CaptureRow]] | None:
         """Return the captures of each URL after one moment and until another, the latest first.
 
         None if there are more than MAX_CAPTURES."""
@@ -326,20 +330,20 @@ class IndexReader:
         rows = self._db.execute(query, (*urls, after, until, MAX_CAPTURES + 1)).fetchall()
         if len(rows) > MAX_CAPTURES:
             return None
-        captures: dict[str, list[Row]] = {url: [] for url in urls}
-        for row in map(Row._make, rows):
+        captures: dict[str, list[CaptureRow]] = {url: [] for url in urls}
+        for row in map(CaptureRow._make, rows):
             captures[row.url].append(row)
         return captures
 
-    def nearest(self, url: str, after: int, until: int) -> Iterator[Row]:
+    def nearest(self, url: str, after: int, until: int) -> Iterator[CaptureRow]:
         """Return the captures of a URL after one moment and until another, the latest first."""
         query = (
             "SELECT * FROM capture WHERE url = ? AND moment > ? AND moment <= ?"
             " ORDER BY moment DESC, source DESC, offset DESC LIMIT ?"
         )
-        return map(Row._make, self._db.execute(query, (url, after, until, MAX_CAPTURES)))
+        return map(CaptureRow._make, self._db.execute(query, (url, after, until, MAX_CAPTURES)))
 
-    def body(self, row: Row) -> bytes:
+    def body(self, row: CaptureRow) -> bytes:
         """Return the body of a capture. ValueError: it is not there as it was written."""
         if not row.is_whole:
             raise ValueError(DAMAGED)
@@ -365,14 +369,14 @@ class IndexReader:
         return [moment for (moment,) in self._db.execute(query, (origin,))]
 
     @property
-    def unreadable(self) -> tuple[int, list[Unreadable]]:
+    def unreadable(self) -> tuple[int, list[UnreadablePlace]]:
         """The number of damaged places, and the first ones of each source."""
         (count,) = self._db.execute("SELECT coalesce(sum(damages), 0) FROM source").fetchone()
         query = (
             "SELECT name, offset, error FROM damage JOIN source ON source.id = source"
             " ORDER BY name, offset"
         )
-        return count, list(map(Unreadable._make, self._db.execute(query)))
+        return count, list(map(UnreadablePlace._make, self._db.execute(query)))
 
     def count(self) -> int:
         """Return the number of captures."""

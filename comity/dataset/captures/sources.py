@@ -48,7 +48,7 @@ SCHEMES = ("https", "http")  # for the folder of a site, which is named by a hos
 _STATUS = re.compile(rb"HTTP/[0-9.]+ ([1-9][0-9]{2})(?: |$)")
 
 
-class Capture(NamedTuple):
+class FileCapture(NamedTuple):
     """A site's answer to a request for one of its files, at a moment."""
 
     url: str
@@ -71,16 +71,16 @@ class Elsewhere(NamedTuple):
     url: str
 
 
-class Entry(NamedTuple):
+class SourceEntry(NamedTuple):
     """A capture, or a piece of the source without one, and its position in the source."""
 
     offset: int
     end: int
     """The offset at which the next entry begins."""
-    content: Capture | Elsewhere | Damage
+    content: FileCapture | Elsewhere | Damage
 
 
-class Source(Protocol):
+class CaptureSource(Protocol):
     """A file or folder of captures. OSError: it cannot be read."""
 
     name: str
@@ -94,14 +94,14 @@ class Source(Protocol):
     def size(self) -> int:
         """The size in the unit of its offsets, usually octets."""
 
-    def read(self, start: int) -> Iterator[Entry]:
+    def read(self, start: int) -> Iterator[SourceEntry]:
         """Yield the entries from an offset on."""
 
-    def read_at(self, offset: int) -> Capture | None:
+    def read_at(self, offset: int) -> FileCapture | None:
         """Return the capture at the offset of an Elsewhere. None if it is no longer there."""
 
 
-def sources_in(path: Path) -> Iterator[Source]:
+def sources_in(path: Path) -> Iterator[CaptureSource]:
     """Yield the sources of a WARC file or of a folder.
 
     The sources of a folder are its WARC files, and its folders of sites, each named by its host.
@@ -136,7 +136,7 @@ def sources_in(path: Path) -> Iterator[Source]:
         raise PolicyError(f"--policies {path}: it cannot be read: {error}") from None
 
 
-def _in_folder(folder: Path, *, is_named: bool) -> Iterator[Source]:
+def _in_folder(folder: Path, *, is_named: bool) -> Iterator[CaptureSource]:
     """Yield the sources in a folder.
 
     `is_named`: the operator has named the folder, so a folder without captures is an error."""
@@ -165,7 +165,7 @@ def _in_folder(folder: Path, *, is_named: bool) -> Iterator[Source]:
         )
 
 
-def _in_file(path: Path) -> Iterator[Source]:
+def _in_file(path: Path) -> Iterator[CaptureSource]:
     if path.name.lower().endswith(ENDINGS):
         yield WarcSource(path)
 
@@ -204,16 +204,16 @@ class FileSource:
     def version(self) -> str:
         return _version(self._path)
 
-    def read(self, start: int) -> Iterator[Entry]:
+    def read(self, start: int) -> Iterator[SourceEntry]:
         answer = self._answer()
         for number, url in enumerate(self._urls[start:], start):
-            content: Capture | Elsewhere = (
-                Capture(url, answer) if _is_well_known(url) else Elsewhere(url)
+            content: FileCapture | Elsewhere = (
+                FileCapture(url, answer) if _is_well_known(url) else Elsewhere(url)
             )
-            yield Entry(number, number + 1, content)
+            yield SourceEntry(number, number + 1, content)
 
-    def read_at(self, offset: int) -> Capture | None:
-        return Capture(self._urls[offset], self._answer())
+    def read_at(self, offset: int) -> FileCapture | None:
+        return FileCapture(self._urls[offset], self._answer())
 
     def _answer(self) -> Fetched:
         with self._path.open("rb") as file:
@@ -250,7 +250,7 @@ class WarcSource:
     def size(self) -> int:
         return self._path.stat().st_size
 
-    def read(self, start: int) -> Iterator[Entry]:
+    def read(self, start: int) -> Iterator[SourceEntry]:
         with self._path.open("rb", BUFFER) as file:
             for record in records(file, start, self.size, _block_limit):
                 if isinstance(record, Damage):
@@ -258,17 +258,17 @@ class WarcSource:
                         raise PolicyError(
                             f"--policies {self._path}: it is packed as a whole: gunzip it first"
                         )
-                    yield Entry(record.offset, record.end, record)
+                    yield SourceEntry(record.offset, record.end, record)
                 elif _is_answer(record.fields):
-                    yield Entry(record.offset, record.end, _content(record))
+                    yield SourceEntry(record.offset, record.end, _content(record))
 
-    def read_at(self, offset: int) -> Capture | None:
+    def read_at(self, offset: int) -> FileCapture | None:
         with self._path.open("rb") as file:
             record = next(records(file, offset, offset + 1, lambda fields: MAX_BLOCK), None)
         if not isinstance(record, WarcRecord):
             return None
         content = _content(record, is_wanted=True)
-        return content if isinstance(content, Capture) else None
+        return content if isinstance(content, FileCapture) else None
 
 
 def _is_answer(fields: Fields) -> bool:
@@ -289,7 +289,7 @@ def _block_limit(fields: Fields) -> int:
     return MAX_BLOCK if _is_answer(fields) and _is_policy(fields) else 0
 
 
-def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewhere | Damage:
+def _content(record: WarcRecord, *, is_wanted: bool = False) -> FileCapture | Elsewhere | Damage:
     """Return the content of a record. `is_wanted`: a policy file redirects or refers to it."""
     fields, target = record.fields, _target(record.fields)
     try:
@@ -313,10 +313,12 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewh
     try:
         return _capture(record, url, moment)
     except ValueError as error:
-        return Capture(url, Fetched(status=0, fetched_at=moment, error=str(error)), is_unread=True)
+        return FileCapture(
+            url, Fetched(status=0, fetched_at=moment, error=str(error)), is_unread=True
+        )
 
 
-def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
+def _capture(record: WarcRecord, url: str, moment: datetime) -> FileCapture:
     """Return the capture in a record. ValueError, with the cause: its answer cannot be read."""
     fields = record.fields
     if fields.get("warc-type") == "revisit":
@@ -328,7 +330,7 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
         if fields.get("warc-type") != "resource":
             raise ValueError("not an HTTP answer")
         media_type = fields.get("content-type", "").encode("latin-1", "replace")
-        return Capture(
+        return FileCapture(
             url,
             _complete_answer(200, ((b"content-type", media_type),), record.block, moment, cut=cut),
         )
@@ -340,14 +342,14 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
         return _redirect(int(status[1]), pairs, url, moment)
     headers = tuple(pair for pair in pairs if pair[0] == b"content-type")
     if status[1][:1] != b"2":
-        return Capture(url, Fetched(status=int(status[1]), headers=headers, fetched_at=moment))
+        return FileCapture(url, Fetched(status=int(status[1]), headers=headers, fetched_at=moment))
     if covers_another(pairs, body):
         raise ValueError("the length of its record is wrong: another record begins within it")
     body, cut = _content_of(pairs, body, cut=cut)
-    return Capture(url, _complete_answer(int(status[1]), headers, body, moment, cut=cut))
+    return FileCapture(url, _complete_answer(int(status[1]), headers, body, moment, cut=cut))
 
 
-def _revisit(fields: Fields, url: str, moment: datetime) -> Capture:
+def _revisit(fields: Fields, url: str, moment: datetime) -> FileCapture:
     """Return a capture with the content of an earlier one (WARC 1.1 section-6.7)."""
     if not fields.get("warc-profile", "").endswith(PROFILES):
         raise ValueError("a revisit record of another profile")
@@ -358,7 +360,7 @@ def _revisit(fields: Fields, url: str, moment: datetime) -> Capture:
         repeats = _date(fields.get("warc-refers-to-date", ""))
     except (ValueError, OverflowError):
         raise ValueError("a revisit record without a valid URL and date of its original") from None
-    return Capture(url, Fetched(status=0, fetched_at=moment), original, repeats)
+    return FileCapture(url, Fetched(status=0, fetched_at=moment), original, repeats)
 
 
 def _date(text: str) -> datetime:
@@ -369,7 +371,9 @@ def _date(text: str) -> datetime:
     return moment
 
 
-def _redirect(status: int, pairs: list[tuple[bytes, bytes]], url: str, moment: datetime) -> Capture:
+def _redirect(
+    status: int, pairs: list[tuple[bytes, bytes]], url: str, moment: datetime
+) -> FileCapture:
     if status not in REDIRECTS:
         raise ValueError(f"HTTP status {status}, which names no place to go on")
     location = next((value for name, value in pairs if name == b"location"), b"")
@@ -379,7 +383,7 @@ def _redirect(status: int, pairs: list[tuple[bytes, bytes]], url: str, moment: d
         target = resolved(url, location)
     except ValueError:
         raise ValueError(f"led to {printable(location)}, which is no http or https URL") from None
-    return Capture(url, Fetched(status=status, fetched_at=moment), target)
+    return FileCapture(url, Fetched(status=status, fetched_at=moment), target)
 
 
 def _content_of(pairs: list[tuple[bytes, bytes]], body: bytes, *, cut: bool) -> tuple[bytes, bool]:

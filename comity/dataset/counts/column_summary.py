@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 
 from comity.dataset.counts.summary import Summary
 from comity.dataset.files.arrow_schema import EXTRA, kinds_of
-from comity.dataset.files.arrow_types import Moment
+from comity.dataset.files.arrow_types import ArrowMoment
 from comity.dataset.manifest import Fields, taken_for_date
 from comity.dataset.permissions.terms import ARRANGEMENT
 from comity.dataset.records import LICENSE
 
-_MOMENT = Moment("+00:00")
+_MOMENT = ArrowMoment("+00:00")
 
 
 def note(summary: Summary, batch: pa.RecordBatch, name: str) -> None:

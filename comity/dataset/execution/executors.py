@@ -46,7 +46,7 @@ class Do(Protocol[T_contra, R_co]):
     def __call__(self, task: T_contra, /) -> R_co: ...
 
 
-class Answer(Protocol):
+class TaskAnswer(Protocol):
     """The future result of a task."""
 
     def result(self) -> Any:
@@ -59,7 +59,7 @@ class Pool(Protocol):
     slots: int
     """The number of tasks at a time."""
 
-    def submit(self, task: Any) -> Answer:
+    def submit(self, task: Any) -> TaskAnswer:
         """Queue a task."""
 
     def renew(self) -> None:
@@ -94,7 +94,7 @@ def in_order(
         return
     with ExitStack() as stack:
         pool = _POOLS[executor](_Guarded(do), workers, stack)
-        waiting: deque[tuple[T, Answer]] = deque()
+        waiting: deque[tuple[T, TaskAnswer]] = deque()
         for task in tasks:
             waiting.append((task, pool.submit(task)))
             if len(waiting) > pool.slots * ahead:
@@ -103,7 +103,7 @@ def in_order(
             yield _next(pool, waiting)
 
 
-def _next(pool: Pool, waiting: deque[tuple[T, Answer]]) -> Any:
+def _next(pool: Pool, waiting: deque[tuple[T, TaskAnswer]]) -> Any:
     for _ in range(TRIES):
         try:
             answer = waiting[0][1].result()
@@ -123,7 +123,7 @@ def _next(pool: Pool, waiting: deque[tuple[T, Answer]]) -> Any:
     raise _killed_error(max(1, pool.slots // 2))
 
 
-def _is_there(answer: Answer) -> bool:
+def _is_there(answer: TaskAnswer) -> bool:
     return isinstance(answer, Future) and answer.done() and not answer.exception()
 
 
@@ -230,8 +230,8 @@ class _Ray:
         self._do = ray.put(do)
         self._call = ray.remote(max_retries=TRIES, num_cpus=1)(_call)
 
-    def submit(self, task: Any) -> Answer:
-        answer: Answer = self._call.remote(self._do, task).future()
+    def submit(self, task: Any) -> TaskAnswer:
+        answer: TaskAnswer = self._call.remote(self._do, task).future()
         return _EngineAnswer(answer, self.slots)
 
     def renew(self) -> None: ...
@@ -263,8 +263,8 @@ class _Dask:
         # Load it as a task: Dask can then make the copy again after a worker was killed.
         self._do = client.submit(pickle.loads, pickle.dumps(do), pure=False)
 
-    def submit(self, task: Any) -> Answer:
-        answer: Answer = self._client.submit(_call, self._do, task, pure=False, retries=TRIES)
+    def submit(self, task: Any) -> TaskAnswer:
+        answer: TaskAnswer = self._client.submit(_call, self._do, task, pure=False, retries=TRIES)
         return _EngineAnswer(answer, self.slots)
 
     def renew(self) -> None: ...
@@ -295,7 +295,7 @@ class _Spark:
         self._do = self._context.broadcast(do)
         self._threads = stack.enter_context(ThreadPoolExecutor(self.slots))
 
-    def submit(self, task: Any) -> Answer:
+    def submit(self, task: Any) -> TaskAnswer:
         return _EngineAnswer(self._threads.submit(self._result, task), self.slots)
 
     def _result(self, task: Any) -> Any:
@@ -313,7 +313,7 @@ def _find_java() -> None:
 
 
 class _EngineAnswer(NamedTuple):
-    answer: Answer
+    answer: TaskAnswer
     slots: int
 
     def result(self) -> Any:

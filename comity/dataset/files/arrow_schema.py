@@ -24,18 +24,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.files.arrow_types import (
+    ArrowKind,
+    ArrowList,
+    ArrowMap,
+    ArrowMoment,
+    ArrowText,
+    ArrowTruth,
     Common,
     Foreign,
-    Keyed,
-    Kind,
     MisfitError,
-    Moment,
     Number,
-    Several,
     Spans,
     Struct,
-    Text,
-    Truth,
     Whole,
     rows,
 )
@@ -64,29 +64,29 @@ NULLS_ONLY = rf"^\{{{_PLAIN_NAME}:null(,{_PLAIN_NAME}:null)*\}}$"
 # The tag
 
 
-def _kind_of(shape: shapes.Shape) -> Kind:
+def _kind_of(shape: shapes.Shape) -> ArrowKind:
     """Return the kind of a part of the tag."""
     match shape:
         case shapes.Nullable():
             return _kind_of(shape.shape)
         case shapes.Text():
-            return Text()
+            return ArrowText()
         case shapes.Truth() | shapes.Constant(value=True):
-            return Truth()
+            return ArrowTruth()
         case shapes.Count() | shapes.Constant():
             return Whole()
         case shapes.Moment():
-            return Moment(shape.suffix)
+            return ArrowMoment(shape.suffix)
         case shapes.Names():
-            return Several(Text())
+            return ArrowList(ArrowText())
         case shapes.Several():
-            return Several(_kind_of(shape.member))
+            return ArrowList(_kind_of(shape.member))
         case shapes.Row():
             return Spans()
         case shapes.Keyed():
             member = _kind_of(shape.member)
             assert isinstance(member, Struct)
-            return Keyed(shape.key, member)
+            return ArrowMap(shape.key, member)
         case shapes.Object():
             return _struct_of(shape)
     raise TypeError(f"no columns for {shape}")
@@ -230,21 +230,21 @@ def _is_known(type_: pa.DataType) -> bool:
     return not pa.types.is_null(type_)
 
 
-def _kind(type_: pa.DataType) -> Kind:
+def _kind(type_: pa.DataType) -> ArrowKind:
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        return Text(type_)
+        return ArrowText(type_)
     if pa.types.is_integer(type_):
         return Whole(type_)
     if type_ in (pa.bool_(), pa.float64()):
-        return Truth() if pa.types.is_boolean(type_) else Number()
+        return ArrowTruth() if pa.types.is_boolean(type_) else Number()
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return Several(_kind(type_.value_type), type_)
+        return ArrowList(_kind(type_.value_type), type_)
     if pa.types.is_struct(type_):
         return Struct({field.name: _kind(field.type) for field in type_})
     return Foreign(type_)
 
 
-def kinds_of(schema: pa.Schema) -> dict[str, Kind]:
+def kinds_of(schema: pa.Schema) -> dict[str, ArrowKind]:
     """Return the kinds of all columns except EXTRA.
 
     A column is read as tags if its members have the names of a tag's members."""

@@ -36,7 +36,7 @@ class MisfitError(Exception):
     """The type cannot give the value back."""
 
 
-class Kind(Protocol):
+class ArrowKind(Protocol):
     """One Arrow type and its values in JSON."""
 
     @property
@@ -55,7 +55,7 @@ class Kind(Protocol):
         """Return the values of an array as JSON, null for a null."""
 
 
-class Text:
+class ArrowText:
     """A text."""
 
     def __init__(self, type_: pa.DataType | None = None) -> None:
@@ -82,7 +82,7 @@ class Text:
         )
 
 
-class Truth:
+class ArrowTruth:
     """True or false."""
 
     type = pa.bool_()
@@ -153,7 +153,7 @@ class Number:
         return _texts_of(self.values(array))
 
 
-class Moment:
+class ArrowMoment:
     """A date and time as text, in UTC. Other texts would not come back letter by letter."""
 
     type = pa.timestamp("us", "UTC")
@@ -203,10 +203,10 @@ def _text_of(instant: int, suffix: str) -> str:
     return text.replace("+00:00", suffix)
 
 
-class Several:
+class ArrowList:
     """A list without nulls."""
 
-    def __init__(self, member: Kind, type_: pa.DataType | None = None) -> None:
+    def __init__(self, member: ArrowKind, type_: pa.DataType | None = None) -> None:
         self.type = type_ or pa.list_(member.type)
         self._member = member
 
@@ -239,7 +239,7 @@ class Struct:
 
     def __init__(
         self,
-        members: Mapping[str, Kind],
+        members: Mapping[str, ArrowKind],
         required: Iterable[str] = (),
         nullable: Iterable[str] = (),
     ) -> None:
@@ -288,23 +288,23 @@ class Struct:
 
 
 class _Nullable:
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: ArrowKind) -> None:
         self._kind = kind
 
     def fit(self, value: Any) -> Any:
         return value if value is None else self._kind.fit(value)
 
 
-class Keyed:
+class ArrowMap:
     """An object with any keys, as a list of structs. The first member of a struct is the key.
 
     It is not a map, because some readers of Parquet have no maps."""
 
     def __init__(self, key: str, value: Struct) -> None:
         self._key = key
-        self._text = Text()
+        self._text = ArrowText()
         self._value = value
-        self._members = Several(
+        self._members = ArrowList(
             Struct({key: self._text, **value.members}, (key, *value.required), value.nullable)
         )
         self.type = self._members.type
@@ -366,7 +366,7 @@ class Keyed:
 class Common:
     """Values that are often repeated. The results of `fit` are cached, and must not be changed."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: ArrowKind) -> None:
         self.type = kind.type
         self.values = kind.values
         self.pieces = kind.pieces
@@ -382,7 +382,7 @@ class Spans:
 
     def __init__(self) -> None:
         self._struct = Struct(
-            {"field": Text(), "start": Whole(), "end": Whole()}, required=("field",)
+            {"field": ArrowText(), "start": Whole(), "end": Whole()}, required=("field",)
         )
 
     def fit(self, value: Any) -> dict[str, Any]:
@@ -464,7 +464,7 @@ def _valid(array: pa.Array) -> list[Any]:
     return plain(array.is_valid())
 
 
-def _lists(array: pa.Array, member: Kind) -> Iterator[list[Any]]:
+def _lists(array: pa.Array, member: ArrowKind) -> Iterator[list[Any]]:
     if pa.types.is_null(array.type):
         return iter([[]] * len(array))
     if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
@@ -557,7 +557,7 @@ def _with_commas(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray
 
 
 def members(
-    columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], nullable: Iterable[str] = ()
+    columns: Mapping[str, pa.Array], kinds: Mapping[str, ArrowKind], nullable: Iterable[str] = ()
 ) -> list[Pieces]:
     """Return the columns as members of objects, `"name":value`. Null members are missing."""
     result = []

@@ -63,7 +63,7 @@ def _codec_of(path: Path) -> str:
     return next((ending for ending in CODECS if path.name.lower().endswith(ending)), "")
 
 
-class Lines(NamedTuple):
+class LinePart(NamedTuple):
     """The position of a part."""
 
     number: int
@@ -104,7 +104,7 @@ class Reader(formats.Reader):
             for lines in self._lines(self._text(file)):
                 end = file.tell() if self._codec else start + len(lines)
                 yield Part(
-                    Lines(number, start, lines if self._codec else b"", len(lines)), end - done
+                    LinePart(number, start, lines if self._codec else b"", len(lines)), end - done
                 )
                 done = end
                 number += lines.count(b"\n")
@@ -134,7 +134,7 @@ class Reader(formats.Reader):
             yield partial
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
-        lines: Lines = part.position
+        lines: LinePart = part.position
         octets = lines.octets
         if not octets:
             with self.path.open("rb") as file:

@@ -202,7 +202,7 @@ def _is_set(file: pq.ParquetFile, path: str) -> bool:
     return False
 
 
-class Rows:
+class RowGroupWriter:
     """Writes record batches to an open file, one row group at a time.
 
     The file can be read only after `close`, because Parquet has its table of contents at the end.
@@ -278,7 +278,7 @@ class Writer:
     def __enter__(self) -> Self:
         with ExitStack() as files:
             file = files.enter_context(self._replacement)
-            self._rows = files.enter_context(Rows(file, self._schema))
+            self._rows = files.enter_context(RowGroupWriter(file, self._schema))
             self._files = files.pop_all()
         return self
 

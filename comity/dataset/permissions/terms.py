@@ -34,10 +34,10 @@ from comity.policies.tag import (
     FREE,
     RESOURCES,
     USE_NAME,
-    Element,
     Span,
     Tag,
     TagError,
+    TaggedElement,
     Use,
     read_tag,
     without_extracts,
@@ -349,7 +349,7 @@ class _Usable:
         )
         self._remove(removals(self.record, spans), without=refused, removed_names=removed_names)
 
-    def _stored_files(self, elements: Collection[Element]) -> Iterator[Span]:
+    def _stored_files(self, elements: Collection[TaggedElement]) -> Iterator[Span]:
         """Yield the spans of the stored files of these elements, which are found by their URLs.
 
         Media pipelines list the files after the tag is written, so the tag has no spans for them.

@@ -10,7 +10,7 @@ MAX_NAMES = 1000  # crawlers, or causes of leaving out: files can contain any nu
 OTHERS = "others"
 
 
-class Names(Counter[str]):
+class NameCounts(Counter[str]):
     """Counts by name. All names beyond MAX_NAMES count as OTHERS."""
 
     def note(self, name: str, count: int = 1) -> None:
@@ -26,10 +26,10 @@ class Tagged(Summary):
         super().__init__()
         self.apart = 0
         self.undated = 0  # tagged records without a readable date
-        self.left_out = Names()
-        self.crawlers = Names()  # User-Agent that captured pages -> records
+        self.left_out = NameCounts()
+        self.crawlers = NameCounts()  # User-Agent that captured pages -> records
         # Verdict on one of the agent's uses ("train: allow", "train: deny: RULE") -> records.
-        self.verdicts = Names()
+        self.verdicts = NameCounts()
 
     def merge(self, other: Summary) -> None:
         super().merge(other)

@@ -83,7 +83,7 @@ class Host:
         }
 
 
-class Report:
+class VerifyReport:
     """The report on a dataset. It can be pickled, with some hundred octets a host.
 
     A process holds MAX_HELD hosts in memory, and sorts further ones into temporary files."""
@@ -116,7 +116,7 @@ class Report:
         if rechecked_record.agent:
             self.agents[rechecked_record.agent] += 1
 
-    def merge(self, other: Report) -> None:
+    def merge(self, other: VerifyReport) -> None:
         for name, host in other.all_hosts():
             self._host(name).merge(host)
         for name in ("records", "refused", "_unknown", "unreadable"):
@@ -187,7 +187,7 @@ class Verify:
         return None if self._today.tags.fields is None else (*FIELDS, *self._today.tags.fields)
 
     def __call__(self, records: list[Record]) -> Outcome:
-        report, notes = Report(), []
+        report, notes = VerifyReport(), []
         for record in records:
             rechecked_record = recheck(record, self._sites, self._today)
             report.add(rechecked_record)

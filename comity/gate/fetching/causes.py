@@ -13,7 +13,7 @@ from typing import NamedTuple
 from comity.policies.syntax.printable import printable
 
 
-class Cause(NamedTuple):
+class FailureCause(NamedTuple):
     """A cause of failures.
 
     Attributes:
@@ -29,7 +29,7 @@ class Cause(NamedTuple):
     is_local: bool = False
 
 
-UNTRUSTED = Cause(
+UNTRUSTED = FailureCause(
     "untrusted-certificate",
     "the certificate is not trusted",
     "If the authority that signed it is your own, write the path of its certificate into the"
@@ -37,69 +37,69 @@ UNTRUSTED = Cause(
     " DOWNLOAD_VERIFY_CERTIFICATES=False trusts everybody on the way.",
     is_local=True,
 )
-UNTIMELY = Cause(
+UNTIMELY = FailureCause(
     "certificate-time",
     "the certificate is not valid at this time",
     "Check the clock of this machine."
     " If the clock is right, the site has to renew its certificate.",
     is_local=True,
 )
-OTHER_NAME = Cause(
+OTHER_NAME = FailureCause(
     "certificate-name",
     "the certificate is for another name",
     "Check the host in the URL. If the host is right, the site has to change its certificate.",
 )
-TLS = Cause(
+TLS = FailureCause(
     "tls",
     "no TLS connection",
     "Check the scheme and the port of the URL. DOWNLOAD_TLS_MIN_VERSION, DOWNLOAD_TLS_MAX_VERSION"
     " and DOWNLOADER_CLIENT_TLS_CIPHERS say which versions and ciphers are accepted.",
     is_local=True,
 )
-PROXY = Cause(
+PROXY = FailureCause(
     "proxy",
     "the proxy cannot be reached",
     "Check COMITY_PROXY, or HTTP_PROXY and HTTPS_PROXY of the environment."
     " COMITY_PROXY=direct uses no proxy.",
     is_local=True,
 )
-PROXY_ANSWER = Cause(
+PROXY_ANSWER = FailureCause(
     "proxy-answer",
     "the proxy answered",
     "Check that the proxy may connect to this site. A name and a password for it go into its URL:"
     " COMITY_PROXY=http://name:password@host:port.",
     is_local=True,
 )
-LOOK_UP = Cause(
+LOOK_UP = FailureCause(
     "look-up",
     "names cannot be looked up",
     "Check the network and the name server of this machine.",
     is_local=True,
 )
-NO_HOST = Cause("no-host", "there is no host", "Check the spelling of the host in the URL.")
-NETWORK = Cause(
+NO_HOST = FailureCause("no-host", "there is no host", "Check the spelling of the host in the URL.")
+NETWORK = FailureCause(
     "network",
     "no way leads to the address of the server",
     "Check the network of this machine, its firewall, and DOWNLOAD_BIND_ADDRESS.",
     is_local=True,
 )
-SOCKETS = Cause(
+SOCKETS = FailureCause(
     "open-files",
     "this process has too many open files",
     "Raise the limit with `ulimit -n` before the crawl, or set CONCURRENT_REQUESTS lower.",
     is_local=True,
 )
-REFUSED = Cause(
+REFUSED = FailureCause(
     "refused", "the server refuses the connection", "Check the host and the port of the URL."
 )
-LATE = Cause(
+LATE = FailureCause(
     "late",
     "no answer within",
     "Check the network of this machine, and the proxy if there is one."
     " COMITY_POLICY_TIMEOUT says how many seconds an answer may take.",
 )
-STATUS = Cause("status", "HTTP status", "The server fails, or it keeps this crawler out.")
-OTHER = Cause("other", "", "The server gives no answer that can be read.")
+STATUS = FailureCause("status", "HTTP status", "The server fails, or it keeps this crawler out.")
+OTHER = FailureCause("other", "", "The server gives no answer that can be read.")
 
 CAUSES = (
     UNTRUSTED,
@@ -139,7 +139,7 @@ _ERRNOS = {
 }
 
 
-def cause_of(failure: str) -> Cause:
+def cause_of(failure: str) -> FailureCause:
     """Return the cause of a failure, which its words begin with."""
     return next(cause for cause in CAUSES if failure.startswith(cause.words))
 

@@ -41,7 +41,7 @@ class Hop(NamedTuple):
     reach: Reach
 
 
-class Client:
+class PolicyClient:
     """A client of its own: no middleware, handler, cookie or cache of Scrapy takes part."""
 
     def __init__(
@@ -62,14 +62,14 @@ class Client:
             f"User-Agent: {options.user_agent}\r\nAccept: {ACCEPT}\r\nAccept-Encoding: identity\r\n"
         ).encode()
 
-    def server(self, origin: str, referrer_reach: Reach | None, count: Count) -> Server:
+    def server(self, origin: str, referrer_reach: Reach | None, count: Count) -> OriginRequests:
         """Return the connection to an origin.
 
         `referrer_reach`: the reach of the site that leads to the origin; None if the operator asks.
         `count`: called with "requests", "connections" and "bytes" (received octets), the number,
         and the origin.
         """
-        return Server(self, origin, referrer_reach, count)
+        return OriginRequests(self, origin, referrer_reach, count)
 
 
 class _Sent(NamedTuple):
@@ -79,7 +79,7 @@ class _Sent(NamedTuple):
     answer: asyncio.Future[HttpAnswer | TransferError]
 
 
-class Server:
+class OriginRequests:
     """The requests to one origin, all with the same reach of the referring site.
 
     They go out one after the other, over one connection if the server keeps it open. When the
@@ -89,7 +89,7 @@ class Server:
     """
 
     def __init__(
-        self, client: Client, origin: str, referrer_reach: Reach | None, count: Count
+        self, client: PolicyClient, origin: str, referrer_reach: Reach | None, count: Count
     ) -> None:
         parts = urlsplit(origin)
         self.origin = origin

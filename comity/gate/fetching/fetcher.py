@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from comity.bounded import Bounded, BoundedSize
-from comity.gate.fetching.causes import Cause, cause_of
+from comity.gate.fetching.causes import FailureCause, cause_of
 from comity.gate.fetching.files import BACK_OFF, PolicyFiles, PolicyQuery, failure_reason, url_of
 from comity.gate.fetching.freshness import DAY, MIN_LIFETIME, TOO_MANY, retry_after
 from comity.gate.fetching.network import BarredError
@@ -54,7 +54,7 @@ MAX_SITE_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policies:
+class OriginPolicies:
     """The policies of an origin.
 
     Moments are seconds since the epoch.
@@ -85,7 +85,7 @@ class Policies:
     server_reach: Reach = Reach.PUBLIC
     barred_for: Reach | None = None
 
-    def seen_from(self, referrer_reach: Reach | None) -> Policies:
+    def seen_from(self, referrer_reach: Reach | None) -> OriginPolicies:
         """Return these policies for requests that a site of this reach leads to.
 
         They are barred if the site may not lead to the server. None: the operator asks.
@@ -118,7 +118,7 @@ class PolicyFetcher:
         agent: Agent,
         *,
         paths: Iterable[str] = WELL_KNOWN,
-        looked_up: Callable[[Policies], None] = lambda policies: None,
+        looked_up: Callable[[OriginPolicies], None] = lambda policies: None,
         overloaded: Callable[[str, int, float], object] = lambda url, status, seconds: None,
         observer: Observer = Observer(),  # noqa: B008  # an Observer has no state
     ) -> None:
@@ -140,15 +140,17 @@ class PolicyFetcher:
         self._paths = tuple(paths)
         self._sites = Sites()
         # By origin and the reach of the site that led there.
-        self._barred: Bounded[tuple[str, Reach], Policies] = Bounded(MAX_SITES)
+        self._barred: Bounded[tuple[str, Reach], OriginPolicies] = Bounded(MAX_SITES)
         # The URLs of files whose last fetch failed.
         self._lost: Bounded[str, None] = Bounded(MAX_SITES)
         # By origin: the reach that the look-up began for, and its outcome.
-        self._flights: Flights[tuple[Reach | None, Policies]] = Flights(run)
+        self._flights: Flights[tuple[Reach | None, OriginPolicies]] = Flights(run)
         self._is_closed = False
-        self._told: set[Cause] = set()  # causes of unreachable policies with a warning in the log
+        self._told: set[FailureCause] = (
+            set()
+        )  # causes of unreachable policies with a warning in the log
 
-    def cached(self, origin: str, referrer_reach: Reach | None = None) -> Policies | None:
+    def cached(self, origin: str, referrer_reach: Reach | None = None) -> OriginPolicies | None:
         """Return the policies if they are in memory and fresh; None otherwise.
 
         `referrer_reach`: the reach of the site that leads to the origin; None if the operator asks.
@@ -164,7 +166,7 @@ class PolicyFetcher:
         )
         return barred if barred and now < barred.fresh_until <= now + DAY else None
 
-    async def get(self, origin: str, referrer_reach: Reach | None = None) -> Policies:
+    async def get(self, origin: str, referrer_reach: Reach | None = None) -> OriginPolicies:
         """Return the policies, and fetch them if needed.
 
         `referrer_reach`: the reach of the site that leads to the origin; None if the operator asks.
@@ -180,7 +182,7 @@ class PolicyFetcher:
                 break
         return policies.seen_from(referrer_reach)
 
-    async def for_url(self, url: str, referrer_reach: Reach | None = None) -> Policies | None:
+    async def for_url(self, url: str, referrer_reach: Reach | None = None) -> OriginPolicies | None:
         """Return the policies of the URL's origin, as `get` does; None if it has no origin."""
         origin = origin_or_empty(url)
         if not origin:
@@ -234,7 +236,7 @@ class PolicyFetcher:
 
     async def _look_up(
         self, origin: str, referrer_reach: Reach | None
-    ) -> tuple[Reach | None, Policies]:
+    ) -> tuple[Reach | None, OriginPolicies]:
         """Look the origin up. If this fails by a bug of ours, refuse the origin and log that."""
         try:
             policies = await self._fetch_policies(origin, referrer_reach)
@@ -271,7 +273,7 @@ class PolicyFetcher:
             {"origin": origin, "error": error, "remedy": cause.remedy},
         )
 
-    async def _fetch_policies(self, origin: str, referrer_reach: Reach | None) -> Policies:
+    async def _fetch_policies(self, origin: str, referrer_reach: Reach | None) -> OriginPolicies:
         files, renewed = await self._get_files(
             PolicyQuery(origin, self._paths, referrer_reach, renew_before=self.renew_before)
         )
@@ -317,7 +319,7 @@ class PolicyFetcher:
                     )
         return files, renewed
 
-    def _bar(self, origin: str, referrer_reach: Reach | None, error: str) -> Policies:
+    def _bar(self, origin: str, referrer_reach: Reach | None, error: str) -> OriginPolicies:
         """Remember that sites of this reach may not lead to the origin."""
         assert referrer_reach is not None
         robots = PolicyFile(due=self._clock() + MIN_LIFETIME, copy=Fetched(status=0, error=error))
@@ -328,20 +330,20 @@ class PolicyFetcher:
         return policies
 
 
-class Sites(BoundedSize[str, Policies]):
+class Sites(BoundedSize[str, OriginPolicies]):
     """The policies of the origins asked for last, within MAX_SITES and MAX_SITE_BYTES."""
 
     def __init__(self) -> None:
         super().__init__(MAX_SITES, MAX_SITE_BYTES, _size)
 
 
-def _size(policies: Policies) -> int:
+def _size(policies: OriginPolicies) -> int:
     return sum(len(file.body) for file in policies.site.files.values())
 
 
 def policies_of(
     origin: str, files: Mapping[str, PolicyFile], now: float, references: Iterable[str] = ()
-) -> Policies:
+) -> OriginPolicies:
     """Return the policies that these files make at the moment `now`.
 
     `files`: by path, with robots.txt among them. `references`: the absolute URLs of further files
@@ -358,7 +360,7 @@ def policies_of(
         if availability(file.current(now)) is Availability.UNREACHABLE
     ]
     since = min((moment for moment in failing if moment), default=None)
-    return Policies(
+    return OriginPolicies(
         site=Site(origin, current),
         fresh_until=min(file.counts_until(now) for file in files.values()),
         unreachable=missing is not None,

@@ -29,13 +29,13 @@ from typing import NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from comity.gate.fetching.causes import cause_of
-from comity.gate.fetching.client import Client, Server
+from comity.gate.fetching.client import OriginRequests, PolicyClient
 from comity.gate.fetching.freshness import DAY
 from comity.gate.fetching.network import BarredError
 from comity.gate.fetching.options import ClientOptions
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.reach import Reach
-from comity.gate.fetching.redirects import Answer, Redirects, conditions
+from comity.gate.fetching.redirects import FinalAnswer, Redirects, conditions
 from comity.gate.fetching.store import PolicyStore, Store
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import FILES, accepted, lifetime
@@ -137,7 +137,7 @@ class PolicyFiles:
     def __init__(
         self,
         store: Store,
-        client: Client,
+        client: PolicyClient,
         *,
         timeout: float,
         clock: Callable[[], float] = time.time,
@@ -165,7 +165,7 @@ class PolicyFiles:
     @classmethod
     def from_options(cls, store: Store, options: ClientOptions, *, timeout: float) -> PolicyFiles:
         """Return policy files that no other crawl shares yet."""
-        return cls(store, Client(options, patience=timeout / 4), timeout=timeout)
+        return cls(store, PolicyClient(options, patience=timeout / 4), timeout=timeout)
 
     @classmethod
     def joined(
@@ -438,7 +438,7 @@ class PolicyFiles:
         path: str,
         url: str,
         file: PolicyFile | None,
-        server: Server,
+        server: OriginRequests,
         asker: Asker,
     ) -> PolicyFile:
         """Fetch the file, and return its new state."""
@@ -449,7 +449,7 @@ class PolicyFiles:
         except BarredError as error:
             if server.origin == query.origin:
                 raise
-            answer = Answer(Fetched(status=0, url=url, error=str(error)))
+            answer = FinalAnswer(Fetched(status=0, url=url, error=str(error)))
         now = self.clock()
         fetched = accepted(url, answer.fetched)
         if availability(fetched) is Availability.UNREACHABLE:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from comity.gate.fetching.client import Client, Count, Hop, Server
+from comity.gate.fetching.client import Count, Hop, OriginRequests, PolicyClient
 from comity.gate.fetching.connection import TransferError
 from comity.gate.fetching.freshness import DAY, lifetime
 from comity.gate.fetching.network import BarredError
@@ -41,7 +41,7 @@ MAX_HEADER = 4096  # octets of a header value; longer ones are not kept
 Gate = Callable[[str, Reach | None], AbstractAsyncContextManager[Mapping[str, str]]]
 
 
-class Answer(NamedTuple):
+class FinalAnswer(NamedTuple):
     """The answer after all redirects. Status 304: the copy is still good.
 
     Attributes:
@@ -61,7 +61,7 @@ class Redirects:
 
     def __init__(
         self,
-        client: Client,
+        client: PolicyClient,
         *,
         timeout: float,
         clock: Callable[[], float],
@@ -83,7 +83,9 @@ class Redirects:
         self._gate = gate
         self._on_hop = on_hop
 
-    async def ask(self, url: str, copy: Fetched | None, server: Server, count: Count) -> Answer:
+    async def ask(
+        self, url: str, copy: Fetched | None, server: OriginRequests, count: Count
+    ) -> FinalAnswer:
         """Fetch the file at the URL.
 
         `copy`: the stored answer, which the server may confirm; None if there is none. `server`:
@@ -93,11 +95,13 @@ class Redirects:
             async with asyncio.timeout(self._timeout + self._patience):
                 return await self._follow(url, copy, server, count)
         except TimeoutError:
-            return Answer(Fetched(status=0, error=f"no answer within {self._timeout:g} seconds"))
+            return FinalAnswer(
+                Fetched(status=0, error=f"no answer within {self._timeout:g} seconds")
+            )
 
     async def _follow(
-        self, first_url: str, copy: Fetched | None, server: Server, count: Count
-    ) -> Answer:
+        self, first_url: str, copy: Fetched | None, server: OriginRequests, count: Count
+    ) -> FinalAnswer:
         url = first_url
         reach = server.referrer_reach
         seconds = DAY
@@ -108,35 +112,35 @@ class Redirects:
             except TransferError as error:
                 if isinstance(error, BarredError) and url == first_url:
                     raise
-                return Answer(Fetched(status=0, url=url, error=str(error)))
+                return FinalAnswer(Fetched(status=0, url=url, error=str(error)))
             now = self._clock()
             fetched = _read_hop(hop, url, now)
             if hop.status == 304:
                 if not fields:
-                    return Answer(_unusable(fetched, "a 304 to an unconditional request"))
-                return Answer(fetched, seconds, hop.reach)
+                    return FinalAnswer(_unusable(fetched, "a 304 to an unconditional request"))
+                return FinalAnswer(fetched, seconds, hop.reach)
             seconds = min(seconds, lifetime(hop.headers, now))
             if hop.status // 100 != 3:
-                return Answer(fetched, seconds, hop.reach)
+                return FinalAnswer(fetched, seconds, hop.reach)
             if hop.status not in REDIRECTS:
-                return Answer(
+                return FinalAnswer(
                     _unusable(fetched, f"HTTP status {hop.status}, a redirect that is not followed")
                 )
             try:
                 target = _target(url, hop)
             except ValueError as error:
-                return Answer(_unusable(fetched, str(error)))
+                return FinalAnswer(_unusable(fetched, str(error)))
             if reach is not None or origin_of(target) != server.origin:
                 reach = hop.reach
             url = target
         # More than five redirects: the status of the last one makes the file unavailable.
-        return Answer(fetched, seconds, hop.reach)
+        return FinalAnswer(fetched, seconds, hop.reach)
 
     async def _hop(
         self,
         url: str,
         fields: Mapping[str, str],
-        server: Server,
+        server: OriginRequests,
         referrer_reach: Reach | None,
         count: Count,
     ) -> Hop:
@@ -151,7 +155,7 @@ class Redirects:
         self,
         url: str,
         fields: Mapping[str, str],
-        server: Server,
+        server: OriginRequests,
         referrer_reach: Reach | None,
         count: Count,
     ) -> Hop:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from comity.database import Kind, open_database, transaction
+from comity.database import DatabaseKind, open_database, transaction
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.reach import Reach
 from comity.policies.answers.fetched import STAND_IN, Fetched
@@ -77,7 +77,7 @@ UPDATE salt SET sum = checksum(salt);
 UPDATE session SET sum = checksum(host, digest, first);
 """,
 )
-KIND = Kind(
+KIND = DatabaseKind(
     subject="COMITY_STORE",
     name="policy store",
     remedy="move the file away, or set COMITY_STORE to a path that can be written",

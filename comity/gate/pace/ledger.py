@@ -19,7 +19,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import NamedTuple, Protocol
 
-from comity.database import PATIENCE, Kind, is_busy, open_database, transaction
+from comity.database import PATIENCE, DatabaseKind, is_busy, open_database, transaction
 from comity.policies.answers.rates import MAX_SECONDS
 from comity.policies.syntax.windows import DAY, MAX_STAMPS, Window, earliest
 
@@ -58,7 +58,7 @@ CREATE TABLE penalty (host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT
  step REAL NOT NULL) WITHOUT ROWID;
 """,
 )
-KIND = Kind(
+KIND = DatabaseKind(
     subject="pace file",
     name="pace file",
     remedy="move the file away, or set COMITY_STORE to a path in a folder that can be written",
@@ -69,7 +69,7 @@ KIND = Kind(
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class PaceLimit:
     """The windows that starts under one name have to keep.
 
     Attributes:
@@ -104,7 +104,7 @@ class Grant(NamedTuple):
 
     number: int | None
     due: float
-    limit: Limit | None = None
+    limit: PaceLimit | None = None
 
 
 class Ledger(Protocol):
@@ -124,7 +124,7 @@ class Ledger(Protocol):
         ttl: Seconds without a sign of life after which a process counts as dead.
     """
 
-    on_answer: Callable[[Sequence[Limit]], object]
+    on_answer: Callable[[Sequence[PaceLimit]], object]
     rests: Callable[[str, float], object]
     is_remote: bool
     ttl: float
@@ -133,7 +133,7 @@ class Ledger(Protocol):
     def is_used(self) -> bool:
         """True if there are grants that need signs of life of this process to count on."""
 
-    def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
+    def acquire(self, limits: Sequence[PaceLimit], now: float) -> Grant:
         """Return a grant to start a request now under all the limits, or when to ask again.
 
         The limits have different names. The moment to ask again may turn out to be too early.
@@ -185,7 +185,7 @@ class RateLedger:
         """
         self.path = path
         # A local ledger answers at once, so it calls neither `on_answer` nor `rests`.
-        self.on_answer: Callable[[Sequence[Limit]], object] = lambda limits: None
+        self.on_answer: Callable[[Sequence[PaceLimit]], object] = lambda limits: None
         self.rests: Callable[[str, float], object] = lambda host, until: None
         # Called with the reason if the file fails for PATIENCE seconds.
         self.gives_up: Callable[[str], object] = lambda why: None
@@ -196,7 +196,7 @@ class RateLedger:
         self._beaten = float("-inf")
         self._grants = 0
         # The number of each grant -> the limits under which its start is not settled.
-        self._flights: dict[int, Sequence[Limit]] = {}
+        self._flights: dict[int, Sequence[PaceLimit]] = {}
         self._late: list[Callable[[], object]] = []  # writes that failed, to be done again
         self._swept = ""  # the host up to which old starts were dropped
         self._warned = False
@@ -206,7 +206,7 @@ class RateLedger:
     def is_used(self) -> bool:
         return bool(self._flights)
 
-    def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
+    def acquire(self, limits: Sequence[PaceLimit], now: float) -> Grant:
         grant = self._grants = self._grants + 1
         due, latest = now, None
         try:
@@ -329,11 +329,11 @@ class RateLedger:
 
     # Rows
 
-    def _insert(self, grant: int, limits: Iterable[Limit], settled: float | None) -> None:
+    def _insert(self, grant: int, limits: Iterable[PaceLimit], settled: float | None) -> None:
         rows = [(limit.key, self._owner, grant, settled, limit.keep) for limit in limits]
         self._db.executemany("INSERT OR REPLACE INTO start VALUES (?, ?, ?, ?, ?)", rows)
 
-    def _due(self, limit: Limit, now: float) -> float:
+    def _due(self, limit: PaceLimit, now: float) -> float:
         """Return the moment when one more request may start; `now` or earlier means at once."""
         host, windows, keep = limit.key, limit.windows, limit.keep
         stamps = []

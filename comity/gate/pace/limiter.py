@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from comity.gate.pace.ledger import Limit
+from comity.gate.pace.ledger import PaceLimit
 from comity.policies import Agent, Site
 from comity.policies.syntax.windows import StatedLimit, Window, delay_of, windows_of
 
@@ -56,7 +56,7 @@ class Limiter:
     throttle: float = 0.0
     concurrent: int | None = None
     windows: tuple[Window, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[PaceLimit, ...] = ()
     most: int = 1
     in_flight: int = 0
     free_at: float = float("-inf")
@@ -99,12 +99,14 @@ class Limiter:
             [self.ceiling, *(window.requests for window in self.windows if window.start is None)]
         )
         self.limits = (
-            (Limit(self.name, self.windows),) if self.windows or self.is_always_asked else ()
+            (PaceLimit(self.name, self.windows),) if self.windows or self.is_always_asked else ()
         )
         if self.concurrent is not None:
             self.most = min(self.most, self.concurrent)
             self.limits += (
-                Limit(f"{self.name} (in flight)", (Window(self.concurrent, 0.0),), through=True),
+                PaceLimit(
+                    f"{self.name} (in flight)", (Window(self.concurrent, 0.0),), through=True
+                ),
             )
 
     def rest(self) -> None:

@@ -56,7 +56,7 @@ from time import monotonic, time
 from typing import Any
 
 from comity.gate.http import Request
-from comity.gate.pace.ledger import Ledger, Limit
+from comity.gate.pace.ledger import Ledger, PaceLimit
 from comity.gate.pace.limiter import Limiter, slowest, windows_for
 from comity.gate.run.flights import ClosingError
 from comity.gate.run.observer import Observer
@@ -155,7 +155,7 @@ class Pace:
         )
         self._limiters: dict[str, Limiter] = {}
         # The limits that the ledger is being asked about -> the limiter that waits for the answer.
-        self._asking: dict[tuple[Limit, ...], Limiter] = {}
+        self._asking: dict[tuple[PaceLimit, ...], Limiter] = {}
         self._sweep_at = SWEEP
         self._flights: dict[Request, Flight] = {}
         self._beat: asyncio.TimerHandle | None = None
@@ -263,7 +263,7 @@ class Pace:
             limiter.free_at = monotonic() + max(grant.due - now, 0.001)
         return grant.number
 
-    def _on_answer(self, limits: Sequence[Limit]) -> None:
+    def _on_answer(self, limits: Sequence[PaceLimit]) -> None:
         """Let the limiter that waits for an answer about these limits ask the ledger again."""
         limiter = self._asking.pop(tuple(limits), None)
         if limiter is not None:

@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from comity.bounded import Bounded
-from comity.gate.fetching.client import Client, Hop
+from comity.gate.fetching.client import Hop, PolicyClient
 from comity.gate.fetching.connection import TransferError
 from comity.gate.fetching.freshness import Headers
 from comity.gate.fetching.network import BarredError
 from comity.gate.fetching.reach import Reach
-from comity.gate.fetching.redirects import Answer, Redirects
+from comity.gate.fetching.redirects import FinalAnswer, Redirects
 from comity.gate.http import PlainRequest
 from comity.gate.options import Options
 from comity.gate.pace.gate import Gate
@@ -41,7 +41,7 @@ class Resources:
     def __init__(
         self,
         run: Run,
-        client: Client,
+        client: PolicyClient,
         access: Access,
         gate: Gate,
         pace: Pace,
@@ -108,7 +108,7 @@ class Resources:
             try:
                 answer = await self._redirects.ask(url, None, server, self._count)
             except BarredError as error:
-                answer = Answer(Fetched(status=0, url=url, error=str(error)))
+                answer = FinalAnswer(Fetched(status=0, url=url, error=str(error)))
         fetched = answer.fetched
         if fetched.oversized:
             fetched = Fetched(status=fetched.status, url=fetched.url, error="it is too large")

@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from comity.gate.fetching.causes import cause_of
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.reach import Reach
 from comity.gate.http import HeaderFields, Request, fields_of
 from comity.gate.request.facts import KEY, RequestFacts, check_target, declaration
@@ -145,7 +145,7 @@ class Access:
         self._files.add(request)
 
     def decide(
-        self, policies: Policies | None, request: Request, *, waits: bool = False
+        self, policies: OriginPolicies | None, request: Request, *, waits: bool = False
     ) -> Decision:
         """Return the decision about the request.
 
@@ -184,7 +184,9 @@ class Access:
         again = self._decide(state.site, request, state, is_same_moment=True).decision
         return again if again.verdict is not Verdict.DEFER else answer.decision
 
-    def _refuse_referral(self, policies: Policies | None, request: Request) -> Decision | None:
+    def _refuse_referral(
+        self, policies: OriginPolicies | None, request: Request
+    ) -> Decision | None:
         """Refuse the request if the referring site may not link to its address; else None."""
         if policies is not None:
             return (

@@ -30,8 +30,8 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from comity.bounded import Bounded
-from comity.gate.fetching.client import Client
-from comity.gate.fetching.fetcher import Policies, PolicyFetcher
+from comity.gate.fetching.client import PolicyClient
+from comity.gate.fetching.fetcher import OriginPolicies, PolicyFetcher
 from comity.gate.fetching.reach import IPAddress, Reach, literal
 from comity.gate.http import Request, Response
 from comity.policies import Page
@@ -69,7 +69,9 @@ current_page: ContextVar[Page | None] = ContextVar("comity_page", default=None)
 class Referrals:
     """The referrals of one crawl."""
 
-    def __init__(self, policies: PolicyFetcher, client: Client, *, is_inner_allowed: bool) -> None:
+    def __init__(
+        self, policies: PolicyFetcher, client: PolicyClient, *, is_inner_allowed: bool
+    ) -> None:
         self._policies = policies
         self._client = client
         self._is_inner_allowed = is_inner_allowed
@@ -139,7 +141,7 @@ class Referrals:
         reach = self._origins.get(origin) or self._reach_of_site(request.url)
         return reach if stamp is None or reach is None else stamp.joined(reach)
 
-    def learn(self, policies: Policies) -> None:
+    def learn(self, policies: OriginPolicies) -> None:
         """Remember the reach of the origin's server if the operator has asked for the origin."""
         if policies.site.origin in self._origins:
             self._origins[policies.site.origin] = policies.server_reach

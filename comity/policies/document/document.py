@@ -14,7 +14,7 @@ from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_co
 
 from comity.policies.answers.qualifiers import Extract
 from comity.policies.document.json_documents import Json
-from comity.policies.document.markup import Html, Markup, Tag, Xhtml, Xml, with_end_tags
+from comity.policies.document.markup import Html, Markup, MarkupTag, Xhtml, Xml, with_end_tags
 from comity.policies.syntax.urls import resolved
 
 # The encodings of browsers (Encoding Standard section-4.2), by the names of Python's codecs. Some
@@ -352,7 +352,7 @@ class Content:
                 yield script.text, script.text_line
 
     @cached_property
-    def _tags(self) -> tuple[Tag, ...]:
+    def _tags(self) -> tuple[MarkupTag, ...]:
         """The elements that may contain statements, except links in the text."""
         return tuple(self.markup.tags("meta", "link", "script"))
 

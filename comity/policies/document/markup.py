@@ -80,7 +80,7 @@ _VOID = frozenset(
 _REMOVED = "{https://comity.invalid/}gone"
 
 
-class Tag(NamedTuple):
+class MarkupTag(NamedTuple):
     """An element that may contain a statement.
 
     Attributes:
@@ -113,7 +113,7 @@ class Markup(Protocol):
     def is_quirky(self) -> bool:
         """True if classes and identifiers are compared without regard to case."""
 
-    def tags(self, *names: str) -> Iterator[Tag]:
+    def tags(self, *names: str) -> Iterator[MarkupTag]:
         """Yield the elements with these names, in the order of the document."""
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
@@ -133,14 +133,14 @@ class Html:
     def _document(self) -> turbohtml.Document:
         return _parse(self._text, self._lines)
 
-    def tags(self, *names: str) -> Iterator[Tag]:
+    def tags(self, *names: str) -> Iterator[MarkupTag]:
         for element in self._document.find_all([*names]):
             # turbohtml splits lists of words; only `attr` returns them as written, but is slow.
             values = {
                 name: value if isinstance(value, str) else element.attr(name) or ""
                 for name, value in element.attrs.items()
             }
-            yield Tag(
+            yield MarkupTag(
                 element.tag,
                 values,
                 element.text,
@@ -284,10 +284,10 @@ class Xml:
             ),
         )
 
-    def tags(self, *names: str) -> Iterator[Tag]:
+    def tags(self, *names: str) -> Iterator[MarkupTag]:
         for element in self.root.iter(*(f"{{*}}{name}" for name in names)):
             values = {name.lower(): value for name, value in plain_attributes(element).items()}
-            yield Tag(
+            yield MarkupTag(
                 local_name(element), values, "".join(element.itertext()), element.sourceline or 0, 0
             )
 

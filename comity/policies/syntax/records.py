@@ -11,7 +11,7 @@ from comity.policies.syntax.lines import MAX_LINE
 from comity.policies.syntax.suspicions import INVISIBLE
 
 
-class Kind(Enum):
+class RecordKind(Enum):
     """The kind of a record. Its value is the name in the specification."""
 
     AGENT = b"user-agent"  # section-2.2.1
@@ -25,23 +25,23 @@ class Kind(Enum):
     ACAP_CRAWLER = b"acap-crawler"
 
 
-RULE_KINDS = (Kind.ALLOW, Kind.DISALLOW)
-RATE_KINDS = (Kind.CRAWL_DELAY, Kind.REQUEST_RATE, Kind.VISIT_TIME)
-_SPELLINGS = {kind.value: kind for kind in Kind} | {
+RULE_KINDS = (RecordKind.ALLOW, RecordKind.DISALLOW)
+RATE_KINDS = (RecordKind.CRAWL_DELAY, RecordKind.REQUEST_RATE, RecordKind.VISIT_TIME)
+_SPELLINGS = {kind.value: kind for kind in RecordKind} | {
     # LENIENT: common misspellings. There are none of Allow, because doubt is not permission.
-    b"useragent": Kind.AGENT,
-    b"user agent": Kind.AGENT,
-    b"dissallow": Kind.DISALLOW,
-    b"dissalow": Kind.DISALLOW,
-    b"disalow": Kind.DISALLOW,
-    b"diasllow": Kind.DISALLOW,
-    b"disallaw": Kind.DISALLOW,
-    b"site-map": Kind.SITEMAP,
-    b"sitemaps": Kind.SITEMAP,
-    b"crawl delay": Kind.CRAWL_DELAY,
-    b"crawldelay": Kind.CRAWL_DELAY,
-    b"request rate": Kind.REQUEST_RATE,
-    b"visit time": Kind.VISIT_TIME,
+    b"useragent": RecordKind.AGENT,
+    b"user agent": RecordKind.AGENT,
+    b"dissallow": RecordKind.DISALLOW,
+    b"dissalow": RecordKind.DISALLOW,
+    b"disalow": RecordKind.DISALLOW,
+    b"diasllow": RecordKind.DISALLOW,
+    b"disallaw": RecordKind.DISALLOW,
+    b"site-map": RecordKind.SITEMAP,
+    b"sitemaps": RecordKind.SITEMAP,
+    b"crawl delay": RecordKind.CRAWL_DELAY,
+    b"crawldelay": RecordKind.CRAWL_DELAY,
+    b"request rate": RecordKind.REQUEST_RATE,
+    b"visit time": RecordKind.VISIT_TIME,
 }
 # LENIENT: a BOM before User-agent, where two files were joined.
 _BEFORE = rb"[ \t]*+(?:%s[ \t]*+)*+" % codecs.BOM_UTF8
@@ -54,7 +54,7 @@ NAME = rb"%s(?i:%s)" % (_BEFORE, b"|".join(sorted(_SPELLINGS, reverse=True)))
 # colon needs a path, and another record without colon a single word.
 _RECORD = re.compile(rb"(%s)(?:[ \t]*+(:)[ \t]*+|[ \t]++)([^#\r\n]*+)" % NAME)
 # LENIENT: invisible characters before the path of a Disallow or a product token are skipped.
-_UNSEEN_BEFORE = (Kind.AGENT, Kind.DISALLOW)
+_UNSEEN_BEFORE = (RecordKind.AGENT, RecordKind.DISALLOW)
 _UNSEEN = re.compile(rb"(?:[ \t]*+(?:%s))++[ \t]*+" % INVISIBLE.pattern)
 
 
@@ -69,7 +69,7 @@ class Record(NamedTuple):
         overlong: True if the line is longer than MAX_LINE.
         unseen: True if invisible characters before the name or value were skipped."""
 
-    kind: Kind
+    kind: RecordKind
     name: bytes
     value: bytes
     colon: bool
@@ -95,7 +95,7 @@ def read_record(line: bytes) -> Record | None:
     bom = codecs.BOM_UTF8 in name
     name = name.lstrip(b" \t" + codecs.BOM_UTF8).lower()
     kind = _SPELLINGS[name]
-    if bom and kind is not Kind.AGENT:
+    if bom and kind is not RecordKind.AGENT:
         return None
     value = value[:MAX_LINE].rstrip(b" \t")
     unseen = _UNSEEN.match(value) if value >= b"\x80" and kind in _UNSEEN_BEFORE else None

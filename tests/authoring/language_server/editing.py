@@ -7,16 +7,16 @@ from lsprotocol.types import CompletionItem, MarkupContent, Position
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.features.completion import completion
 from comity.authoring.language_server.features.hover import hover
-from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.outline import FileOutline
 from comity.authoring.language_server.samples import NONE, Samples
 
 
-def at(name: str, marked: str, *, encoding: str = "utf-16") -> tuple[Outline, Position]:
+def at(name: str, marked: str, *, encoding: str = "utf-16") -> tuple[FileOutline, Position]:
     """Return the document without its mark, and the position of the mark."""
     before, _, after = marked.partition("|")
     document = Document(f"file:///site/{name}", before + after, encoding=encoding)
     line = before.count("\n")
-    return Outline(document), document.position(line, len(before.rpartition("\n")[2]))
+    return FileOutline(document), document.position(line, len(before.rpartition("\n")[2]))
 
 
 def items(

@@ -16,7 +16,7 @@ from lsprotocol.types import Position, Range
 from comity.authoring.language_server import outline, statements, work
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.features import diagnostics, hints
-from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.outline import FileOutline
 from comity.authoring.language_server.work import TASKS, Snapshot
 from comity.authoring.lint import KINDS
 from tests.effort import calls
@@ -202,7 +202,7 @@ def test_requests_take_twice_the_calls_for_twice_the_text(
 def test_an_answer_has_a_bound() -> None:
     text = "ACAP-crawler: " + " ".join(f"a{number}" for number in range(hints.MAX_HINTS + 10))
     document = Document("file:///site/robots.txt", f"{text}\n{text}\nACAP-disallow-index: /\n")
-    answer = hints.hints(Outline(document), (), 0, 3)
+    answer = hints.hints(FileOutline(document), (), 0, 3)
     assert len(answer) == hints.MAX_HINTS
     assert {hint.label for hint in answer} == {"and line 2"}
 

@@ -24,7 +24,7 @@ from comity.authoring.language_server.features.hints import hints, lenses
 from comity.authoring.language_server.features.hover import hover
 from comity.authoring.language_server.features.symbols import folding, symbols
 from comity.authoring.language_server.features.tokens import TYPES, tokens
-from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.outline import FileOutline
 from comity.authoring.language_server.samples import Samples
 from comity.authoring.problems import LineSpan, Problem
 from comity.policies import Agent, Site, Verdict, ai_txt_from_xml
@@ -60,8 +60,8 @@ User-agent: *
 """
 
 
-def outline(name: str, text: str) -> Outline:
-    return Outline(Document(f"file:///site/{name}", text))
+def outline(name: str, text: str) -> FileOutline:
+    return FileOutline(Document(f"file:///site/{name}", text))
 
 
 def apply_edits(document: Document, edits: list[TextEdit]) -> str:
@@ -76,7 +76,7 @@ def apply_edits(document: Document, edits: list[TextEdit]) -> str:
 # Names
 
 
-def mark_position(text: str, place: str, offset: int = 0) -> tuple[Outline, Position]:
+def mark_position(text: str, place: str, offset: int = 0) -> tuple[FileOutline, Position]:
     index = text.index(place) + offset
     return at("robots.txt", f"{text[:index]}|{text[index:]}")
 
@@ -151,7 +151,7 @@ def test_blocks_and_comments_are_folded() -> None:
     }
 
 
-def decode_tokens(document: Outline, *lines: int) -> list[tuple[str, str]]:
+def decode_tokens(document: FileOutline, *lines: int) -> list[tuple[str, str]]:
     """Return the text and type of each token."""
     line = column = 0
     found = []
@@ -501,7 +501,7 @@ def test_a_group_says_of_how_many_sample_pages_it_decides() -> None:
     assert titles(outline("robots.txt", text)) == []
 
 
-def titles(document: Outline, *targets: str) -> list[str]:
+def titles(document: FileOutline, *targets: str) -> list[str]:
     return [lens.command.title for lens in lenses(document, targets) if lens.command]
 
 
@@ -571,7 +571,7 @@ def test_any_text_has_an_answer_within_it(
     name: str, encoding: str, text: str, line: int, column: int
 ) -> None:
     document = Document(f"file:///site/{name}", Buffer(text).text, encoding=encoding)
-    read, position = Outline(document), Position(line, column)
+    read, position = FileOutline(document), Position(line, column)
     found = problems_in(document)
     site = Samples(("/a", "/b?c"), ("/",), ("p", "#a"))
     for item in completion(read, position, site).items:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scrapy.http import Request
 
 from comity.crawler.frontier.host_queues import HostQueue, HostQueues
-from comity.gate.pace.ledger import Limit
+from comity.gate.pace.ledger import PaceLimit
 from comity.gate.pace.limiter import Limiter, windows_for
 from comity.policies import Agent, Site
 from comity.policies.syntax.windows import Window
@@ -249,8 +249,8 @@ def test_as_many_are_in_flight_as_the_scope_lets(
     scope = Limiter(f"{ORIGIN} 1", (), 8)
     scope.restrict("", windows, concurrent)
     assert scope.most == full_at
-    alone = Limit(f"{ORIGIN} 1 (in flight)", (Window(concurrent, 0.0),), through=True)
-    assert scope.limits == (*((Limit(f"{ORIGIN} 1", windows),) if windows else ()), alone)
+    alone = PaceLimit(f"{ORIGIN} 1 (in flight)", (Window(concurrent, 0.0),), through=True)
+    assert scope.limits == (*((PaceLimit(f"{ORIGIN} 1", windows),) if windows else ()), alone)
     scope.restrict("", windows)
     assert alone not in scope.limits
 

@@ -32,7 +32,7 @@ from comity.crawler.frontier import scheduler as module
 from comity.crawler.frontier.journal import NAME, Journal
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.crawler.scrapy_internals import WAKE
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.files import Obtained, PolicyQuery
 from comity.gate.fetching.freshness import DAY
 from comity.gate.fetching.network import BarredError
@@ -981,7 +981,7 @@ def test_answers_of_hosts_that_are_gone_are_not_kept(
     assert [out.rule for out in crawl.out] == ["robots.unreachable"] * 100
     assert len(crawl.files.asked) == 200
     gc.collect()
-    assert sum(isinstance(thing, Policies) for thing in gc.get_objects()) < 50
+    assert sum(isinstance(thing, OriginPolicies) for thing in gc.get_objects()) < 50
 
 
 def test_only_what_was_handed_out_can_be_held(make: Make) -> None:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.crawler.captures import open_captures
-from comity.dataset.captures.captures import CapturedSite, PolicyCaptures
+from comity.dataset.captures.captures import PolicyCaptures, SiteAtMoment
 from comity.dataset.captures.sources import sources_in
 from comity.policies import Agent, PolicyError, Verdict
 from comity.policies.formats import WELL_KNOWN
@@ -44,12 +44,12 @@ def captured(
     return PolicyCaptures.open(sources_in(path), agent=agent, max_age=max_age)
 
 
-def verdict(site: CapturedSite | None, path: str = "/x", agent: Agent = AGENT) -> Verdict:
+def verdict(site: SiteAtMoment | None, path: str = "/x", agent: Agent = AGENT) -> Verdict:
     assert site is not None
     return site.site.access(agent, site.site.origin + path).verdict
 
 
-def why(site: CapturedSite | None) -> str:
+def why(site: SiteAtMoment | None) -> str:
     assert site is not None
     return site.site.access(AGENT, f"{site.site.origin}/x").reasons[0].source.text
 

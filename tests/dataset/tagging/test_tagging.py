@@ -27,7 +27,7 @@ from comity.dataset.records import DatasetError
 from comity.dataset.stats import stats
 from comity.dataset.tagging.captured import fields_of, moment_of
 from comity.dataset.tagging.columns import Columns
-from comity.dataset.tagging.counts import MAX_NAMES, Names
+from comity.dataset.tagging.counts import MAX_NAMES, NameCounts
 from comity.dataset.tagging.judging import Judge, Question
 from comity.dataset.tagging.tagging import Making, tag_dataset
 from comity.policies import Agent, Verdict
@@ -512,7 +512,7 @@ def test_what_is_left_of_a_tag_is_no_other_data(
 
 
 def test_names_that_are_counted_are_bounded() -> None:
-    names = Names()
+    names = NameCounts()
     for number in range(3 * MAX_NAMES):
         names.note(str(number))
     assert (len(names), sum(names.values())) == (MAX_NAMES + 1, 3 * MAX_NAMES)

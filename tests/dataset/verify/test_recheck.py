@@ -20,7 +20,7 @@ from comity.crawler.commands import dataset_verify
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.verify import report as report_module
 from comity.dataset.verify.recheck import recheck
-from comity.dataset.verify.report import Report, Verify
+from comity.dataset.verify.report import Verify, VerifyReport
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Cause, Rechecked
 from comity.dataset.verify.today import Today
 from comity.policies import Agent, Arrangement, Fetched, Page, Reason, Site, Verdict
@@ -641,7 +641,7 @@ def test_rules_that_went_away_give_nothing_before_the_page_is_fetched_again() ->
         assert (changes(found), found.refusals, found.gained_elements) == ({}, (), True)
     assert not today(made, NO_QUOTES).gained_elements
     assert not today(item({}), {}).gained_elements
-    report = Report()
+    report = VerifyReport()
     report.add(today(made, {}))
     assert report.as_json()["hosts"][ORIGIN]["gained_elements"] == 1
 
@@ -934,7 +934,7 @@ def test_a_report_counts_by_host_and_can_be_merged_and_pickled() -> None:
             "Content-Usage: train-ai=n"
         )
     ]
-    whole = Report()
+    whole = VerifyReport()
     for _ in range(2):
         whole.merge(pickle.loads(pickle.dumps(outcome.result)))
     assert not whole.is_compliant
@@ -1070,7 +1070,7 @@ def test_a_report_on_more_hosts_than_are_held_says_the_same(
     work = Verify({ORIGIN: site({ROBOTS: NO_TRAINING})}.get, Today(AGENT, NOW))
     urls = [URL, *(f"https://host{number % 7}.example/" for number in range(20)), URL]
     parts = [work([record({}) | {"url": url}]).result for url in urls]
-    all_held, spilled = Report(), Report()
+    all_held, spilled = VerifyReport(), VerifyReport()
     for part in parts:
         all_held.merge(part)
     monkeypatch.setattr(report_module, "MAX_HELD", 2)
@@ -1084,6 +1084,6 @@ def test_a_report_on_more_hosts_than_are_held_says_the_same(
     assert "\n".join(dataset_verify._json_lines(spilled)) == json.dumps(
         all_held.as_json(), indent=2
     )
-    assert "\n".join(dataset_verify._json_lines(Report())) == json.dumps(
-        Report().as_json(), indent=2
+    assert "\n".join(dataset_verify._json_lines(VerifyReport())) == json.dumps(
+        VerifyReport().as_json(), indent=2
     )

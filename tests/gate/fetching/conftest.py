@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from comity.gate.fetching.client import Client
+from comity.gate.fetching.client import PolicyClient
 from comity.gate.fetching.connection import TransferError
 from comity.gate.fetching.network import BarredError
 from comity.gate.fetching.options import TLS, ClientOptions
@@ -167,7 +167,7 @@ def get_all(
     origin: str,
     *,
     paths: tuple[str, ...] = PATHS,
-    client: Client | None = None,
+    client: PolicyClient | None = None,
     seconds: float = 60,
     between: Callable[[], Awaitable[None]] = no_pause,
     referrer_reach: Reach | None = None,
@@ -186,7 +186,9 @@ def get_all(
         def count(what: str, number: int, origin: str) -> None:
             counts[what] = number
 
-        async with (client or Client(options())).server(origin, referrer_reach, count) as server:
+        async with (client or PolicyClient(options())).server(
+            origin, referrer_reach, count
+        ) as server:
             for path in paths:
                 server.announce(origin + path, {})
             for path in paths:
@@ -206,5 +208,5 @@ def get_all(
     return asyncio.run(run())
 
 
-def get(origin: str, *, client: Client | None = None, seconds: float = 60) -> Got:
+def get(origin: str, *, client: PolicyClient | None = None, seconds: float = 60) -> Got:
     return get_all(origin, paths=PATHS[:1], client=client, seconds=seconds)

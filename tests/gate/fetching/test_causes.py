@@ -24,7 +24,7 @@ from comity.gate.fetching.causes import (
     cause_of,
     failure_of,
 )
-from comity.gate.fetching.client import Client
+from comity.gate.fetching.client import PolicyClient
 from comity.gate.fetching.files import PolicyFiles, PolicyQuery
 from comity.gate.fetching.store import PolicyStore
 from tests.certificates import Authority
@@ -102,7 +102,7 @@ def test_certificates_of_an_authority_that_is_trusted(
     assert len(got.errors) == (kind != "good")
     if kind != "good":
         assert not server.peers[0].requests
-        assert get(server.origin, client=Client(options(verified=False))).bodies == [b"text"]
+        assert get(server.origin, client=PolicyClient(options(verified=False))).bodies == [b"text"]
 
 
 @pytest.mark.requirement("RFC-7")
@@ -126,7 +126,7 @@ def test_a_cause_that_the_operator_can_remove_closes_a_site_for_a_minute_at_most
     async def run() -> list[float]:
         nonlocal now
         files = PolicyFiles(
-            PolicyStore(tmp_path / "store"), Client(options()), timeout=60, clock=lambda: now
+            PolicyStore(tmp_path / "store"), PolicyClient(options()), timeout=60, clock=lambda: now
         )
         waits = []
         for _ in range(8):

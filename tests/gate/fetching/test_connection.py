@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.gate.fetching.client import Client, Hop
+from comity.gate.fetching.client import Hop, PolicyClient
 from comity.gate.fetching.connection import (
     MAX_ANSWER,
     MAX_HEAD,
@@ -258,7 +258,7 @@ def test_octets_after_the_end_void_the_answer(serving: Serving) -> None:
 @pytest.mark.requirement("RFC-7")
 def test_trailers_are_no_header_fields(serving: Serving) -> None:
     async def run(origin: str) -> Hop:
-        async with Client(options()).server(
+        async with PolicyClient(options()).server(
             origin, None, lambda what, number, origin: None
         ) as server:
             return await server.get(f"{origin}/robots.txt", {})
@@ -273,7 +273,7 @@ def test_trailers_are_no_header_fields(serving: Serving) -> None:
 @pytest.mark.parametrize("size", [MAX_BYTES, MAX_BYTES + 1, 4 * MAX_BYTES])
 def test_the_body_is_cut_at_the_limit(serving: Serving, size: int) -> None:
     async def run(origin: str) -> Hop:
-        async with Client(options()).server(
+        async with PolicyClient(options()).server(
             origin, None, lambda what, number, origin: None
         ) as server:
             return await server.get(f"{origin}/robots.txt", {})
@@ -409,7 +409,7 @@ def test_a_server_that_reads_only_the_first_of_several_requests_is_asked_again(
             peer.send(answer(data.split(b" ")[1]))
 
     server = serving(reads_one)
-    got = get_all(server.origin, client=Client(options(), patience=1.0))
+    got = get_all(server.origin, client=PolicyClient(options(), patience=1.0))
     assert got.bodies == [path.encode() for path in PATHS]
     assert [len(peer.requests) for peer in server.peers] == [2, 1, 1]
 
@@ -509,7 +509,7 @@ def test_slow_servers_end_at_the_deadline(serving: Serving, first: bytes, drop: 
 
 def test_what_is_sent(serving: Serving) -> None:
     async def run(origin: str) -> None:
-        async with Client(options()).server(
+        async with PolicyClient(options()).server(
             origin, None, lambda what, number, origin: None
         ) as server:
             await server.get(f"{origin}/a?b=%20#part", {"If-None-Match": '"\xe9"'})
@@ -558,10 +558,10 @@ def context(certificate: Path) -> ssl.SSLContext:
 
 
 @pytest.fixture
-def trusting(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
+def trusting(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> PolicyClient:
     """Return a client that trusts the certificate through the environment."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    return Client(options())
+    return PolicyClient(options())
 
 
 def test_certificates_are_verified(
@@ -569,7 +569,7 @@ def test_certificates_are_verified(
 ) -> None:
     server = serving(says(answer(b"ab")), context=context)
     assert get(server.origin).bodies == [None]
-    assert get(server.origin, client=Client(options(verified=False))).bodies == [b"ab"]
+    assert get(server.origin, client=PolicyClient(options(verified=False))).bodies == [b"ab"]
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     assert get(server.origin).bodies == [b"ab"]
     # The certificate is for another name.
@@ -579,7 +579,7 @@ def test_certificates_are_verified(
 
 @pytest.mark.requirement("RFC-7")
 def test_over_tls_only_the_server_ends_a_body(
-    serving: Serving, context: ssl.SSLContext, trusting: Client
+    serving: Serving, context: ssl.SSLContext, trusting: PolicyClient
 ) -> None:
     """RFC 9112 section-9.8: an attacker on the way can end a connection, not a TLS session."""
 
@@ -613,7 +613,7 @@ def test_tls_that_stalls_ends_at_the_deadline(serving: Serving) -> None:
     server = serving(lambda peer: peer.wait_for_the_end())
     got = get(
         server.origin.replace("http:", "https:"),
-        client=Client(options(verified=False)),
+        client=PolicyClient(options(verified=False)),
         seconds=0.5,
     )
     assert got.errors == ["TimeoutError"]
@@ -625,7 +625,7 @@ def test_tls_that_stalls_ends_at_the_deadline(serving: Serving) -> None:
 @pytest.mark.requirement("SEC-2", "SEC-7")
 def test_no_connection_where_nobody_may_lead(serving: Serving) -> None:
     async def run(origin: str, referrer_reach: Reach | None) -> Hop:
-        async with Client(options()).server(
+        async with PolicyClient(options()).server(
             origin, referrer_reach, lambda what, number, origin: None
         ) as server:
             return await server.get(f"{origin}/robots.txt", {})
@@ -654,7 +654,7 @@ def test_a_slow_name_holds_up_no_other(serving: Serving, monkeypatch: pytest.Mon
     monkeypatch.setattr(socket, "getaddrinfo", slow)
 
     async def run(origin: str) -> tuple[int, list[object]]:
-        client = Client(options())
+        client = PolicyClient(options())
 
         async def ask(origin: str) -> int:
             async with client.server(origin, None, lambda what, number, origin: None) as server:

@@ -13,7 +13,7 @@ import pytest
 
 from comity.crawler.scrapy_internals import ScrapyRun
 from comity.gate.fetching import fetcher as module
-from comity.gate.fetching.fetcher import Policies, PolicyFetcher, policies_of
+from comity.gate.fetching.fetcher import OriginPolicies, PolicyFetcher, policies_of
 from comity.gate.fetching.files import Obtained, PolicyQuery
 from comity.gate.fetching.freshness import DAY
 from comity.gate.fetching.network import BarredError
@@ -55,7 +55,7 @@ class World:
         self.store: Any = None
         self.consequences: list[str] = []
         self.left = 0
-        self.found: list[Policies] = []
+        self.found: list[OriginPolicies] = []
         self.overloaded: list[tuple[str, int, float]] = []
         self.stats: dict[str, int] = {}
         files: Any = self
@@ -108,7 +108,7 @@ class World:
 
         return asyncio.run(all_of_it())
 
-    def look_up(self, origin: str = ORIGIN, referrer_reach: Reach | None = None) -> Policies:
+    def look_up(self, origin: str = ORIGIN, referrer_reach: Reach | None = None) -> OriginPolicies:
         return self.run(lambda fetcher: fetcher.get(origin, referrer_reach))
 
 
@@ -140,7 +140,7 @@ def test_who_asks_at_the_same_time_gets_the_same() -> None:
     world = World()
     world.renewed = frozenset({ROBOTS})
 
-    async def together(fetcher: PolicyFetcher) -> list[Policies]:
+    async def together(fetcher: PolicyFetcher) -> list[OriginPolicies]:
         return list(await asyncio.gather(*(fetcher.get(ORIGIN) for _ in range(3))))
 
     assert len(set(map(id, world.run(together)))) == 1

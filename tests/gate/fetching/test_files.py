@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from comity.gate.fetching import files as module
-from comity.gate.fetching.client import Client
+from comity.gate.fetching.client import PolicyClient
 from comity.gate.fetching.files import PolicyFiles, PolicyQuery
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.store import PolicyStore
@@ -45,7 +45,7 @@ class SlowStore(PolicyStore):
 
 def run(store: PolicyStore, work: Callable[[PolicyFiles], Awaitable[None]]) -> None:
     async def all_of_it() -> None:
-        files = PolicyFiles(store, Client(options()), timeout=300)
+        files = PolicyFiles(store, PolicyClient(options()), timeout=300)
         await work(files)
         await files.leave()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from comity.gate.fetching.client import Client
+from comity.gate.fetching.client import PolicyClient
 from comity.gate.fetching.network import BarredError
 from comity.gate.fetching.proxies import Proxies, Proxy
 from comity.gate.fetching.reach import Reach
@@ -86,9 +86,9 @@ def test_an_encoding_that_is_none_is_named() -> None:
         Proxies.read("http://name:secret@one.test", is_environment_read=True, encoding="utf-9")
 
 
-def client_of(server: Server, credentials: str = "") -> Client:
+def client_of(server: Server, credentials: str = "") -> PolicyClient:
     url = server.origin.replace("://", f"://{credentials}")
-    return Client(options(proxies=Proxies.read(url, is_environment_read=False)))
+    return PolicyClient(options(proxies=Proxies.read(url, is_environment_read=False)))
 
 
 @pytest.mark.parametrize("credentials", ["", "na%3Ame:s%C3%A9cret@"])
@@ -221,7 +221,7 @@ def test_a_proxy_that_makes_no_tunnel(serving: Serving, octets: bytes, why: str)
 def test_a_proxy_that_is_not_there() -> None:
     proxies = Proxies((("http", Proxy("127.0.0.1", 1)), ("https", Proxy("127.0.0.1", 1))))
     for origin in ("http://site.test", "https://site.test"):
-        got = get_all(origin, paths=PATHS[:1], client=Client(options(proxies=proxies)))
+        got = get_all(origin, paths=PATHS[:1], client=PolicyClient(options(proxies=proxies)))
         assert got.bodies == [None]
 
 

@@ -24,7 +24,7 @@ from comity.gate.pace.ledger import (
     PENALTY,
     SWEPT,
     VERSIONS,
-    Limit,
+    PaceLimit,
     RateLedger,
 )
 from comity.policies.syntax.windows import DAY, MAX_STAMPS, Window
@@ -58,24 +58,24 @@ def other(path: Path, ledger: RateLedger) -> Iterator[RateLedger]:
 def turn(
     ledger: RateLedger, now: float, windows: Sequence[Window] = DELAY, host: str = HOST
 ) -> int:
-    return turn_of_all(ledger, now, Limit(host, tuple(windows)))
+    return turn_of_all(ledger, now, PaceLimit(host, tuple(windows)))
 
 
 def due(
     ledger: RateLedger, now: float, windows: Sequence[Window] = DELAY, host: str = HOST
 ) -> float:
     """Return the moment to ask again, if there is no grant now."""
-    return due_of_all(ledger, now, Limit(host, tuple(windows)))[0]
+    return due_of_all(ledger, now, PaceLimit(host, tuple(windows)))[0]
 
 
-def turn_of_all(ledger: RateLedger, now: float, *limits: Limit) -> int:
+def turn_of_all(ledger: RateLedger, now: float, *limits: PaceLimit) -> int:
     claim = ledger.acquire(limits, now)
     assert claim.number is not None
     assert claim.due == now
     return claim.number
 
 
-def due_of_all(ledger: RateLedger, now: float, *limits: Limit) -> tuple[float, str]:
+def due_of_all(ledger: RateLedger, now: float, *limits: PaceLimit) -> tuple[float, str]:
     """Return the moment to ask again, and the name of the limit; "" if that is unknown."""
     claim = ledger.acquire(limits, now)
     assert claim.number is None
@@ -138,12 +138,12 @@ def test_a_request_that_is_out_for_long_is_asked_about_now_and_then(
 
 
 SCOPE = "http://example.org /a"
-FEW = Limit("few in flight", (Window(2, 0.0),), through=True)
+FEW = PaceLimit("few in flight", (Window(2, 0.0),), through=True)
 
 
 @pytest.mark.requirement("AUTX-2", "RATE-2")
 def test_a_turn_is_one_of_all_its_limits_or_of_none(ledger: RateLedger, other: RateLedger) -> None:
-    host, scope = Limit(HOST, DELAY), Limit(SCOPE, (Window(2, 60),))
+    host, scope = PaceLimit(HOST, DELAY), PaceLimit(SCOPE, (Window(2, 60),))
     for seconds in (0, 10):
         ledger.settle(turn_of_all(ledger, NOW + seconds, host, scope), NOW + seconds)
     assert due_of_all(other, NOW + 11, host, scope) == (NOW + 60, SCOPE)
@@ -161,9 +161,9 @@ def test_what_never_went_out_counts_under_none_of_its_limits(
     ledger: RateLedger, other: RateLedger
 ) -> None:
     limits = (
-        Limit(HOST, DELAY),
-        Limit(SCOPE, DELAY),
-        Limit("one in flight", (Window(1, 0.0),), through=True),
+        PaceLimit(HOST, DELAY),
+        PaceLimit(SCOPE, DELAY),
+        PaceLimit("one in flight", (Window(1, 0.0),), through=True),
     )
     ledger.end(turn_of_all(ledger, NOW, *limits))
     turn_of_all(other, NOW, *limits)
@@ -174,7 +174,7 @@ def test_as_many_are_in_flight_as_may_be_over_all_processes(
     ledger: RateLedger, other: RateLedger
 ) -> None:
     """It counts from the turn to the end of the body, not to the headers, and no longer."""
-    free = Limit(HOST, (Window(9, 1),))
+    free = PaceLimit(HOST, (Window(9, 1),))
     first, second = turn_of_all(ledger, NOW, free, FEW), turn_of_all(other, NOW, free, FEW)
     ledger.settle(first, NOW + 1)
     for each in (ledger, other):
@@ -192,7 +192,7 @@ def test_as_many_are_in_flight_as_may_be_over_all_processes(
 
 @pytest.mark.requirement("AUTX-3")
 def test_more_may_be_in_flight_than_starts_are_remembered(ledger: RateLedger) -> None:
-    many = Limit("many", (Window(MAX_STAMPS + 6, 0.0),), through=True)
+    many = PaceLimit("many", (Window(MAX_STAMPS + 6, 0.0),), through=True)
     turns = [turn_of_all(ledger, NOW, many) for _ in range(MAX_STAMPS + 6)]
     due_of_all(ledger, NOW, many)
     ledger.end(turns[0])
@@ -263,7 +263,7 @@ def test_two_processes_together_keep_every_window(ledger: RateLedger, other: Rat
                             both[whose].settle(number, until)
                 for each in both:
                     each.beat(now)
-                claim = both[which].acquire([Limit(host, tuple(limits))], now)
+                claim = both[which].acquire([PaceLimit(host, tuple(limits))], now)
                 if claim.number is not None:
                     break
                 assert now < claim.due <= now + 40 + max(window.seconds for window in limits)
@@ -285,10 +285,10 @@ def test_the_rate_that_is_allowed_is_reached(ledger: RateLedger, other: RateLedg
     starts: list[float] = []
     now = NOW
     for each in itertools.islice(itertools.cycle((ledger, other)), 200):
-        claim = each.acquire([Limit(HOST, limits)], now)
+        claim = each.acquire([PaceLimit(HOST, limits)], now)
         if claim.number is None:
             now = claim.due
-            claim = each.acquire([Limit(HOST, limits)], now)
+            claim = each.acquire([PaceLimit(HOST, limits)], now)
         assert claim.number is not None
         each.settle(claim.number, now)
         starts.append(now)
@@ -454,7 +454,7 @@ def test_turns_outlive_what_takes_longer_than_a_sign_of_life(
 def test_what_is_closed_has_nothing_in_flight(path: Path) -> None:
     first = RateLedger(path)
     first.settle(turn(first, NOW, host="settled.test"), NOW + 1)
-    turn_of_all(first, NOW, Limit(HOST, DELAY), FEW)
+    turn_of_all(first, NOW, PaceLimit(HOST, DELAY), FEW)
     first.close(NOW + 5)
     first.close(NOW + 9)
     second = RateLedger(path)
@@ -751,7 +751,7 @@ def test_kill_9_costs_no_more_than_a_delay(path: Path) -> None:
     ledger = RateLedger(path, owner_ttl=0.5)
     [(beat,)] = query(path, "SELECT beat FROM owner")
     assert isinstance(beat, float)
-    alone = Limit("in flight", (Window(1, 0),), through=True)
+    alone = PaceLimit("in flight", (Window(1, 0),), through=True)
     assert due(ledger, beat + 0.4, [Window(1, 3)]) == beat + 0.9
     assert due_of_all(ledger, beat + 0.4, alone) == (beat + 0.4 + ASK_THROUGH, "in flight")
     turn_of_all(ledger, beat + 0.6, alone)

@@ -19,7 +19,7 @@ from scrapy.settings import Settings
 from comity.cluster.turns import host_of
 from comity.crawler.scrapy_internals import ScrapyRun
 from comity.gate.pace import pace as module
-from comity.gate.pace.ledger import Limit, RateLedger
+from comity.gate.pace.ledger import PaceLimit, RateLedger
 from comity.gate.pace.limiter import Limiter, slowest
 from comity.gate.pace.pace import Pace
 from comity.gate.run.flights import ClosingError
@@ -205,7 +205,7 @@ def test_a_request_waits_for_its_host_and_its_scopes(make: Make) -> None:
     limiting = site("User-agent: *\nCrawl-delay: 3", f"scope: /a\n{lines}\nallowed-methods: GET\n")
     host, scope = pace.limiters(AGENT, f"{URL}a", limiting)
     assert pace.limiters(AGENT, URL, limiting) == (host,)
-    assert (host.windows, host.limits) == ((Window(1, 3),), (Limit("a.test", (Window(1, 3),)),))
+    assert (host.windows, host.limits) == ((Window(1, 3),), (PaceLimit("a.test", (Window(1, 3),)),))
     assert (scope.windows, scope.most, scope.concurrent) == ((Window(60, 60),), 2, 2)
     assert pace.limiters(AGENT, f"{URL}a", limiting) == (host, scope)
     other = site("User-agent: *\nCrawl-delay: 5", origin="http://a.test")

@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.reach import Reach
 from comity.gate.request.access import Access
 from comity.gate.request.facts import RequestFacts
@@ -33,11 +33,11 @@ PLAIN_FILE = "User-agent: *\nDisallow: /private\n"
 XHR = {"X-Requested-With": "XMLHttpRequest"}
 
 
-def policies(robots: str = PLAIN_FILE, preferences: str = "", **others: Any) -> Policies:
+def policies(robots: str = PLAIN_FILE, preferences: str = "", **others: Any) -> OriginPolicies:
     files = {"/robots.txt": robots.encode()}
     if preferences:
         files["/automation-preferences.txt"] = preferences.encode()
-    return Policies(
+    return OriginPolicies(
         site=Site.from_files(ORIGIN, files), fresh_until=0.0, unreachable=False, **others
     )
 

@@ -14,7 +14,7 @@ from scrapy.http import Request, Response
 from scrapy.utils.test import get_crawler
 
 from comity.crawler.crawl import Crawl
-from comity.gate.fetching.fetcher import Policies
+from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.reach import Reach, reach_of
 from comity.gate.request import referrals as module
 from comity.gate.request.referrals import KEY, Referrals, current_page, set_referrer_reach
@@ -23,12 +23,12 @@ from comity.policies import Fetched, Site
 SITE = "https://site.test"
 
 
-def policies_at(reach: Reach, origin: str = SITE) -> Policies:
+def policies_at(reach: Reach, origin: str = SITE) -> OriginPolicies:
     site = Site(origin, {f"{origin}/robots.txt": Fetched(status=404)})
-    return Policies(site=site, fresh_until=0.0, unreachable=False, server_reach=reach)
+    return OriginPolicies(site=site, fresh_until=0.0, unreachable=False, server_reach=reach)
 
 
-def referrals(*known: Policies, is_inner_allowed: bool = False) -> Referrals:
+def referrals(*known: OriginPolicies, is_inner_allowed: bool = False) -> Referrals:
     fetcher: Any = SimpleNamespace(
         cached={policies.site.origin: policies for policies in known}.get
     )

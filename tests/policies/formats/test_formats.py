@@ -30,7 +30,7 @@ from comity.policies.formats.format import (
     WellKnown,
 )
 from comity.policies.formats.installed import check_claims, load_installed, mistakes
-from comity.policies.page import Refusal
+from comity.policies.page import RefusingSource
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
 from tests.fuzz import targets
 from tests.selection import one_in
@@ -574,7 +574,7 @@ class SourcesAlone(AgentReading):
         return [NoUse()]
 
 
-class NoUse(Refusal):
+class NoUse(RefusingSource):
     required_resources = dated = ()
 
     def __init__(self) -> None:

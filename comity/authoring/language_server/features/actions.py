@@ -22,7 +22,7 @@ from lsprotocol.types import (
 from comity.authoring.intended import drafts, path_of, stated_intents
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.features.diagnostics import diagnostic
-from comity.authoring.language_server.statements import Form, form_of
+from comity.authoring.language_server.statements import StatementForm, form_of
 from comity.authoring.problems import Problem
 from comity.policies import PolicyError, ai_txt_from_xml, ai_txt_to_xml
 from comity.policies.formats.authoring import Fix, apply
@@ -94,7 +94,7 @@ def other_form(document: Document) -> tuple[str, str] | None:
     if kind is None or kind.name not in (_TEXT, _XML):
         return None
     try:
-        if kind.name == _XML or form_of(kind, document.text) is Form.XML:
+        if kind.name == _XML or form_of(kind, document.text) is StatementForm.XML:
             return ai_txt_from_xml(document.body).decode(), _TEXT
         return ai_txt_to_xml(document.body).decode(), _XML
     except PolicyError:

@@ -20,9 +20,15 @@ from lsprotocol.types import (
 from comity.authoring.language_server.features import names
 from comity.authoring.language_server.features.hover import section
 from comity.authoring.language_server.features.snippets import Snippet, member_snippets, snippets
-from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.outline import FileOutline
 from comity.authoring.language_server.samples import NONE, Samples
-from comity.authoring.language_server.statements import Form, Span, Statement, field, open_brackets
+from comity.authoring.language_server.statements import (
+    FileStatement,
+    Span,
+    StatementForm,
+    field,
+    open_brackets,
+)
 from comity.authoring.language_server.words import (
     AGENT,
     NAME,
@@ -44,7 +50,7 @@ _LAST_NAME = re.compile(r"[A-Za-z0-9_.:-]*\Z")
 class _Items:
     """Completion items that replace the text between two columns of a line."""
 
-    def __init__(self, outline: Outline, line: int, start: int, end: int) -> None:
+    def __init__(self, outline: FileOutline, line: int, start: int, end: int) -> None:
         self._range = outline.document.range(line, start, end)
         self.typed = outline.document.line(line)[start:end]
         self.items: dict[str, CompletionItem] = {}
@@ -80,7 +86,7 @@ class _Items:
 
 
 def completion(
-    outline: Outline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False
+    outline: FileOutline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False
 ) -> CompletionList:
     """Return the completion items at a position.
 
@@ -88,27 +94,30 @@ def completion(
     line, column = outline.document.line_and_column(position)
     outline = outline.part(line, line)
     items = _of_documents(outline, line, column, has_snippets)
-    complete = {Form.LINES: _of_line, Form.XML: _of_xml, Form.JSON: _of_json, Form.HTML: _of_html}[
-        outline.form
-    ]
+    complete = {
+        StatementForm.LINES: _of_line,
+        StatementForm.XML: _of_xml,
+        StatementForm.JSON: _of_json,
+        StatementForm.HTML: _of_html,
+    }[outline.form]
     items += complete(outline, line, column, samples, has_snippets) if outline.document.kind else []
     return CompletionList(is_incomplete=len(items) >= MAX_ITEMS, items=items)
 
 
 def _of_documents(
-    outline: Outline, line: int, column: int, has_snippets: bool
+    outline: FileOutline, line: int, column: int, has_snippets: bool
 ) -> list[CompletionItem]:
     """Return the snippets for files without lines.
 
     An empty XML or JSON file gets a whole document, HTML an element, a JSON array a member."""
     document = outline.document
     items = _Items(outline, line, column, column)
-    if outline.form is Form.HTML:
+    if outline.form is StatementForm.HTML:
         if not document.line(line)[:column].strip("\ufeff \t"):
             _add_snippets(items, snippets(outline), has_snippets)
-    elif outline.form is not Form.LINES and not document.text.strip("\ufeff \t\r\n"):
+    elif outline.form is not StatementForm.LINES and not document.text.strip("\ufeff \t\r\n"):
         _add_snippets(items, snippets(outline), has_snippets)
-    elif outline.form is Form.JSON:
+    elif outline.form is StatementForm.JSON:
         before = "".join(document.lines[:line]) + document.line(line)[:column]
         if open_brackets(before) == "[":
             last = before.rstrip()[-1:]
@@ -137,7 +146,7 @@ def _add_words(items: _Items, words: Iterator[Word], *, after: str = "") -> None
         )
 
 
-def expected_words(outline: Outline, line: int) -> Iterator[Word]:
+def expected_words(outline: FileOutline, line: int) -> Iterator[Word]:
     """Yield the possible names of a line, those of the innermost block first."""
     seen: set[str] = set()
     before = outline.between(0, line - 1)
@@ -151,7 +160,7 @@ def expected_words(outline: Outline, line: int) -> Iterator[Word]:
 
 
 def _of_line(
-    outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool
+    outline: FileOutline, line: int, column: int, samples: Samples, has_snippets: bool
 ) -> list[CompletionItem]:
     text = outline.document.line(line)
     before = text[:column]
@@ -218,7 +227,7 @@ def _add_snippets(
 
 
 def _values(
-    outline: Outline,
+    outline: FileOutline,
     word: Word,
     kinds: tuple[str, ...],
     span: Span,
@@ -260,7 +269,9 @@ def _values(
                     )
         elif kind == PATH:
             if word.directive.form == "line":
-                for text in names.set_values(outline) if outline.form is Form.LINES else ():
+                for text in (
+                    names.set_values(outline) if outline.form is StatementForm.LINES else ()
+                ):
                     items.add(text, CompletionItemKind.Reference, detail="a set of this file")
             for path in (*samples.folders, *samples.targets):
                 items.add(path, CompletionItemKind.File, detail="of this folder")
@@ -274,7 +285,7 @@ def _values(
 
 
 def _of_xml(
-    outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool
+    outline: FileOutline, line: int, column: int, samples: Samples, has_snippets: bool
 ) -> list[CompletionItem]:
     before = outline.document.line(line)[:column]
     typed = _LAST_NAME.search(before)[0]  # type: ignore[index]
@@ -313,7 +324,7 @@ def _add_property(items: _Items, word: Word, has_snippets: bool) -> None:
     )
 
 
-def _element_around(outline: Outline, line: int, column: int) -> Statement | None:
+def _element_around(outline: FileOutline, line: int, column: int) -> FileStatement | None:
     """Return the innermost element that is open at a place."""
     text = "\n".join(outline.document.line(number) for number in range(max(0, line - 5000), line))
     text += "\n" + outline.document.line(line)[:column].rpartition("<")[0]
@@ -338,7 +349,7 @@ def _element_around(outline: Outline, line: int, column: int) -> Statement | Non
 
 
 def _of_value(
-    outline: Outline, statement: Statement, line: int, column: int, samples: Samples
+    outline: FileOutline, statement: FileStatement, line: int, column: int, samples: Samples
 ) -> list[CompletionItem]:
     """Return the completion items for the value of a statement."""
     word = outline.word(statement)
@@ -359,7 +370,7 @@ def _of_value(
 
 
 def _of_json(
-    outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool
+    outline: FileOutline, line: int, column: int, samples: Samples, has_snippets: bool
 ) -> list[CompletionItem]:
     before = outline.document.line(line)[:column]
     statement = _statement_by_value(outline, line, column)
@@ -379,7 +390,7 @@ def _of_json(
     return list(items.items.values())
 
 
-def _statement_by_value(outline: Outline, line: int, column: int) -> Statement | None:
+def _statement_by_value(outline: FileOutline, line: int, column: int) -> FileStatement | None:
     """Return the statement with its value, or the start of its value, at a place."""
     for number in reversed(outline.between(line - 20, line)):
         statement = outline.statements[number]
@@ -387,7 +398,7 @@ def _statement_by_value(outline: Outline, line: int, column: int) -> Statement |
             return None
         if statement.value_span.holds(line, column):
             # An element with an incomplete tag has no content yet.
-            is_content = outline.form is Form.XML and not statement.is_attribute
+            is_content = outline.form is StatementForm.XML and not statement.is_attribute
             before = outline.document.line(line)[: statement.value_span.start]
             return (
                 None
@@ -397,7 +408,7 @@ def _statement_by_value(outline: Outline, line: int, column: int) -> Statement |
     return None
 
 
-def _member_without_value(outline: Outline, line: int, column: int) -> Statement | None:
+def _member_without_value(outline: FileOutline, line: int, column: int) -> FileStatement | None:
     """Return the member in front of a place, if its value is still missing."""
     for number in reversed(outline.between(line, line)):
         statement = outline.statements[number]
@@ -411,7 +422,7 @@ def _member_without_value(outline: Outline, line: int, column: int) -> Statement
 
 
 def _of_html(
-    outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool
+    outline: FileOutline, line: int, column: int, samples: Samples, has_snippets: bool
 ) -> list[CompletionItem]:
     if statement := _statement_by_value(outline, line, column):
         return _of_value(outline, statement, line, column, samples)

@@ -12,7 +12,7 @@ from comity.authoring.language_server.words import href
 from comity.authoring.lint import lint_file, lint_site
 from comity.authoring.problems import Problem
 from comity.authoring.sites import load
-from comity.authoring.source import Source, SourceFile
+from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Fetched, PolicyError, Site
 from comity.policies.answers.rule import ERROR, WARNING, Severity
 
@@ -46,7 +46,7 @@ def problems_in(document: Document, folder: Path | None = None) -> list[Problem]
     return lint_site(source, only=(source.origin + kind.path,))[:MAX_DIAGNOSTICS]
 
 
-def _as_edited(source: Source, path: str, document: Document) -> Source:
+def _as_edited(source: SiteSource, path: str, document: Document) -> SiteSource:
     """Return the site with the document in place of the file on the disk."""
     edited = SourceFile(
         document.path, source.origin + path, Fetched(status=200, body=document.body)

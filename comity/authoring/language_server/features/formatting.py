@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from lsprotocol.types import TextEdit
 
-from comity.authoring.language_server.outline import Outline
-from comity.authoring.language_server.statements import Form, field
+from comity.authoring.language_server.outline import FileOutline
+from comity.authoring.language_server.statements import StatementForm, field
 from comity.policies.formats.ai_txt import kind_of
 from comity.policies.formats.ai_txt.grammar import Keyword
 
@@ -17,12 +17,12 @@ _LEVELS = {keyword.value[0].decode().lower(): keyword.level for keyword in Keywo
 _PATH = "/ai.txt"
 
 
-def formatting(outline: Outline, *, tab_size: int = 2, spaces: bool = True) -> list[TextEdit]:
+def formatting(outline: FileOutline, *, tab_size: int = 2, spaces: bool = True) -> list[TextEdit]:
     """Return the edits that format a file.
 
     `tab_size`, `spaces`: the indentation of the editor. It applies if the file has no indentation
     yet."""
-    if outline.form is not Form.LINES or outline.document.kind is None:
+    if outline.form is not StatementForm.LINES or outline.document.kind is None:
         return []
     is_nested = outline.document.kind.path == _PATH and kind_of(outline.document.body) == "elements"
     unit = _unit(outline) or (" " * (tab_size if tab_size in (2, 4) else 2) if spaces else "\t")
@@ -30,7 +30,7 @@ def formatting(outline: Outline, *, tab_size: int = 2, spaces: bool = True) -> l
     return [*edits, *_line_ends(outline)]
 
 
-def _unit(outline: Outline) -> str:
+def _unit(outline: FileOutline) -> str:
     """Return the indentation of the first line of level 1, or "" if it is not a usual one."""
     for line in outline.document.lines:
         line_field = field(line)
@@ -40,7 +40,7 @@ def _unit(outline: Outline) -> str:
     return ""
 
 
-def _indentation(outline: Outline, unit: str) -> Iterator[TextEdit]:
+def _indentation(outline: FileOutline, unit: str) -> Iterator[TextEdit]:
     for number in range(len(outline.document.lines)):
         line = outline.document.line(number)
         line_field = field(line)
@@ -56,7 +56,7 @@ def _indentation(outline: Outline, unit: str) -> Iterator[TextEdit]:
                 )
 
 
-def _line_ends(outline: Outline) -> Iterator[TextEdit]:
+def _line_ends(outline: FileOutline) -> Iterator[TextEdit]:
     for number in range(len(outline.document.lines)):
         line = outline.document.line(number)
         end = len(line.rstrip(" \t"))

@@ -11,8 +11,8 @@ from itertools import chain, islice
 
 from lsprotocol.types import CodeLens, Command, InlayHint, InlayHintKind
 
-from comity.authoring.language_server.outline import Outline, ValueWord
-from comity.authoring.language_server.statements import Statement
+from comity.authoring.language_server.outline import FileOutline, ValueWord
+from comity.authoring.language_server.statements import FileStatement
 from comity.authoring.language_server.words import AGENT
 from comity.authoring.problems import Problem
 from comity.authoring.source import DEFAULT_ORIGIN
@@ -28,7 +28,9 @@ _READ_AS = re.compile(r"is read as (`[^`]+`)")
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def hints(outline: Outline, problems: Iterable[Problem], first: int, last: int) -> list[InlayHint]:
+def hints(
+    outline: FileOutline, problems: Iterable[Problem], first: int, last: int
+) -> list[InlayHint]:
     """Return the hints of the lines from `first` to `last`."""
     of_lines = islice(
         chain(_readings(outline, problems, first, last), _other_places(outline, first, last)),
@@ -37,7 +39,7 @@ def hints(outline: Outline, problems: Iterable[Problem], first: int, last: int) 
     return sorted(of_lines, key=lambda hint: (hint.position.line, hint.position.character))
 
 
-def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint]:
+def _other_places(outline: FileOutline, first: int, last: int) -> Iterator[InlayHint]:
     """Yield a hint for each agent that has other lines too: the rules of all its lines apply."""
     # The first lines of each agent: enough for the hint, the hint's own line, and one more.
     lines: dict[str, dict[int, None]] = {}
@@ -63,7 +65,7 @@ def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint
 
 
 def _readings(
-    outline: Outline, problems: Iterable[Problem], first: int, last: int
+    outline: FileOutline, problems: Iterable[Problem], first: int, last: int
 ) -> Iterator[InlayHint]:
     """Yield a hint for each problem that tells the corrected reading of its line."""
     for problem in problems:
@@ -77,7 +79,7 @@ def _readings(
             )
 
 
-def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
+def lenses(outline: FileOutline, targets: tuple[str, ...]) -> list[CodeLens]:
     """Return a lens for each group of lines. `targets`: paths and queries of sample pages."""
     kind = outline.document.kind
     if kind is None or not kind.path or not targets or len(outline.document.text) > MAX_LENS_TEXT:
@@ -102,14 +104,14 @@ def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
     return code_lenses
 
 
-def _groups(outline: Outline) -> Iterator[Statement]:
+def _groups(outline: FileOutline) -> Iterator[FileStatement]:
     for statement in outline.statements:
         word = outline.word(statement)
         if word and AGENT in word.value_kinds and statement.last_line > statement.name_span.line:
             yield statement
 
 
-def _token(outline: Outline, statement: Statement) -> str:
+def _token(outline: FileOutline, statement: FileStatement) -> str:
     names = (match[0] for agent in outline.agents_of(statement) if (match := _TOKEN.match(agent)))
     return next(names, ANYBODY)
 

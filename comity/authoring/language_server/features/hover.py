@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lsprotocol.types import Hover, MarkupContent, MarkupKind, Position
 
-from comity.authoring.language_server.outline import Outline, ValueWord
-from comity.authoring.language_server.statements import Span, Statement
+from comity.authoring.language_server.outline import FileOutline, ValueWord
+from comity.authoring.language_server.statements import FileStatement, Span
 from comity.authoring.language_server.words import AGENT, Word, href
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.known_crawlers import known
@@ -13,7 +13,7 @@ from comity.policies.vocabulary.known_crawlers import known
 MAX_AGENTS = 5  # that one text lists
 
 
-def hover(outline: Outline, position: Position) -> Hover | None:
+def hover(outline: FileOutline, position: Position) -> Hover | None:
     """Return the hover text for a position. None means that no word of a format is there."""
     line, column = outline.document.line_and_column(position)
     outline = outline.with_agents(line)
@@ -35,7 +35,7 @@ def hover(outline: Outline, position: Position) -> Hover | None:
     )
 
 
-def of_name(outline: Outline, statement: Statement, word: Word) -> str:
+def of_name(outline: FileOutline, statement: FileStatement, word: Word) -> str:
     """Return the meaning of a line, in Markdown."""
     directive = word.directive
     lines = [
@@ -47,7 +47,7 @@ def of_name(outline: Outline, statement: Statement, word: Word) -> str:
     return "\n\n".join([*lines, section(directive.spec)])
 
 
-def _of_value(outline: Outline, statement: Statement, word: Word, value: ValueWord) -> str:
+def _of_value(outline: FileOutline, statement: FileStatement, word: Word, value: ValueWord) -> str:
     for kind in value.kinds:
         for name, summary in word.values_of(kind).items():
             if name.lower() == value.text.lower():

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from lsprotocol.types import Location, Position, Range, TextEdit, WorkspaceEdit
 
-from comity.authoring.language_server.outline import Outline
-from comity.authoring.language_server.statements import Form, Span, Statement
+from comity.authoring.language_server.outline import FileOutline
+from comity.authoring.language_server.statements import FileStatement, Span, StatementForm
 from comity.authoring.language_server.words import NAME, PLACEHOLDER, Word
 
 _VALID = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
@@ -35,7 +35,7 @@ class Definition(NamedTuple):
     name: str
     span: Span
     word: Word
-    statement: Statement
+    statement: FileStatement
 
     @property
     def is_usage(self) -> bool:
@@ -69,10 +69,10 @@ def _reference_prefix(word: Word) -> str:
     return ""
 
 
-def definitions(outline: Outline) -> Iterator[Definition]:
+def definitions(outline: FileOutline) -> Iterator[Definition]:
     """Yield the definitions in the whole document."""
     outline = outline.whole
-    for statement in outline.statements_with(NAME) if outline.form is Form.LINES else ():
+    for statement in outline.statements_with(NAME) if outline.form is StatementForm.LINES else ():
         word = outline.word(statement)
         if word and word.value_kinds[:1] == (NAME,):
             first = next(outline.value_words(statement), None)
@@ -80,7 +80,7 @@ def definitions(outline: Outline) -> Iterator[Definition]:
                 yield Definition(first.text, first.span, word, statement)
 
 
-def occurrences(outline: Outline) -> Iterator[Occurrence]:
+def occurrences(outline: FileOutline) -> Iterator[Occurrence]:
     """Yield every occurrence of every name that the file defines, in their order."""
     definition_of: dict[tuple[bool, str], Definition] = {}
     prefixes: dict[str, None] = {}
@@ -124,7 +124,7 @@ def _is_usage(word: Word | None) -> bool:
     return word is not None and _reference_prefix(word) == ""
 
 
-def defined_names(outline: Outline, *, usages: bool) -> list[str]:
+def defined_names(outline: FileOutline, *, usages: bool) -> list[str]:
     """Return the names of all usages, or of all sets, that the file defines."""
     names = (
         definition.name for definition in definitions(outline) if definition.is_usage is usages
@@ -132,7 +132,7 @@ def defined_names(outline: Outline, *, usages: bool) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def set_values(outline: Outline) -> list[str]:
+def set_values(outline: FileOutline) -> list[str]:
     """Return references to all sets that the file defines, as values."""
     sets = [definition for definition in definitions(outline) if not definition.is_usage]
     return list(
@@ -140,7 +140,7 @@ def set_values(outline: Outline) -> list[str]:
     )
 
 
-def occurrence_at(outline: Outline, position: Position) -> Occurrence | None:
+def occurrence_at(outline: FileOutline, position: Position) -> Occurrence | None:
     """Return the occurrence of a name at a position, if there is one."""
     line, column = outline.document.line_and_column(position)
     return next(
@@ -149,14 +149,18 @@ def occurrence_at(outline: Outline, position: Position) -> Occurrence | None:
     )
 
 
-def name_range(outline: Outline, position: Position) -> Range | None:
+def name_range(outline: FileOutline, position: Position) -> Range | None:
     """Return the range of the name at a position, if there is one."""
     occurrence = occurrence_at(outline, position)
     return outline.document.range(*occurrence.span) if occurrence else None
 
 
 def locations(
-    outline: Outline, position: Position, *, definitions_only: bool, with_definitions: bool = True
+    outline: FileOutline,
+    position: Position,
+    *,
+    definitions_only: bool,
+    with_definitions: bool = True,
 ) -> list[Location]:
     """Return the places of the name at a position: its definitions, or its references, or both."""
     target = occurrence_at(outline, position)
@@ -173,7 +177,7 @@ def locations(
     ]
 
 
-def rename(outline: Outline, position: Position, new_name: str) -> WorkspaceEdit | None:
+def rename(outline: FileOutline, position: Position, new_name: str) -> WorkspaceEdit | None:
     """Return the edits that rename the name at a position.
 
     None means that there is no name, or that the new name is invalid, taken or a usage of the
@@ -195,7 +199,7 @@ def rename(outline: Outline, position: Position, new_name: str) -> WorkspaceEdit
     return WorkspaceEdit(changes={outline.document.uri: edits})
 
 
-def _is_built_in(outline: Outline, name: str) -> bool:
+def _is_built_in(outline: FileOutline, name: str) -> bool:
     return any(
         name.lower() in map(str.lower, word.values_of("usage")) for word in outline.words.words
     )

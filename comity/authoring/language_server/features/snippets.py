@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from comity.authoring.intents import ELEMENT, INTENTS, Artefact, Intent
 from comity.authoring.intents import Form as WrittenForm
-from comity.authoring.language_server.outline import Outline
-from comity.authoring.language_server.statements import Form
+from comity.authoring.language_server.outline import FileOutline
+from comity.authoring.language_server.statements import StatementForm
 
 
 class Snippet(NamedTuple):
@@ -30,7 +30,7 @@ class Snippet(NamedTuple):
     template: str
 
 
-def snippets(outline: Outline) -> Iterator[Snippet]:
+def snippets(outline: FileOutline) -> Iterator[Snippet]:
     """Yield the snippets for a file, one for each form of each intent that the file can have."""
     for intent in INTENTS:
         for form in intent.forms:
@@ -39,7 +39,7 @@ def snippets(outline: Outline) -> Iterator[Snippet]:
                     yield _snippet(intent, form, artefact)
 
 
-def member_snippets(outline: Outline) -> Iterator[Snippet]:
+def member_snippets(outline: FileOutline) -> Iterator[Snippet]:
     """Yield the snippets for a JSON array: the members of the arrays in snippets."""
     for snippet in snippets(outline):
         text, template = snippet.text.strip(), snippet.template.strip()
@@ -47,11 +47,11 @@ def member_snippets(outline: Outline) -> Iterator[Snippet]:
             yield snippet._replace(text=text[1:-1].strip(), template=template[1:-1].strip())
 
 
-def _is_for(artefact: Artefact, outline: Outline) -> bool:
+def _is_for(artefact: Artefact, outline: FileOutline) -> bool:
     kind = outline.document.kind
     if kind is None:
         return False
-    if outline.form is Form.HTML:
+    if outline.form is StatementForm.HTML:
         return artefact.location == ELEMENT
     if kind.path:
         return artefact.location == kind.path and _form(artefact) is outline.form
@@ -61,9 +61,15 @@ def _is_for(artefact: Artefact, outline: Outline) -> bool:
     )
 
 
-def _form(artefact: Artefact) -> Form:
+def _form(artefact: Artefact) -> StatementForm:
     start = artefact.template.lstrip()[:1]
-    return Form.XML if start == "<" else Form.JSON if start in ("{", "[") else Form.LINES
+    return (
+        StatementForm.XML
+        if start == "<"
+        else StatementForm.JSON
+        if start in ("{", "[")
+        else StatementForm.LINES
+    )
 
 
 def _snippet(intent: Intent, form: WrittenForm, artefact: Artefact) -> Snippet:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from lsprotocol.types import DocumentSymbol, FoldingRange, FoldingRangeKind, Range, SymbolKind
 
-from comity.authoring.language_server.outline import Outline
-from comity.authoring.language_server.statements import Form, Statement
+from comity.authoring.language_server.outline import FileOutline
+from comity.authoring.language_server.statements import FileStatement, StatementForm
 from comity.authoring.language_server.words import AGENT, NAME
 
 MAX_SYMBOLS = 2000  # of files with more statements, only groups are symbols
 MAX_RANGES = 5000
 
 
-def symbols(outline: Outline) -> list[DocumentSymbol]:
+def symbols(outline: FileOutline) -> list[DocumentSymbol]:
     """Return the symbols of a file, as a tree."""
     statements = outline.statements
     numbers = list(range(len(statements)))
@@ -33,7 +33,7 @@ def symbols(outline: Outline) -> list[DocumentSymbol]:
     return roots
 
 
-def _symbol(outline: Outline, statement: Statement) -> DocumentSymbol:
+def _symbol(outline: FileOutline, statement: FileStatement) -> DocumentSymbol:
     word = outline.word(statement)
     document = outline.document
     selection = document.range(*statement.name_span)
@@ -46,7 +46,7 @@ def _symbol(outline: Outline, statement: Statement) -> DocumentSymbol:
         kind = SymbolKind.Variable
     name = (
         f"{statement.name}: {statement.value[:80]}"
-        if statement.value and outline.form is Form.LINES
+        if statement.value and outline.form is StatementForm.LINES
         else statement.name
     )
     return DocumentSymbol(
@@ -54,24 +54,26 @@ def _symbol(outline: Outline, statement: Statement) -> DocumentSymbol:
         kind=kind,
         range=extent,
         selection_range=selection,
-        detail=statement.value[:80] if outline.form is not Form.LINES and statement.value else None,
+        detail=statement.value[:80]
+        if outline.form is not StatementForm.LINES and statement.value
+        else None,
         children=[],
     )
 
 
-def folding(outline: Outline) -> list[FoldingRange]:
+def folding(outline: FileOutline) -> list[FoldingRange]:
     """Return the folding ranges: blocks, and comments of several lines."""
     ranges = [
         FoldingRange(statement.name_span.line, statement.last_line)
         for statement in outline.statements
         if statement.last_line > statement.name_span.line and not statement.is_attribute
     ][:MAX_RANGES]
-    if outline.form is Form.LINES:
+    if outline.form is StatementForm.LINES:
         ranges += _comments(outline)[: MAX_RANGES - len(ranges)]
     return ranges
 
 
-def _comments(outline: Outline) -> list[FoldingRange]:
+def _comments(outline: FileOutline) -> list[FoldingRange]:
     ranges, first = [], -1
     for number, line in enumerate((*outline.document.lines, "")):
         if line.lstrip().startswith("#"):

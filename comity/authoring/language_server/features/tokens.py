@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from lsprotocol.types import SemanticTokens, SemanticTokensLegend
 
-from comity.authoring.language_server.outline import Outline
-from comity.authoring.language_server.statements import Form, Span
+from comity.authoring.language_server.outline import FileOutline
+from comity.authoring.language_server.statements import Span, StatementForm
 from comity.authoring.language_server.words import AGENT, NAME, PATH, URL
 
 TYPES = ("keyword", "string", "variable", "enumMember", "comment", "type", "property", "class")
@@ -26,7 +26,7 @@ _OF_KIND = {
 _COMMENT = re.compile(r"(?:^[ \t\ufeff]*|[ \t])(#.*)")
 
 
-def tokens(outline: Outline, first: int = 0, last: int | None = None) -> SemanticTokens:
+def tokens(outline: FileOutline, first: int = 0, last: int | None = None) -> SemanticTokens:
     """Return the tokens of the lines from `first` to `last`. None means the last line."""
     first, last = (
         max(first, 0),
@@ -51,7 +51,7 @@ def tokens(outline: Outline, first: int = 0, last: int | None = None) -> Semanti
     return SemanticTokens(data)
 
 
-def _spans(outline: Outline, first: int, last: int) -> Iterator[tuple[Span, int]]:
+def _spans(outline: FileOutline, first: int, last: int) -> Iterator[tuple[Span, int]]:
     for number in outline.between(first, last):
         statement = outline.statements[number]
         word = outline.word(statement)
@@ -66,7 +66,7 @@ def _spans(outline: Outline, first: int, last: int) -> Iterator[tuple[Span, int]
             )
             kind = next(kinds, next((kind for kind in value.kinds if kind in _OF_KIND), ""))
             yield value.span, TYPES.index(_OF_KIND.get(kind, "enumMember"))
-    if outline.form is Form.LINES:
+    if outline.form is StatementForm.LINES:
         for number in range(first, last + 1):
             line = outline.document.line(number)
             match = _COMMENT.search(line) if "#" in line else None

@@ -44,7 +44,7 @@ NONE = "none"  # not the id of any record
 HTML = "html"
 
 
-class Stretch(NamedTuple):
+class WarcPart(NamedTuple):
     """The position of a part."""
 
     start: int
@@ -64,7 +64,7 @@ class Reader(formats.Reader):
             for record in records(file, 0, self.size):
                 name = name_of(record)
                 if record.offset - start >= PART and (not awaited or awaited != name):
-                    yield Part(Stretch(start, record.offset, before), record.offset - start)
+                    yield Part(WarcPart(start, record.offset, before), record.offset - start)
                     start, before = record.offset, {}
                 end, awaited = record.end, ""
                 if isinstance(record, Damage):
@@ -85,7 +85,7 @@ class Reader(formats.Reader):
                     if len(seen) > MAX_REMEMBERED:
                         del seen[next(iter(seen))]
         if end > start:
-            yield Part(Stretch(start, end, before), end - start)
+            yield Part(WarcPart(start, end, before), end - start)
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         return True
@@ -101,7 +101,7 @@ class Reader(formats.Reader):
             yield batch
 
     def _read(
-        self, stretch: Stretch, *, wants_html: bool
+        self, stretch: WarcPart, *, wants_html: bool
     ) -> Iterator[PositionedRecord | Unreadable]:
         seen = dict(stretch.before)
         awaited = ""  # id of the response that should come next

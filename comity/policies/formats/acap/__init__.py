@@ -10,13 +10,20 @@ ACAP records are in robots.txt and replace lines there, so formats/robots reads 
 """
 
 from comity.policies.formats.acap.authoring import AUTHORING
-from comity.policies.formats.acap.grammar import Acap, Definitions, Field, Record, Reference, parse
+from comity.policies.formats.acap.grammar import (
+    Acap,
+    CrawlerRecord,
+    Definitions,
+    Field,
+    Reference,
+    parse,
+)
 from comity.policies.formats.acap.resolution import (
-    Answer,
+    AcapRules,
+    CrawlerNames,
     Matching,
-    Names,
     PurposeView,
-    Rules,
+    UsageAnswer,
     records_for,
 )
 from comity.policies.formats.acap.rules import RULES
@@ -28,17 +35,17 @@ FORMAT = Format(name="acap", rules=RULES, authoring=AUTHORING)
 __all__ = [
     "FORMAT",
     "Acap",
-    "Answer",
+    "AcapRules",
+    "CrawlerNames",
+    "CrawlerRecord",
     "Definitions",
     "Field",
     "Matching",
-    "Names",
     "PageUses",
     "PurposeView",
-    "Record",
     "Reference",
-    "Rules",
     "SiteUses",
+    "UsageAnswer",
     "parse",
     "records_for",
 ]

@@ -18,7 +18,7 @@ from comity.policies.formats.acap.grammar import (
 from comity.policies.formats.acap.usages import QUALIFIED
 from comity.policies.formats.authoring import Remarks
 from comity.policies.syntax.path_patterns import foldings
-from comity.policies.syntax.records import Kind
+from comity.policies.syntax.records import RecordKind
 from comity.policies.syntax.suspicions import INVISIBLE, several_names, suspicions, unquoted
 
 _OF_SUSPICION = {
@@ -39,7 +39,7 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
             if line.value_at
             else line.value.encode()
         )
-        if line.kind is Kind.ACAP_CRAWLER:
+        if line.kind is RecordKind.ACAP_CRAWLER:
             _check_crawler(line, line.value.encode(), remarks)
         elif line.name in DEFINITIONS:
             words = value.lower().split()

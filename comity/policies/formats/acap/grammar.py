@@ -35,7 +35,7 @@ from comity.policies.formats.acap.usages import (
 )
 from comity.policies.syntax.lines import EOL, MAX_FINDINGS, MAX_LINE, Findings, Lines
 from comity.policies.syntax.path_patterns import escaped_text, normal_pattern
-from comity.policies.syntax.records import Kind, read_record
+from comity.policies.syntax.records import RecordKind, read_record
 from comity.policies.syntax.suspicions import INVISIBLE
 
 MAX_RECORDS = 10_000  # of one file
@@ -124,7 +124,7 @@ class Field(NamedTuple):
     offset: int
 
 
-class Request(NamedTuple):
+class RequestedAction(NamedTuple):
     """An action request (section-2.6).
 
     Attributes:
@@ -150,7 +150,7 @@ class Reference(NamedTuple):
 
 
 @dataclass(slots=True)
-class Record:
+class CrawlerRecord:
     """The fields that address the same crawlers (section-2.3).
 
     Attributes:
@@ -164,7 +164,7 @@ class Record:
     crawlers: list[str] = field(default_factory=list)
     is_unreadable: bool = False
     fields: list[Field] = field(default_factory=list)
-    requests: list[Request] = field(default_factory=list)
+    requests: list[RequestedAction] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
 
     @property
@@ -211,7 +211,7 @@ class Acap:
     version: str
     ignores_conventional: int
     ignores_offset: int
-    records: tuple[Record, ...]
+    records: tuple[CrawlerRecord, ...]
     definitions: Definitions
     findings: tuple[Finding, ...]
 
@@ -269,7 +269,7 @@ class FieldLine(NamedTuple):
     number: int
     offset: int
     octets: bytes
-    kind: Kind | None
+    kind: RecordKind | None
     name: str
     value: str
     value_at: int
@@ -292,7 +292,7 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
         if not octets:
             return
         record = read_record(octets)
-        if record and record.kind in (Kind.AGENT, Kind.ACAP_CRAWLER):
+        if record and record.kind in (RecordKind.AGENT, RecordKind.ACAP_CRAWLER):
             value = record.value.decode("utf-8", "replace")
             yield FieldLine(
                 lines.number,
@@ -315,7 +315,7 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
             # The parser of conventional records does not see this crawler field, so its addressee
             # is unknown.
             kind, name, value = (
-                (Kind.ACAP_CRAWLER, "", "")
+                (RecordKind.ACAP_CRAWLER, "", "")
                 if name.lower() == "crawler"
                 else (None, name.lower(), value)
             )
@@ -362,8 +362,8 @@ class _Reader:
         self._findings = Findings(url)
         self._records_left = max_records
         self._fields_left = max_fields
-        self._records: list[Record] = []
-        self._record: Record | None = None  # the open record
+        self._records: list[CrawlerRecord] = []
+        self._record: CrawlerRecord | None = None  # the open record
         self._has_fields = False  # the open record has more than crawlers
         self._crawler_line = 0  # the last crawler line of the open record
         self._open_purposes: list[str] = []  # the purposes of the open sub-record
@@ -380,7 +380,7 @@ class _Reader:
         for self._line in lines:
             name = self._line.name
             if self._line.kind:
-                has_record = has_record or self._line.kind is Kind.ACAP_CRAWLER
+                has_record = has_record or self._line.kind is RecordKind.ACAP_CRAWLER
             elif not name:
                 match = _VERSION.match(self._line.octets)
                 assert match
@@ -618,9 +618,9 @@ class _Reader:
 
     def _read(self) -> None:
         line = self._line
-        if line.kind is Kind.AGENT:
+        if line.kind is RecordKind.AGENT:
             self._record = None  # ACAP-9: a conventional record begins
-        elif line.kind is Kind.ACAP_CRAWLER:
+        elif line.kind is RecordKind.ACAP_CRAWLER:
             self._crawler(line.value)
         elif line.name:
             if line.is_odd:
@@ -684,23 +684,23 @@ class _Reader:
             )
             record.is_unreadable = True
 
-    def _open(self, crawlers: list[str]) -> Record:
+    def _open(self, crawlers: list[str]) -> CrawlerRecord:
         if self._records_left > 0:
-            self._records.append(Record(self._url, crawlers))
+            self._records.append(CrawlerRecord(self._url, crawlers))
         elif self._records_left == 0:
             self._report(
                 "acap.limit",
                 "There are too many records. From here on they refuse for any crawler "
                 "and permit nothing.",
             )
-            self._records.append(Record(self._url, ["*"], is_unreadable=True))
+            self._records.append(CrawlerRecord(self._url, ["*"], is_unreadable=True))
         self._record = self._records[-1]  # past the limit, one for all
         self._records_left -= 1
         self._has_fields = False
         self._end_purposes()
         return self._record
 
-    def _in_record(self) -> Record | None:
+    def _in_record(self) -> CrawlerRecord | None:
         """Return the open record, and note that it has a field."""
         if self._record is None:
             self._report(
@@ -800,7 +800,9 @@ class _Reader:
                 path,
             )
         else:
-            record.requests.append(Request(action, path, self._line.number, self._line.offset))
+            record.requests.append(
+                RequestedAction(action, path, self._line.number, self._line.offset)
+            )
 
     # Permissions and prohibitions: section-2.4
 
@@ -961,7 +963,7 @@ class _Reader:
 
     def _add(
         self,
-        record: Record,
+        record: CrawlerRecord,
         verdict: Verdict,
         usages: tuple[Usage, ...],
         patterns: Sequence[str],

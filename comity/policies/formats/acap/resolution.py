@@ -39,7 +39,7 @@ from typing import NamedTuple
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import UseDecision, Verdict
-from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
+from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, CrawlerRecord, Field
 from comity.policies.formats.acap.usages import PRESENT_USAGES, FieldQualifiers, levels
 from comity.policies.syntax.path_patterns import (
     PatternIndex,
@@ -104,7 +104,7 @@ def _shared_length(first: str, last: str, least: int) -> int:
 MAX_REASONS = 100  # of a decision: the tag of each item contains them
 
 
-class Answer(NamedTuple):
+class UsageAnswer(NamedTuple):
     """The answer of the fields on one usage of one resource.
 
     Attributes:
@@ -162,11 +162,11 @@ _Patterns = dict[str, list[_Bound]]  # pattern -> fields of one usage
 class Addressed(NamedTuple):
     """The records that bind one agent: those that name it, and those for any crawler."""
 
-    by_name: list[Record]
-    to_any: list[Record]
+    by_name: list[CrawlerRecord]
+    to_any: list[CrawlerRecord]
 
     @property
-    def records(self) -> tuple[Record, ...]:
+    def records(self) -> tuple[CrawlerRecord, ...]:
         return (*self.by_name, *(record for record in self.to_any if not record.is_unreadable))
 
 
@@ -175,7 +175,7 @@ def records_for(agent: Agent, files: Iterable[Acap]) -> Addressed:
 
     The time is linear in the octets of the files, for any names.
     """
-    names, records = Names(agent), Addressed([], [])
+    names, records = CrawlerNames(agent), Addressed([], [])
     for record in (record for file in files for record in file.records):
         is_to_any = "*" in record.crawlers
         if is_to_any:
@@ -189,7 +189,7 @@ def records_for(agent: Agent, files: Iterable[Acap]) -> Addressed:
 _WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
-class Names:
+class CrawlerNames:
     """The names of crawlers that mean the agent (section-2.3.1).
 
     They are whole words of its name or User-Agent. LENIENT: any text may follow a name with a `*`
@@ -233,7 +233,7 @@ def _is_boundary(text: str, index: int) -> bool:
     return not (0 < index < len(text) and text[index - 1] in _WORD and text[index] in _WORD)
 
 
-class Rules:
+class AcapRules:
     """The records of a site that bind one agent."""
 
     def __init__(self, agent: Agent, files: Iterable[Acap]) -> None:
@@ -329,7 +329,7 @@ class _Pool:
     They are for all purposes.
     """
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Iterable[CrawlerRecord]) -> None:
         self.everywhere: _Fields = {}
         # Pattern of the file, in normal form -> fields of crawl.
         self.on_crawling: dict[str, list[_Bound]] = {}
@@ -359,7 +359,7 @@ class _Pool:
         """Return the numbers of the patterns that match a folded target."""
         return tuple(self._index.all(target))
 
-    def _distinct_fields(self, records: Iterable[Record]) -> Iterator[_Bound]:
+    def _distinct_fields(self, records: Iterable[CrawlerRecord]) -> Iterator[_Bound]:
         """Yield the fields of records. Of equal fields only the first is returned."""
         seen: set[tuple[object, ...]] = set()
         folded: dict[str, tuple[str, str]] = {}  # many fields may share one long pattern
@@ -479,7 +479,7 @@ class _Speaking:
 
     def __init__(self, fields: dict[str, _Patterns]) -> None:
         self._fields = fields  # usage -> pattern -> fields
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, UsageAnswer] = {}
         self._granted: dict[str, frozenset[str] | None] = {}
         self._narrowest: dict[tuple[str, ...], set[str]] = {}
 
@@ -501,7 +501,7 @@ class _Speaking:
             self._granted[usage] = frozenset().union(*purposes) if purposes else None
         return self._granted[usage]
 
-    def decide_by_own_fields(self, usage: str) -> Answer | None:
+    def decide_by_own_fields(self, usage: str) -> UsageAnswer | None:
         """Return the answer of the fields of the usage itself, or None if there are none."""
         answer = self._answers.get(usage)
         if answer is None and usage in self._fields:
@@ -524,7 +524,7 @@ class _Speaking:
             for bound in _prefer_purposes(patterns[pattern])
         ]
 
-    def decide(self, usage: str) -> Answer | None:
+    def decide(self, usage: str) -> UsageAnswer | None:
         """Return the answer of the usage's own fields, else of those of more general usages.
 
         See ACAP-28 and ACAP-29.
@@ -564,7 +564,7 @@ class Matching:
     def __init__(self, by_name: _Speaking, anybody: _Speaking) -> None:
         self._by_name = by_name
         self._anybody = anybody
-        self._answers: dict[str, Answer | None] = {}
+        self._answers: dict[str, UsageAnswer | None] = {}
         # Usage -> the decision, if it depends on nothing but the fields.
         self.decisions: dict[str, UseDecision] = {}
 
@@ -579,13 +579,13 @@ class Matching:
             for level in levels(usage):
                 yield from (bound.field for bound in speaking.fields(level))
 
-    def decide(self, usage: str) -> Answer | None:
+    def decide(self, usage: str) -> UsageAnswer | None:
         """Return the answer on one of USAGES, or None if nothing is stated."""
         if usage not in self._answers:
             self._answers[usage] = self._decide(usage)
         return self._answers[usage]
 
-    def _decide(self, usage: str) -> Answer | None:
+    def _decide(self, usage: str) -> UsageAnswer | None:
         by_name = self._by_name.decide(usage)
         if by_name is None:
             return self._anybody.decide(usage)
@@ -614,10 +614,10 @@ class Matching:
         )
 
 
-def _answer(deciding: list[_Bound]) -> Answer:
+def _answer(deciding: list[_Bound]) -> UsageAnswer:
     if len(deciding) == 1:
         [first] = deciding
-        return Answer(
+        return UsageAnswer(
             Verdict.ALLOW if first.grants else Verdict.DENY,
             (first.field,),
             first.field.usage,
@@ -627,6 +627,6 @@ def _answer(deciding: list[_Bound]) -> Answer:
     fields = [bound.field for bound in refusing or deciding]
     fields.sort(key=lambda field: (field.verdict is Verdict.ALLOW, field.url, field.line))
     qualifiers = fields[0].qualifiers.conjoined(*(field.qualifiers for field in fields[1:]))
-    return Answer(
+    return UsageAnswer(
         Verdict.DENY if refusing else Verdict.ALLOW, tuple(fields), fields[0].usage, qualifiers
     )

@@ -25,7 +25,7 @@ from comity.policies.answers.decision import Reason, UseDecision, Verdict
 from comity.policies.answers.qualifiers import MODIFIABLE, Qualifiers, Resource
 from comity.policies.document.document import Content
 from comity.policies.formats.acap.grammar import Field
-from comity.policies.formats.acap.resolution import Answer, Matching
+from comity.policies.formats.acap.resolution import Matching, UsageAnswer
 from comity.policies.formats.acap.usages import OTHER, PRESENT_USAGES, USAGES, FieldQualifiers
 from comity.policies.formats.format import Capture
 from comity.policies.syntax.urls import resolved
@@ -88,7 +88,7 @@ class PageUses:
             return decision
         return self._decide_on_page(answer, use)
 
-    def _decide_on_page(self, answer: Answer, use: str) -> UseDecision:
+    def _decide_on_page(self, answer: UsageAnswer, use: str) -> UseDecision:
         """Decide by a permission that ends, or that requires resources."""
         capture, qualifiers = self._capture, self._with_end(answer.qualifiers, use)
         if answer.qualifiers.days == 0 or (qualifiers.until and qualifiers.until < capture.now):
@@ -134,17 +134,17 @@ class PageUses:
         answers = ((use, self._answer(use)) for use in DATED)
         return tuple(use for use, answer in answers if answer and answer.verdict is Verdict.ALLOW)
 
-    def _answer(self, use: str) -> Answer | None:
+    def _answer(self, use: str) -> UsageAnswer | None:
         if use in USAGES:
             return self._matching.decide(use)
         answer = self._matching.decide(OTHER)
         return answer if answer and answer.verdict is Verdict.DENY else None
 
-    def _permission(self, answer: Answer) -> UseDecision:
+    def _permission(self, answer: UsageAnswer) -> UseDecision:
         reasons = tuple(self._reason_of("acap.allow", field) for field in answer.named_fields)
         return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
 
-    def _refuse(self, answer: Answer, rule: str) -> UseDecision:
+    def _refuse(self, answer: UsageAnswer, rule: str) -> UseDecision:
         reasons = tuple(self._reason_of(rule, field) for field in answer.named_fields)
         return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
 
@@ -260,7 +260,7 @@ class RelatedUses:
         ]
 
 
-def _refusal(answer: Answer, reason_of: ReasonOf) -> UseDecision:
+def _refusal(answer: UsageAnswer, reason_of: ReasonOf) -> UseDecision:
     rules = (
         "acap.unusable" if field.verdict is Verdict.ALLOW else "acap.disallow"
         for field in answer.named_fields

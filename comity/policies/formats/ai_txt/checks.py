@@ -35,7 +35,7 @@ from comity.policies.syntax.xml_tree import XmlError, local_name
 MAX_QUOTED = 100  # octets of a value that a message quotes
 
 
-class Entry(NamedTuple):
+class KeywordEntry(NamedTuple):
     """A keyword with its value, from a line or from an attribute in XML.
 
     Attributes:
@@ -53,7 +53,7 @@ class Entry(NamedTuple):
     indentation: bytes = b""
 
 
-def keyword_lines(text: bytes) -> Iterator[Entry]:
+def keyword_lines(text: bytes) -> Iterator[KeywordEntry]:
     """Yield the lines that are read, without comments behind their values."""
     lines = Lines(text)
     while True:
@@ -69,7 +69,9 @@ def keyword_lines(text: bytes) -> Iterator[Entry]:
             file_type, value = EVERY_TYPE, value.rstrip(b" \t")
             if keyword is Keyword.PATH:
                 value, file_type = _split_type(value)
-            yield Entry(keyword, value, lines.number, match.start(4) + 1, file_type, match[1])
+            yield KeywordEntry(
+                keyword, value, lines.number, match.start(4) + 1, file_type, match[1]
+            )
 
 
 def _split_type(value: bytes) -> tuple[bytes, str]:
@@ -114,7 +116,7 @@ _XML_KEYWORDS = {
 }
 
 
-def _attributes(body: bytes) -> Iterator[Entry]:
+def _attributes(body: bytes) -> Iterator[KeywordEntry]:
     try:
         tree = xml_tree.read(body, max_bytes=MAX_XML, max_elements=MAX_XML_ELEMENTS)
     except XmlError:
@@ -123,15 +125,15 @@ def _attributes(body: bytes) -> Iterator[Entry]:
         keyword, attribute = _XML_KEYWORDS.get(local_name(element), (None, ""))
         if keyword:
             value = element.get(attribute, "").strip(" \t\r\n").encode()
-            yield Entry(
+            yield KeywordEntry(
                 keyword, value, tree.lines[element], 0, element.get("file-type", "").strip().lower()
             )
             if keyword is Keyword.LANG:
-                yield Entry(Keyword.GUIDELINE, b"", tree.lines[element], 0)
+                yield KeywordEntry(Keyword.GUIDELINE, b"", tree.lines[element], 0)
 
 
-def _check(remarks: Remarks, ai_txt: AiTxt, entries: Iterable[Entry]) -> None:
-    lang: Entry | None = None  # a Lang without a guideline yet
+def _check(remarks: Remarks, ai_txt: AiTxt, entries: Iterable[KeywordEntry]) -> None:
+    lang: KeywordEntry | None = None  # a Lang without a guideline yet
     types: set[str] = set()  # file types of the open paths
     last: Keyword | None = None
     for entry in entries:
@@ -161,7 +163,7 @@ def _report(
     remarks: Remarks,
     rule: str,
     message: str,
-    entry: Entry,
+    entry: KeywordEntry,
     *quoted: bytes,
     offset: int = 0,
     length: int = 0,
@@ -177,7 +179,7 @@ def _report(
     )
 
 
-def _check_agents(remarks: Remarks, entry: Entry) -> None:
+def _check_agents(remarks: Remarks, entry: KeywordEntry) -> None:
     names: set[bytes] = set()
     for word in NAME.finditer(entry.value):
         if word[0].lower() in names:
@@ -208,7 +210,7 @@ NOT_ASCII = re.compile(rb"[\x80-\xff]+")
 _OUTSIDE_PATHS = re.compile(rb"[^A-Za-z0-9_.&%/~:@*$?\x80-\xff-]")
 
 
-def _check_path(remarks: Remarks, entry: Entry) -> None:
+def _check_path(remarks: Remarks, entry: KeywordEntry) -> None:
     value = entry.value
     if entry.column and len(words := value.split()) > 1 and words[-1].isalnum():
         return  # `ait.file-type`
@@ -225,7 +227,7 @@ def _check_path(remarks: Remarks, entry: Entry) -> None:
     _check_extension(remarks, entry)
 
 
-def _check_grammar(remarks: Remarks, entry: Entry) -> None:
+def _check_grammar(remarks: Remarks, entry: KeywordEntry) -> None:
     """Report characters that the paper's grammar lacks.
 
     For a reserved character there is no fix: its escape is another path (RFC 3986 section-2.2).
@@ -289,7 +291,7 @@ _TYPES = {
 }
 
 
-def _check_extension(remarks: Remarks, entry: Entry) -> None:
+def _check_extension(remarks: Remarks, entry: KeywordEntry) -> None:
     match = _EXTENSION.search(entry.value, max(0, len(entry.value) - 10))
     types = _TYPES.get(match[1].lower()) if match else None
     if entry.file_type and types is not None and entry.file_type not in types:
@@ -330,7 +332,7 @@ _COUNTRY_AS_LANGUAGE = {
 }
 
 
-def _check_language(remarks: Remarks, entry: Entry) -> None:
+def _check_language(remarks: Remarks, entry: KeywordEntry) -> None:
     text = entry.value.decode("utf-8", "replace")
     primary, *others = text.replace("_", "-").split("-")
     tag = (
@@ -358,7 +360,7 @@ def _check_language(remarks: Remarks, entry: Entry) -> None:
     )
 
 
-def _check_element(remarks: Remarks, entry: Entry, types: Iterable[str]) -> None:
+def _check_element(remarks: Remarks, entry: KeywordEntry, types: Iterable[str]) -> None:
     """Report an element that cannot be applied, or only in part. `types` are those of its paths."""
     element = entry.value.decode("utf-8", "replace")
     if element in ("", ALL):

@@ -11,7 +11,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
-from comity.policies.formats.ai_txt.checks import NOT_ASCII, Entry, keyword_lines, percent_escape
+from comity.policies.formats.ai_txt.checks import (
+    NOT_ASCII,
+    KeywordEntry,
+    keyword_lines,
+    percent_escape,
+)
 from comity.policies.formats.ai_txt.grammar import LINE, SPELLINGS, Keyword, parse
 from comity.policies.formats.ai_txt.reading import NAME
 from comity.policies.formats.ai_txt.spawning import spawning
@@ -34,7 +39,7 @@ class _File(NamedTuple):
         unit: One level of indentation.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[KeywordEntry, ...]
     numbers: dict[int, int]
     unit: bytes
 
@@ -56,7 +61,7 @@ def _read_file(body: bytes) -> _File | None:
     )
 
 
-def _unit(entries: tuple[Entry, ...]) -> bytes:
+def _unit(entries: tuple[KeywordEntry, ...]) -> bytes:
     """Return the indentation that the parser takes for one level."""
     for entry in entries:
         if level := entry.keyword.level:

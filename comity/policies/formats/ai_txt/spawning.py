@@ -19,7 +19,7 @@ from comity.policies.formats.ai_txt.reading import strip_spaces
 from comity.policies.syntax.lines import Findings, Lines
 from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.records import Kind, Record, read_record
+from comity.policies.syntax.records import Record, RecordKind, read_record
 from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://site.spawning.ai/spawning-ai-txt"
@@ -151,11 +151,11 @@ def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
         record = read_record(line)
         if record is None:
             continue
-        if record.kind is Kind.AGENT:
+        if record.kind is RecordKind.AGENT:
             group += not naming
             naming, in_path = True, False
             agents.update(((name, group), None) for name in _names(record.value))
-        elif record.kind in (Kind.ALLOW, Kind.DISALLOW):
+        elif record.kind in (RecordKind.ALLOW, RecordKind.DISALLOW):
             naming = False
             if kind == "elements" and (in_path or not _STANDS_ALONE.match(line)):
                 continue
@@ -191,7 +191,7 @@ def _patterns(
 
     A line that cannot be read refuses everything and permits nothing.
     """
-    verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
+    verdict = Verdict.ALLOW if record.kind is RecordKind.ALLOW else Verdict.DENY
     spelled = words = _PATTERN.findall(record.value)
     if verdict is Verdict.DENY:
         words = [word for word in map(strip_spaces, spelled) if word]

@@ -51,8 +51,8 @@ class PreferenceLines(LineReading):
         self._groupings = site.once(PreferenceLines, lambda: _groupings(site))
         self._readings = [
             (
-                short_strings.Lines(lines, robots, token, url=self._url),
-                content_usage.Rules(lines, robots, token, url=self._url),
+                short_strings.UsageLines(lines, robots, token, url=self._url),
+                content_usage.UsageRules(lines, robots, token, url=self._url),
             )
             for robots, lines in self._groupings
         ]

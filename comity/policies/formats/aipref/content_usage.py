@@ -220,7 +220,7 @@ class _Paths:
         return [line for path in self._index.all(target) for line in self.preferences[path]]
 
 
-class Rules:
+class UsageRules:
     """The lines of one robots.txt that bind one agent.
 
     These are the lines of its groups, and the refusals outside of all groups.

@@ -186,7 +186,7 @@ def _note(preferences: Preferences, label: str, verdict: Verdict) -> bool:
     return True
 
 
-class Lines:
+class UsageLines:
     """The `usage` lines of one robots.txt that bind one agent.
 
     These are the lines of its groups, and the refusals outside of all groups.

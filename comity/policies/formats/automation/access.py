@@ -16,7 +16,7 @@ from comity.policies.formats.automation.annotation import Annotation, merge
 from comity.policies.formats.automation.conditions import conditions, pattern_text
 from comity.policies.formats.automation.directives import DirectiveValue, Group
 from comity.policies.formats.automation.file import AutomationFile
-from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
+from comity.policies.formats.automation.resolution import GroupRefusal, ScopeRules, limits, refusals
 from comity.policies.formats.format import AgentReading
 from comity.policies.syntax.windows import Limits, StatedLimit
 
@@ -34,7 +34,7 @@ class Automated(AgentReading):
         self._origin = origin
         self._host = origin.partition("://")[2]
         automation = file.automation
-        self._rules = Rules(automation, agent.token, self._host) if automation else None
+        self._rules = ScopeRules(automation, agent.token, self._host) if automation else None
         self._is_unread = automation is not None and not automation.complete
         self.has_limits = self._rules is not None and self._rules.has_limits
         self._limits: dict[int, Limits | None] = {}  # by the offset of the group
@@ -160,7 +160,7 @@ class Automated(AgentReading):
         ]
         return Decision(verdict=Verdict.ALLOW, reasons=tuple(lines))
 
-    def _reason(self, refusal: Refusal, group: Group | None, page: Annotated | None) -> Reason:
+    def _reason(self, refusal: GroupRefusal, group: Group | None, page: Annotated | None) -> Reason:
         if refusal.from_annotation:
             assert page
             assert refusal.directive

@@ -29,7 +29,7 @@ NAMES = tuple(name.decode() for name in (*SELECTORS, *DIRECTIVES))
 _LIKE_RECORD = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z_-]*+)[ \t]*+:[ \t]*+([^#\r\n]*+)")
 
 
-class Record(NamedTuple):
+class DirectiveLine(NamedTuple):
     """A line of the form `name: value`.
 
     Attributes:
@@ -45,7 +45,7 @@ class Record(NamedTuple):
     is_known: bool
 
 
-def records(text: bytes) -> Iterator[Record]:
+def records(text: bytes) -> Iterator[DirectiveLine]:
     """Yield the records, and lines that look like records."""
     lines = Lines(text)
     while line := lines.read():
@@ -54,7 +54,7 @@ def records(text: bytes) -> Iterator[Record]:
         if match:
             value = match[match.lastindex or 0].rstrip(b" \t")
             start = match.start(match.lastindex or 0)
-            yield Record(
+            yield DirectiveLine(
                 match[1].decode("ascii").lower(),
                 value,
                 lines.number,
@@ -87,7 +87,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     return remarks.findings
 
 
-def _check_record(remarks: Remarks, record: Record) -> None:
+def _check_record(remarks: Remarks, record: DirectiveLine) -> None:
     if not record.is_known:
         name = record.name.encode()
         near = nearest(record.name, NAMES)

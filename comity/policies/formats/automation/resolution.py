@@ -79,7 +79,7 @@ class _Scopes:
         return [self._groups[scope] for scope in self._index.all(target)]
 
 
-class Rules:
+class ScopeRules:
     """The groups that bind one agent on one host, ready to be asked for a target."""
 
     def __init__(self, automation: Automation, token: str, host: str) -> None:
@@ -155,7 +155,7 @@ def exactness_of(patterns: Iterable[str] | None, host: str) -> bool | None:
     return any("*" not in pattern for pattern in matching) if matching else None
 
 
-class Refusal(NamedTuple):
+class GroupRefusal(NamedTuple):
     """A rule by which a group or an annotation refuses a request.
 
     Attributes:
@@ -175,7 +175,7 @@ def refusals(
     annotation: Directives | None = None,
     *,
     host: str = "",
-) -> list[Refusal]:
+) -> list[GroupRefusal]:
     """Return the refusals of a request. An empty list means that it is permitted.
 
     Each rule occurs once, with the first line that refuses by it.
@@ -203,7 +203,7 @@ def refusals(
         policy.session(facts.session, now),
         policy.limits(),
     )
-    by_rule: dict[str, Refusal] = {}
+    by_rule: dict[str, GroupRefusal] = {}
     for part in parts:
         for refusal in part:
             by_rule.setdefault(refusal.rule, refusal)
@@ -220,7 +220,7 @@ class _Policy:
 
     def _refusals_by(
         self, rule: str, name: str, is_refusing: Callable[[Any], bool], *, replaces: bool = False
-    ) -> Iterator[Refusal]:
+    ) -> Iterator[GroupRefusal]:
         """Yield the refusals by a directive.
 
         If `replaces`, the values of the annotation replace those of the group.
@@ -228,33 +228,33 @@ class _Policy:
         added = getattr(self._added, name)
         if not (replaces and added):
             yield from (
-                Refusal(rule, directive)
+                GroupRefusal(rule, directive)
                 for directive in getattr(self._of_group, name)
                 if is_refusing(directive.value)
             )
         yield from (
-            Refusal(rule, directive, from_annotation=True)
+            GroupRefusal(rule, directive, from_annotation=True)
             for directive in added
             if is_refusing(directive.value)
         )
 
-    def _absent(self, rule: str, *directives: object) -> Iterator[Refusal]:
+    def _absent(self, rule: str, *directives: object) -> Iterator[GroupRefusal]:
         if not (self._is_silent or any(directives)):
-            yield Refusal(rule, None)
+            yield GroupRefusal(rule, None)
 
-    def method(self, method: str) -> Iterator[Refusal]:
+    def method(self, method: str) -> Iterator[GroupRefusal]:
         """Yield refusals of the method. Without the directive all methods are disallowed.
 
         See core, http-method-restrictions.
         """
         yield from (
-            Refusal("automation.method", directive)
+            GroupRefusal("automation.method", directive)
             for directive in self._of_group.allowed_methods
             if method not in directive.value
         )
         yield from self._absent("automation.method", self._of_group.allowed_methods)
 
-    def purposes(self, purposes: set[str]) -> Iterator[Refusal]:
+    def purposes(self, purposes: set[str]) -> Iterator[GroupRefusal]:
         """Yield refusals of the purposes.
 
         All must be listed, and a request without purposes is refused.
@@ -268,7 +268,7 @@ class _Policy:
             replaces=True,
         )
 
-    def automations(self, automations: set[str]) -> Iterator[Refusal]:
+    def automations(self, automations: set[str]) -> Iterator[GroupRefusal]:
         """Yield refusals of the mechanisms (extension section-3.2).
 
         All must be listed. Without the directive none is permitted.
@@ -281,7 +281,7 @@ class _Policy:
             rule, self._of_group.allowed_automations, self._added.allowed_automations
         )
 
-    def api(self, *, has_key: bool) -> Iterator[Refusal]:
+    def api(self, *, has_key: bool) -> Iterator[GroupRefusal]:
         """Yield refusals of an API request (extension section-3.3). The default is "none"."""
         yield from self._refusals_by(
             "automation.api", "api_automation", lambda value: value == "none"
@@ -293,7 +293,7 @@ class _Policy:
             lambda value: value == "with-key-only" and not has_key,
         )
 
-    def xhr(self, method: str, referer: str | None, host: str) -> Iterator[Refusal]:
+    def xhr(self, method: str, referer: str | None, host: str) -> Iterator[GroupRefusal]:
         """Yield refusals of a request by a script (extension section-3.3).
 
         The default of `allow-xhr` is "none".
@@ -309,7 +309,7 @@ class _Policy:
             lambda pages: _is_among(referer, pages, host),
         )
 
-    def session(self, session: Session | None, now: datetime) -> Iterator[Refusal]:
+    def session(self, session: Session | None, now: datetime) -> Iterator[GroupRefusal]:
         """Yield refusals of the session (extension section-3.4).
 
         Validation and TTL restrict the session that a request has. They do not demand a session.
@@ -336,16 +336,16 @@ class _Policy:
                 lambda ttl: ttl is None or age is None or not timedelta(0) <= age <= ttl,
             )
 
-    def limits(self) -> Iterator[Refusal]:
+    def limits(self) -> Iterator[GroupRefusal]:
         """Yield the limits of zero requests (extension section-3.1)."""
         directives = self._of_group
         yield from (
-            Refusal("automation.none", directive)
+            GroupRefusal("automation.none", directive)
             for directive in directives.request_limit
             if directive.value and not directive.value.requests
         )
         yield from (
-            Refusal("automation.none", directive)
+            GroupRefusal("automation.none", directive)
             for directive in directives.concurrent_limit
             if not directive.value
         )

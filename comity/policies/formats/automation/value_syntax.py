@@ -236,7 +236,7 @@ def _concurrent_limit(value: bytes) -> ParsedValue:
     return (_number(_text(value)), None) if _COUNT.fullmatch(_text(value)) else (1, value)
 
 
-class Directive(NamedTuple):
+class DirectiveSyntax(NamedTuple):
     """The reading of one directive.
 
     Attributes:
@@ -261,52 +261,56 @@ class Directive(NamedTuple):
 DIRECTIVES = {
     directive.name.encode(): directive
     for directive in (
-        Directive("allowed-methods", _methods, frozenset(), "is not a method, so it permits none"),
-        Directive("allowed-purposes", _tokens, frozenset(), "is not a purpose, so it permits none"),
-        Directive(
+        DirectiveSyntax(
+            "allowed-methods", _methods, frozenset(), "is not a method, so it permits none"
+        ),
+        DirectiveSyntax(
+            "allowed-purposes", _tokens, frozenset(), "is not a purpose, so it permits none"
+        ),
+        DirectiveSyntax(
             "allowed-automations", _tokens, frozenset(), "is not a mechanism, so it permits none"
         ),
-        Directive(
+        DirectiveSyntax(
             "api-automation",
             _choice(API_AUTOMATION, "none"),
             "none",
             f"is none of {', '.join(API_AUTOMATION)}",
         ),
-        Directive(
+        DirectiveSyntax(
             "allow-xhr", _choice(ALLOW_XHR, "none"), "none", f"is none of {', '.join(ALLOW_XHR)}"
         ),
-        Directive(
+        DirectiveSyntax(
             "disallow-fetch-from",
             _pages,
             _EVERY_PAGE,
             "is not a URL pattern, so it means every page",
         ),
-        Directive(
+        DirectiveSyntax(
             "require-human-initiated-session",
             _boolean,
             True,
             "is neither true nor false. It counts as true",
         ),
-        Directive(
+        DirectiveSyntax(
             "session-validation",
             _choice(SESSION_VALIDATION, ""),
             "",
             f"is none of {', '.join(SESSION_VALIDATION)}",
         ),
-        Directive(
+        DirectiveSyntax(
             "session-ttl",
             _session_ttl,
             None,
             "is not a duration up to 86400s, 1440m, 168h or 365d. No session is permitted",
         ),
-        Directive(
+        DirectiveSyntax(
             "request-limit",
             _request_limit,
             None,
             "is not a limit. The slowest pace applies",
             _request_limit_advice,
         ),
-        Directive(
+        DirectiveSyntax(
             "concurrent-limit",
             _concurrent_limit,
             1,

@@ -22,7 +22,7 @@ from comity.policies.formats.robots.grammar import TOKEN, Robots, RuleLines
 from comity.policies.formats.robots.misplaced import READ_ELSEWHERE, advice, strip_joints
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
 from comity.policies.syntax.lines import EOL, line_ends
-from comity.policies.syntax.records import NAME, RULE_KINDS, Kind, Record, read_record
+from comity.policies.syntax.records import NAME, RULE_KINDS, Record, RecordKind, read_record
 from comity.policies.syntax.suspicions import (
     INVISIBLE,
     nearest,
@@ -95,8 +95,8 @@ class _LineCheck:
         self._remarks = remarks
         self._spellings = {
             kind.value.decode(): kind.value.decode().capitalize()
-            for kind in Kind
-            if kind is not Kind.ACAP_CRAWLER
+            for kind in RecordKind
+            if kind is not RecordKind.ACAP_CRAWLER
         }
         self._others = frozenset(others)
         self._spellings |= {name: name.title() for name in sorted(others)}
@@ -135,14 +135,14 @@ class _LineCheck:
                 column=column,
                 length=len(record.name),
             )
-        if record.kind is Kind.SITEMAP:
+        if record.kind is RecordKind.SITEMAP:
             if record.value and not _ABSOLUTE.match(record.value):
                 message = (
                     "`{}` is not an absolute URL, and few crawlers read others. Write it "
                     "with https:// and the host."
                 )
                 self._report("robots.sitemap-url", message, record.value, record, line, number)
-        elif record.kind is Kind.AGENT:
+        elif record.kind is RecordKind.AGENT:
             self._check_agent(record, line, number)
         elif (
             record.kind in RULE_KINDS
@@ -372,7 +372,7 @@ class _GroupCheck:
         previous = -1, 0, False
         for match in _AGENT_LINE.finditer(text):
             record = read_record(match[1])
-            if record is None or record.kind is not Kind.AGENT:
+            if record is None or record.kind is not RecordKind.AGENT:
                 continue
             start = match.start(1)
             number += line_ends(text, before, start)
@@ -561,17 +561,17 @@ class _GroupCheck:
                 )
                 self._report("robots.star", message, shorter.encode(), line=rules.lines[rule])
 
-    def _check_rates(self, lines: Iterable[tuple[Kind, int, str, bytes]]) -> None:
+    def _check_rates(self, lines: Iterable[tuple[RecordKind, int, str, bytes]]) -> None:
         delays: dict[int, float] = {}  # line -> seconds
         # Line -> seconds for each request, of Request-rates that apply at any time.
         rates: dict[int, float] = {}
         for kind, line, text, value in lines:
-            if kind is Kind.CRAWL_DELAY:
+            if kind is RecordKind.CRAWL_DELAY:
                 delay = crawl_delay([value])
                 is_read = delay is not None
                 if delay is not None:
                     delays[line] = delay
-            elif kind is Kind.REQUEST_RATE:
+            elif kind is RecordKind.REQUEST_RATE:
                 is_read = bool(parsed_rates := request_rates([value]))
                 for rate in parsed_rates:
                     if rate.start is None and rate.requests:
@@ -606,9 +606,9 @@ class _GroupCheck:
 
 
 _FORMS = {
-    Kind.CRAWL_DELAY: "a number of seconds, such as 10",
-    Kind.REQUEST_RATE: "a number of requests and a period, such as 1/10s",
-    Kind.VISIT_TIME: "two times of the day, such as 0100-0500",
+    RecordKind.CRAWL_DELAY: "a number of seconds, such as 10",
+    RecordKind.REQUEST_RATE: "a number of requests and a period, such as 1/10s",
+    RecordKind.VISIT_TIME: "two times of the day, such as 0100-0500",
 }
 
 

@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Fix
 from comity.policies.formats.robots.grammar import TOKEN
-from comity.policies.syntax.records import RULE_KINDS, Kind, Record, read_record
+from comity.policies.syntax.records import RULE_KINDS, Record, RecordKind, read_record
 from comity.policies.syntax.suspicions import INVISIBLE
 
-_SPELLINGS = {kind: kind.value.capitalize() for kind in Kind} | {Kind.ACAP_CRAWLER: b"ACAP-crawler"}
+_SPELLINGS = {kind: kind.value.capitalize() for kind in RecordKind} | {
+    RecordKind.ACAP_CRAWLER: b"ACAP-crawler"
+}
 
 
 def _read_record(draft: Draft, finding: Finding) -> tuple[Record, bytes] | None:
@@ -53,7 +55,7 @@ def _trim_agent(draft: Draft, finding: Finding) -> Fix | None:
     """
     if (
         not (record_and_line := _read_record(draft, finding))
-        or record_and_line[0].kind is not Kind.AGENT
+        or record_and_line[0].kind is not RecordKind.AGENT
     ):
         return None
     record, line = record_and_line

@@ -42,7 +42,14 @@ from comity.policies.syntax.path_patterns import (
     normal_target,
 )
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.records import NAME, RATE_KINDS, RULE_KINDS, Kind, Record, read_record
+from comity.policies.syntax.records import (
+    NAME,
+    RATE_KINDS,
+    RULE_KINDS,
+    Record,
+    RecordKind,
+    read_record,
+)
 
 SPEC = "https://www.rfc-editor.org/rfc/rfc9309.html"
 MAX_SITEMAPS = 1000  # of one file
@@ -246,12 +253,12 @@ def refusals(text: bytes) -> bytes:
         record = read_record(line)
         if record is not None and record.kind in _PERMITTING:
             end = line[len(line.rstrip(b"\r\n")) :]
-            line = (b"Disallow:" if record.kind is Kind.ALLOW else b"") + end
+            line = (b"Disallow:" if record.kind is RecordKind.ALLOW else b"") + end
         kept.append(line)
     return b"".join(kept)
 
 
-_PERMITTING = (Kind.ALLOW, Kind.SITEMAP)
+_PERMITTING = (RecordKind.ALLOW, RecordKind.SITEMAP)
 
 
 class _FileReader:
@@ -355,14 +362,14 @@ class _FileReader:
 
     def _read_record(self, record: Record, line: bytes) -> None:
         kind = record.kind
-        if kind is Kind.AGENT:
+        if kind is RecordKind.AGENT:
             self._switch_acap(begins=False)
             self._read_agent(record, line)
         elif kind in RULE_KINDS:
             self._read_rule(record, line)
-        elif kind is Kind.SITEMAP:
+        elif kind is RecordKind.SITEMAP:
             self._read_sitemap(record.value)
-        elif kind is Kind.ACAP_CRAWLER:
+        elif kind is RecordKind.ACAP_CRAWLER:
             self._switch_acap(begins=True)
             self._interrupt_list()
         else:
@@ -404,7 +411,7 @@ class _FileReader:
             self._report(
                 "robots.no-agent", "This rule applies to no crawler. Put `User-agent: *` above it."
             )
-        if self._joined_at and record.kind is Kind.ALLOW and record.value:
+        if self._joined_at and record.kind is RecordKind.ALLOW and record.value:
             message = "The agents that are named above this record share the rules below it."
             self._findings.report("robots.joined", message, line=self._joined_at)
             self._joined_at = 0
@@ -446,7 +453,7 @@ class RuleLines:
         # No Disallow line has a path, and no Allow line has a path that cannot be read.
         self.only_allows = True
         # Of RATE_KINDS: kind, line number, the line, its value.
-        self.rate_lines: list[tuple[Kind, int, str, bytes]] = []
+        self.rate_lines: list[tuple[RecordKind, int, str, bytes]] = []
         for lines in groups:
             self._compile(lines)
 
@@ -479,12 +486,12 @@ class RuleLines:
             record = read_record(line)
             if record is None:
                 continue
-            if record.kind in (Kind.ACAP_CRAWLER, Kind.AGENT):
-                in_acap = record.kind is Kind.ACAP_CRAWLER
+            if record.kind in (RecordKind.ACAP_CRAWLER, RecordKind.AGENT):
+                in_acap = record.kind is RecordKind.ACAP_CRAWLER
             elif in_acap:
                 continue
             elif record.kind in RULE_KINDS:
-                pattern, allow = normal_pattern(record.value), record.kind is Kind.ALLOW
+                pattern, allow = normal_pattern(record.value), record.kind is RecordKind.ALLOW
                 if record.value and not (allow and pattern[0] in "/*" and not record.overlong):
                     self.only_allows = False
                 # The end of an over-long pattern is unknown. Its beginning refuses at least as much
@@ -578,10 +585,10 @@ class AgentRules:
         line = Lines(self._text, self._offsets[rule]).read()
         record = read_record(line)
         assert record
-        verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
+        verdict = Verdict.ALLOW if record.kind is RecordKind.ALLOW else Verdict.DENY
         return RuleLine(verdict, printable(record.value), self._number[rule], printable(line))
 
-    def _values(self, kind: Kind) -> list[bytes]:
+    def _values(self, kind: RecordKind) -> list[bytes]:
         return [value for line_kind, _, _, value in self._rate_lines if line_kind is kind]
 
     @cached_property
@@ -590,12 +597,12 @@ class AgentRules:
         if not self._rate_lines:
             return _NO_RATES
         return Rates(
-            crawl_delay(self._values(Kind.CRAWL_DELAY)),
-            request_rates(self._values(Kind.REQUEST_RATE)),
+            crawl_delay(self._values(RecordKind.CRAWL_DELAY)),
+            request_rates(self._values(RecordKind.REQUEST_RATE)),
             visit_time(
                 (number, line, value)
                 for line_kind, number, line, value in self._rate_lines
-                if line_kind is Kind.VISIT_TIME
+                if line_kind is RecordKind.VISIT_TIME
             ),
         )
 

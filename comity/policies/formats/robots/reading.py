@@ -42,7 +42,7 @@ from comity.policies.answers.fetched import Availability, Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
 from comity.policies.formats.acap.grammar import Field, Reference
-from comity.policies.formats.acap.resolution import MAX_REASONS, PurposeView, Rules, records_for
+from comity.policies.formats.acap.resolution import MAX_REASONS, AcapRules, PurposeView, records_for
 from comity.policies.formats.acap.uses import PageUses, RelatedUses, SiteUses
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, Capture, FileReference, SiteReading
@@ -186,7 +186,7 @@ class RobotsReading(AgentReading):
         if self._unknown:
             self._constant.append(Decision(verdict=Verdict.DENY, reasons=tuple(self._unknown)))
         speaking = [robots_file.acap for robots_file in files if robots_file.acap]
-        self._acap = Rules(agent, speaking) if speaking else _no_rules()
+        self._acap = AcapRules(agent, speaking) if speaking else _no_rules()
         self._bind_groups(files)
 
     def _bind_groups(self, read_files: list[RobotsFile]) -> None:
@@ -344,9 +344,9 @@ class RobotsReading(AgentReading):
 
 
 @cache
-def _no_rules() -> Rules:
+def _no_rules() -> AcapRules:
     """Return the empty rules that all sites without ACAP share. Most sites have no ACAP."""
-    return Rules(Agent("nobody"), ())
+    return AcapRules(Agent("nobody"), ())
 
 
 def _references(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:

@@ -135,7 +135,7 @@ class Scope(NamedTuple):
     licenses: tuple[License, ...]
 
 
-class Document(NamedTuple):
+class RslDocument(NamedTuple):
     """One document.
 
     Attributes:
@@ -173,7 +173,7 @@ _SEPARATOR = re.compile(r"[\s,;]+")
 
 def parse(
     body: bytes, url: str = "", *, first: int = 1, cut: bool = False, everywhere: bool = False
-) -> Document:
+) -> RslDocument:
     """Read an RSL document. Never raises. The time is linear in the octets.
 
     `first` is the line number of its first line in findings; 0 means that it is unknown. `cut`
@@ -215,7 +215,7 @@ class _Reader:
         self._findings = Findings(url)
         self._lines: Mapping[Any, int] = {}  # element -> line
 
-    def read(self, body: bytes, cut: bool) -> Document:
+    def read(self, body: bytes, cut: bool) -> RslDocument:
         scopes: tuple[Scope, ...] = ()
         age, problem = DEFAULT_AGE, 0
         try:
@@ -235,7 +235,7 @@ class _Reader:
                 str(error),
                 line=problem,
             )
-        return Document(scopes, age, problem, tuple(self._findings))
+        return RslDocument(scopes, age, problem, tuple(self._findings))
 
     def _report(self, rule: str, message: str, *quoted: str, line: int) -> None:
         line = self._first + line - 1 if self._first else 0

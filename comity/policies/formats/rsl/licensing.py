@@ -20,8 +20,8 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
 from comity.policies.formats.rsl.grammar import (
     GENERAL,
-    Document,
     License,
+    RslDocument,
     full_host_of,
     host_of,
     parse,
@@ -73,7 +73,7 @@ def refuse_all(reference: Location) -> tuple[Statement, ...]:
 class Rsl:
     """One RSL document."""
 
-    def __init__(self, document: Document, text: bytes, start: Location) -> None:
+    def __init__(self, document: RslDocument, text: bytes, start: Location) -> None:
         """Index the document. `start` is the place of the first line of the text."""
         self.findings: tuple[Finding, ...] = document.findings
         # The time until the document, and the carrier of its reference, are fetched again

@@ -48,7 +48,7 @@ _SYNONYMS = {
 MEMBERS = (LOCATION, RESERVATION, POLICY)
 
 
-class Member(NamedTuple):
+class RuleMember(NamedTuple):
     """A member of an object that is a rule.
 
     Attributes:
@@ -67,7 +67,7 @@ class Member(NamedTuple):
     number: int
 
 
-def members(text: str) -> Iterator[Member]:
+def members(text: str) -> Iterator[RuleMember]:
     """Yield the members of the objects in the array, or of a single object in its place."""
     depth, line, line_start, number = 0, 1, 0, -1
     rules = 0  # the depth of the rule objects; 0 until it is known
@@ -79,7 +79,7 @@ def members(text: str) -> Iterator[Member]:
             continue
         if kind in "[{":
             if last == ":" and depth == rules and name:
-                yield Member(name, "", name_line, name_column, 0, number)
+                yield RuleMember(name, "", name_line, name_column, 0, number)
             depth += 1
             rules = rules or (depth if kind == "{" else 0)
             number += kind == "{" and depth == rules
@@ -87,7 +87,7 @@ def members(text: str) -> Iterator[Member]:
             depth -= 1
         elif last == ":" and depth == rules and name:
             column = _octets(text, line_start, token.start()) if line == name_line else 0
-            yield Member(name, kind, name_line, name_column, column, number)
+            yield RuleMember(name, kind, name_line, name_column, column, number)
             name = ""
         elif kind[0] == '"' and last in "{," and depth == rules:
             name, name_line, name_column = (
@@ -116,7 +116,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
         return ()
     remarks = Remarks(file.url)
     text = without_extras(file.text.decode("utf-8", "replace"))
-    by_object: dict[int, dict[str, Member]] = {}
+    by_object: dict[int, dict[str, RuleMember]] = {}
     for member in members(text):
         by_object.setdefault(member.number, {})[member.name] = member
     for rule in by_object.values():
@@ -144,7 +144,7 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     return remarks.findings
 
 
-def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
+def _check_object(remarks: Remarks, rule: dict[str, RuleMember]) -> None:
     for name, member in rule.items():
         length = len(name.encode("utf-8", "replace")) + 2
         near = (
@@ -218,7 +218,7 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
         )
 
 
-def _report(remarks: Remarks, rule: str, message: str, member: Member) -> None:
+def _report(remarks: Remarks, rule: str, message: str, member: RuleMember) -> None:
     length = len(member.value.encode("utf-8", "replace")) if member.value_column else 0
     remarks.report(rule, message, line=member.line, column=member.value_column, length=length)
 

@@ -26,7 +26,7 @@ _SPACES = re.compile(r"[ \t]*+")
 _LINE_END = re.compile(r"\r\n?|\n|\Z")
 
 
-class Replacement(NamedTuple):
+class TextReplacement(NamedTuple):
     """A piece of a text, from `start` to `end` in characters, and the text that replaces it."""
 
     start: int
@@ -86,7 +86,7 @@ def _refuse(constant: str) -> NoReturn:
     raise _ConstantError
 
 
-def strict_replacement(text: str) -> Replacement:
+def strict_replacement(text: str) -> TextReplacement:
     """Return the edit that makes the text strict JSON.
 
     It removes comments and superfluous commas, and inserts missing commas between the values of the
@@ -101,10 +101,10 @@ def strict_replacement(text: str) -> Replacement:
     for edit in edits:
         pieces += text[end : edit.start], edit.text
         end = edit.end
-    return Replacement(start, end, "".join(pieces))
+    return TextReplacement(start, end, "".join(pieces))
 
 
-def _without_comment(text: str, start: int, end: int) -> Replacement:
+def _without_comment(text: str, start: int, end: int) -> TextReplacement:
     """Return the edit that removes a comment, and the line or the spaces that it would leave."""
     before = start
     while before and text[before - 1] in " \t":
@@ -112,12 +112,12 @@ def _without_comment(text: str, start: int, end: int) -> Replacement:
     behind = _SPACES.match(text, end)
     assert behind  # the match may be empty
     if not (line_end := _LINE_END.match(text, behind.end())):
-        return Replacement(start, behind.end(), "")
+        return TextReplacement(start, behind.end(), "")
     is_alone = before == 0 or text[before - 1] in "\r\n"
-    return Replacement(before, line_end.end() if is_alone else end, "")
+    return TextReplacement(before, line_end.end() if is_alone else end, "")
 
 
-def _comma_edits(text: str) -> Iterator[Replacement]:
+def _comma_edits(text: str) -> Iterator[TextReplacement]:
     """Yield the edits of commas in a text without comments."""
     depth, last, last_end, comma = 0, "", 0, (0, 0)
     outer = text.lstrip("\ufeff \t\r\n,")[:1]
@@ -125,14 +125,14 @@ def _comma_edits(text: str) -> Iterator[Replacement]:
         kind = token[0]
         if kind == ",":
             if last in ("", "[", ","):
-                yield Replacement(*token.span(), "")
+                yield TextReplacement(*token.span(), "")
                 continue
             comma = token.span()
         elif kind in ("]", "}"):
             if last == ",":
-                yield Replacement(*comma, "")
+                yield TextReplacement(*comma, "")
             depth -= 1
         elif kind != ":" and depth == 1 and outer == "[" and last not in ("[", ",", ":"):
-            yield Replacement(last_end, last_end, ",")
+            yield TextReplacement(last_end, last_end, ",")
         depth += kind in ("[", "{")
         last, last_end = kind, token.end()

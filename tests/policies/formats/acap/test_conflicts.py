@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Fetched, Site, Verdict
-from comity.policies.formats.acap import Answer, Rules, checks, parse, resolution
+from comity.policies.formats.acap import AcapRules, UsageAnswer, checks, parse, resolution
 from comity.policies.formats.acap.usages import FieldQualifiers
 from comity.policies.formats.authoring import Remarks
 from comity.policies.formats.robots import grammar as robots
@@ -38,8 +38,8 @@ PICTURES = "usage-purpose: pictures\nACAP-"
 SPORT = "usage-purpose: sport\nACAP-"  # none of the agent's
 
 
-def decide(text: str, usage: str, target: str, agent: Agent) -> Answer | None:
-    return Rules(agent, [parse(text.encode())]).for_purposes().matching(target).decide(usage)
+def decide(text: str, usage: str, target: str, agent: Agent) -> UsageAnswer | None:
+    return AcapRules(agent, [parse(text.encode())]).for_purposes().matching(target).decide(usage)
 
 
 # Pairs of fields
@@ -310,7 +310,7 @@ def test_letters_of_all_scripts(fields: str, target: str, want: Verdict | None) 
 
 @pytest.mark.requirement("ACAP-23")
 def test_answers_do_not_depend_on_what_was_asked_before() -> None:
-    rules = Rules(
+    rules = AcapRules(
         Agent("me"), [parse("ACAP-crawler: *\nACAP-allow-index: /straße/".encode())]
     ).for_purposes()
     for _ in range(2):
@@ -330,7 +330,7 @@ def test_octets_that_are_no_utf_8_are_those_of_the_url(spec: bytes, crawler: str
         b"ACAP-resource-set: cafes /tea /caf\xe9/\nACAP-crawler: %s\nACAP-allow-index: /\n"
         b"ACAP-disallow-index: %s\n"
     )
-    rules = Rules(Agent("me"), [parse(text % (crawler.encode(), spec))]).for_purposes()
+    rules = AcapRules(Agent("me"), [parse(text % (crawler.encode(), spec))]).for_purposes()
     answers = [
         rules.matching(target).decide("index")
         for target in ("/caf%E9/", "/CAF%e9/", "/caf%C3%A9/", "/caf%E8/")
@@ -418,7 +418,7 @@ def test_what_is_kept_of_targets_is_bounded() -> None:
     fields = "".join(
         f"ACAP-disallow-index: /{number}/\n" for number in range(resolution.MAX_MATCHED + 5)
     )
-    view = Rules(Agent("me"), [parse(f"ACAP-crawler: *\n{fields}".encode())]).for_purposes()
+    view = AcapRules(Agent("me"), [parse(f"ACAP-crawler: *\n{fields}".encode())]).for_purposes()
     for number in range(resolution.MAX_MATCHED + 5):
         answer = view.matching(f"/{number}/").decide("index")
         assert answer
@@ -686,11 +686,11 @@ def answers(
     site: Sequence[Said], target: str, purposes: frozenset[str]
 ) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
     return answers_of(
-        Rules(Agent("me", purposes=tuple(purposes)), [parse(write_file(site))]), target
+        AcapRules(Agent("me", purposes=tuple(purposes)), [parse(write_file(site))]), target
     )
 
 
-def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
+def answers_of(rules: AcapRules, target: str) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
     matching = rules.for_purposes().matching(target)
     found = {usage: matching.decide(usage) for usage in USAGES}
     return {
@@ -707,7 +707,7 @@ def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, FieldQuali
 @given(sites(), st.lists(targets, min_size=1, max_size=3), purposes)
 def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: frozenset[str]) -> None:
     """Earlier questions do not change an answer."""
-    rules = Rules(Agent("me", purposes=tuple(purposes)), [parse(write_file(site))])
+    rules = AcapRules(Agent("me", purposes=tuple(purposes)), [parse(write_file(site))])
     for target in targets:
         want = {usage: expect(site, usage, target, purposes) for usage in USAGES}
         assert answers_of(rules, target) == {
@@ -844,7 +844,10 @@ def test_a_pattern_is_folded_once_for_all_of_its_fields(monkeypatch: pytest.Monk
     text = f"{definitions}ACAP-crawler: *\n{fields}".encode()
     acap = parse(text)
     answer = (
-        Rules(Agent("me"), [acap]).for_purposes().matching("/%C3%A9/x").decide("present-snippet")
+        AcapRules(Agent("me"), [acap])
+        .for_purposes()
+        .matching("/%C3%A9/x")
+        .decide("present-snippet")
     )
     assert answer is not None
     assert answer.verdict is ALLOW

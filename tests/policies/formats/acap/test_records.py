@@ -11,14 +11,16 @@ from collections.abc import Callable
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.formats.acap import Answer, Rules, parse, records_for
+from comity.policies.formats.acap import AcapRules, UsageAnswer, parse, records_for
 from tests.selection import one_in
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
 
-def decide(text: str, agent: Agent, usage: str = "index", target: str = "/a/b") -> Answer | None:
-    return Rules(agent, [parse(text.encode())]).for_purposes().matching(target).decide(usage)
+def decide(
+    text: str, agent: Agent, usage: str = "index", target: str = "/a/b"
+) -> UsageAnswer | None:
+    return AcapRules(agent, [parse(text.encode())]).for_purposes().matching(target).decide(usage)
 
 
 BROWSER = "Mozilla/5.0 (compatible; ExampleBot/2.1; +https://example.com/bot)"
@@ -158,7 +160,7 @@ def test_several_crawlers(crawlers: list[str], findings: list[str], want: Verdic
             "".join(f"ACAP-crawler: {crawler}\n" for crawler in crawlers) + "ACAP-disallow-index: /"
         ).encode()
     )
-    answer = Rules(Agent("me"), [file]).for_purposes().matching("/").decide("index")
+    answer = AcapRules(Agent("me"), [file]).for_purposes().matching("/").decide("index")
     assert (answer and answer.verdict, [finding.rule for finding in file.findings]) == (
         want,
         findings,
@@ -431,7 +433,7 @@ def test_records_for_the_same_crawler_are_one(
         [last, between, first],
     ):
         answer = (
-            Rules(agent, [parse(text.encode()) for text in texts])
+            AcapRules(agent, [parse(text.encode()) for text in texts])
             .for_purposes()
             .matching("/a/b")
             .decide("index")

@@ -16,7 +16,7 @@ from comity.policies.answers.decision import Reason, Source, Verdict
 from comity.policies.formats import ROBOTS_LINES
 from comity.policies.formats.aipref import content_usage
 from comity.policies.formats.aipref import short_strings as usage
-from comity.policies.formats.aipref.content_usage import Rules
+from comity.policies.formats.aipref.content_usage import UsageRules
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.extension_lines import extension_lines
 from comity.policies.syntax.lines import MAX_LINE, Findings
@@ -56,9 +56,9 @@ def of(statements: tuple[Statement, ...], vocabulary: str = "aipref") -> Said:
     return found
 
 
-def rules(body: bytes, token: str = "examplebot") -> Rules:
+def rules(body: bytes, token: str = "examplebot") -> UsageRules:
     parsed = robots.parse(body)
-    return Rules(
+    return UsageRules(
         extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt"
     )
 
@@ -306,8 +306,8 @@ def test_the_example_of_the_documentation() -> None:
     parsed = robots.parse(text)
     lines = extension_lines(parsed, ROBOTS_LINES)
     strings, dictionaries = (
-        usage.Lines(lines, parsed, "examplebot"),
-        Rules(lines, parsed, "examplebot"),
+        usage.UsageLines(lines, parsed, "examplebot"),
+        UsageRules(lines, parsed, "examplebot"),
     )
     site = Site.from_files("https://example.com", {"/robots.txt": text})
     table = page.split("```")[2].split("\n\n")[1].splitlines()[2:]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from comity.policies.answers.decision import Reason, Source, Verdict
 from comity.policies.formats import ROBOTS_LINES
 from comity.policies.formats.aipref import short_strings as usage
-from comity.policies.formats.aipref.short_strings import Lines, common, merge
+from comity.policies.formats.aipref.short_strings import UsageLines, common, merge
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.extension_lines import extension_lines
 from comity.policies.syntax.lines import MAX_LINE, Findings
@@ -52,14 +52,14 @@ def because(statement: Statement) -> Reason:
     return Reason(rule=statement.rule, source=Source(url=""))
 
 
-def lines(body: bytes, token: str = "examplebot") -> Lines:
+def lines(body: bytes, token: str = "examplebot") -> UsageLines:
     parsed = robots.parse(body)
-    return Lines(
+    return UsageLines(
         extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt"
     )
 
 
-def rules(found: Lines) -> list[tuple[str, int]]:
+def rules(found: UsageLines) -> list[tuple[str, int]]:
     return [(one.rule, one.line) for one in found.findings]
 
 

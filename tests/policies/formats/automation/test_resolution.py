@@ -16,15 +16,15 @@ import pytest
 from comity.policies.answers.request import CREDENTIALS, PLAIN, Facts, Session
 from comity.policies.formats.automation.directives import METHODS, Directives, DirectiveValue, Group
 from comity.policies.formats.automation.grammar import parse
-from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
+from comity.policies.formats.automation.resolution import GroupRefusal, ScopeRules, limits, refusals
 from comity.policies.syntax.windows import Limits, Window
 from tests.selection import one_in
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-def rules(text: str, token: str = "examplebot", host: str = "example.com") -> Rules:
-    return Rules(parse(text.encode()), token, host)
+def rules(text: str, token: str = "examplebot", host: str = "example.com") -> ScopeRules:
+    return ScopeRules(parse(text.encode()), token, host)
 
 
 def line(text: str, target: str, token: str = "examplebot", host: str = "example.com") -> int:
@@ -730,8 +730,8 @@ def test_an_annotation_where_no_group_speaks() -> None:
     assert refusals(None, asked, (), NOW, annotation_of("api-automation: open")) == []
     annotation = annotation_of("allowed-purposes: train", "api-automation: none")
     assert refusals(None, asked, (), NOW, annotation) == [
-        Refusal("automation.purpose", annotation.allowed_purposes[0], from_annotation=True),
-        Refusal("automation.api", annotation.api_automation[0], from_annotation=True),
+        GroupRefusal("automation.purpose", annotation.allowed_purposes[0], from_annotation=True),
+        GroupRefusal("automation.api", annotation.api_automation[0], from_annotation=True),
     ]
 
 

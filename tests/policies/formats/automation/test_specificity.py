@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from comity.policies.formats.automation.grammar import parse
-from comity.policies.formats.automation.resolution import Rules
+from comity.policies.formats.automation.resolution import ScopeRules
 
 TOKEN, HOST = "examplebot", "www.example.com"
 
@@ -101,7 +101,7 @@ def test_the_order_of_specificity(groups: list[Written], target: str) -> None:
         for place, group in enumerate(groups)
         if (found := rank(group, place, target))
     ]
-    rules = Rules(automation, TOKEN, HOST)
+    rules = ScopeRules(automation, TOKEN, HOST)
     speaking = rules.group(target)
     want = [automation.groups[place] for _, place in sorted(ranks, reverse=True)]
     assert speaking == (want[0] if want else None)

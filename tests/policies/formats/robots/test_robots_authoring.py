@@ -24,7 +24,7 @@ from comity.policies.formats.robots.misplaced import ADVICE as ADVISED
 from comity.policies.formats.robots.misplaced import advice
 from comity.policies.formats.robots.rules import RULES
 from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
-from comity.policies.syntax.records import Kind
+from comity.policies.syntax.records import RecordKind
 from tests.selection import one_in
 
 URL = "https://example.com/robots.txt"
@@ -33,7 +33,7 @@ READING = "".join(map(inspect.getsource, (grammar, file)))
 
 def test_every_record_that_is_read_is_a_directive() -> None:
     assert {directive.name.lower().encode() for directive in DIRECTIVES} == {
-        kind.value for kind in Kind
+        kind.value for kind in RecordKind
     } - {b"acap-crawler"}
 
 
@@ -290,7 +290,7 @@ def test_what_is_advised_is_read(name: str) -> None:
         page = site.page(Agent("examplebot"), "https://example.com/", body=None)
         assert any(use.stated and use.verdict is Verdict.DENY for use in page.uses.values())
     for record in re.findall(r"Write `([^`]*)` instead", advice(name)):
-        assert record.lower().encode() in {kind.value for kind in Kind}
+        assert record.lower().encode() in {kind.value for kind in RecordKind}
     for word in re.findall(r"X-Robots-Tag: ([^`]*)`", advice(name)):
         site = Site.from_files("https://example.com", {})
         headers = [(b"X-Robots-Tag", word.encode())]
