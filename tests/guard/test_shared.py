@@ -99,8 +99,8 @@ CLAIM = """
 import sys
 from pathlib import Path
 from comity.guard import SharedClients
-from comity.guard.clients import Limit
-counts, limit = SharedClients(Path(sys.argv[1])), Limit("k", "/", (), 2)
+from comity.guard.clients import ClientLimit
+counts, limit = SharedClients(Path(sys.argv[1])), ClientLimit("k", "/", (), 2)
 print([counts.claim("c", [limit], 1_900_000_000.0) is None for _ in range(3)], flush=True)
 sys.stdin.read()
 """

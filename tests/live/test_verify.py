@@ -305,7 +305,7 @@ def test_what_the_store_does_not_know_is_not_compliant(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--for", "train,,index"], "--for `` is no use"),
+        (["--for", "train,,index"], "--for `` is not a use"),
         (["--workers", "0"], "--workers"),
         (["--store", "{folder}"], "cannot be opened"),
         (["--store", "x" * 5000], "File name too long"),

@@ -19,10 +19,10 @@ RUN = """
 import sys
 sys.modules |= dict.fromkeys(sys.argv.pop(1).split())
 from scrapy import cmdline
-from comity.crawler.commands.report import Command
+from comity.crawler.commands.report import ReportCommand
 
 found = cmdline._get_commands_dict
-cmdline._get_commands_dict = lambda *arguments: {**found(*arguments), "report": Command()}
+cmdline._get_commands_dict = lambda *arguments: {**found(*arguments), "report": ReportCommand()}
 cmdline.execute()
 """
 

@@ -665,14 +665,14 @@ CRAWLER = """
 import sys
 import time
 from pathlib import Path
-from comity.gate.pace.ledger import RateLedger, Limit
+from comity.gate.pace.ledger import RateLedger, PaceLimit
 from comity.policies.syntax.windows import Window
 
 path, requests, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 lasts = float(sys.argv[4])
 limits = [
-    Limit("example.org", (Window(requests, seconds),)),
-    Limit("in flight", (Window(1, 0),), through=True),
+    PaceLimit("example.org", (Window(requests, seconds),)),
+    PaceLimit("in flight", (Window(1, 0),), through=True),
 ]
 ledger = RateLedger(Path(path), owner_ttl=0.5)
 print("ready", flush=True)
