@@ -1,9 +1,10 @@
-"""Starts workers of a crawl on a Ray cluster, and starts those again that die.
+"""Start the workers of a crawl on a Ray cluster, and restart those that die.
 
     python workers_on_ray.py 4 news -o 'items-{worker}.jsonl'
 
-`{worker}` in an argument is the number of the worker, so that each writes its own file. Ray only starts them. What they share
-is in COMITY_STATE, which is set where this runs and has to be reached from every node."""
+`{worker}` in an argument is the number of the worker, so that each writes its own file. Ray only
+starts the workers. They share the state at COMITY_STATE: set this variable for this program, and
+let every node reach the server that it names."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Courtesy, a policy format that is made up: how a format of somebody else's comes into comity.
+"""Courtesy, an invented policy format: an example of a format in a package of its own.
 
-FORMAT is what the entry point in pyproject.toml names. grammar.py says what is written, this module what that means."""
+The entry point in pyproject.toml names FORMAT. grammar.py reads the text, and this module gives the
+statements their meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said in Courtesy: by the lines of a courtesy.txt, and by members in robots.txt, header fields and markup.
+"""The statements of Courtesy: in a courtesy.txt, robots.txt, header fields and markup.
 
     parse_file(text, url)       the file's wishes and findings
     parse_members(text, location)  those of `learn=no, quote=yes`
@@ -53,7 +53,7 @@ class Wishes(NamedTuple):
 
 
 def parse_file(text: bytes, url: str) -> Wishes:
-    """The wishes of a courtesy.txt. A line that cannot be understood is passed over, and a value that cannot be is a refusal."""
+    """Return the wishes of a courtesy.txt. Unknown lines are ignored, and unknown values refuse."""
     lines, findings, wishes = Lines(text), Findings(url), []
     while line := lines.read():
         word, colon, rest = line.partition(b"#")[0].decode("utf-8", "replace").partition(":")
