@@ -4,9 +4,10 @@
         for draft in drafts(stated_intent, path, texts):    a draft for each other format
 
 Intents are recognised by decisions of `Site` about sample requests, uses and rates, never by the
-text. A file states an intent if its decisions equal those of a form of the intent, on an ordinary
-path and on all paths that the file mentions. A draft may add lines to an existing file only if they
-refuse as intended and change no other decision."""
+text. A form is one way to state an intent in one format. A file states an intent if the file and a
+form of the intent lead to equal decisions, on an ordinary path and on all paths that the file
+mentions. A draft may add lines to an existing file only if these lines refuse as intended and
+change no other decision."""
 
 from __future__ import annotations
 
@@ -24,9 +25,10 @@ from comity.policies import Agent, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.syntax.urls import origin_of
 
-MAX_OCTETS = 64 * 1024  # of one file; larger files say more than one intent
-MAX_PATHS = 30  # in the files
-MAX_NAMES = 30  # of crawlers in the files
+# The maximum length of a file, counted in characters. Larger files state more than an intent.
+MAX_OCTETS = 64 * 1024
+MAX_PATHS = 30  # the maximum number of paths in the files
+MAX_NAMES = 30  # the maximum number of crawlers in the files
 USES = (
     "train-ai",
     "train-genai",
@@ -39,7 +41,7 @@ USES = (
     "present",
     "present-snippet",
 )
-# Files whose format allows further lines after any content.
+# Files to which lines can be added, in formats that allow further lines after any content.
 _EXTENSIBLE = (ROBOTS, "/automation-preferences.txt")
 _PURPOSES = (None, "search", "train")
 _HEADERS = ((b"Content-Type", b"text/html"),)
@@ -48,10 +50,11 @@ _SITEMAP = re.compile(
     r"^[ \t]*Sitemap[ \t]*:[ \t]*(https?://[^\s/]+/)", re.IGNORECASE | re.MULTILINE
 )
 
-# "request", "use" or "rate"; True for a refusal or limit; and the product token, the URL and the
-# purpose, use or rate.
+# One decision: ("use", True, ("GPTBot", "https://example.com/", "search")) is a refusal of a use.
+# First "request", "use" or "rate". Then True for a refusal or limit, False for a permission. Then
+# the product token, the URL, and the purpose of the request, the use, or the rate.
 Fact = tuple[str, bool, tuple[object, ...]]
-Texts = Mapping[str, str]  # by path on the site
+Texts = Mapping[str, str]  # path on the site -> text of the file
 
 
 class StatedIntent(NamedTuple):
@@ -60,7 +63,8 @@ class StatedIntent(NamedTuple):
     Attributes:
         intent: The intent.
         forms: The forms of the intent that the file contains, at least one.
-        values: The names and values of the intent's parameters, as in the file.
+        values: The names and values of the intent's parameters: (("crawler", "GPTBot"),). Names of
+            crawlers are spelled as in the file.
     """
 
     intent: Intent
@@ -69,12 +73,13 @@ class StatedIntent(NamedTuple):
 
 
 class IntendedFiles(NamedTuple):
-    """Files that state an intent in one format.
+    """A draft: the texts that state an intent in one more format.
 
     Attributes:
-        stated_intent: The intent, as another file states it.
-        form: The form of the intent.
-        added: The text for each file, by its path on the site. An existing file gets it at its end.
+        stated_intent: The intent that a file of the site states in some other format.
+        form: The form of the intent in the format of the draft.
+        added: Path on the site -> text to append to that file. The file is new if the site has no
+            file at the path.
     """
 
     stated_intent: StatedIntent
@@ -83,10 +88,10 @@ class IntendedFiles(NamedTuple):
 
 
 class _Samples(NamedTuple):
-    """Sample requests."""
+    """URLs and agents, in every combination, about which files are asked."""
 
     general: str  # the URL of an ordinary path, which no file mentions
-    urls: tuple[str, ...]  # the other URLs
+    urls: tuple[str, ...]  # the URLs of paths that the files mention
     agents: tuple[Agent, ...]
 
 
@@ -104,9 +109,10 @@ PATHS = tuple(
 
 
 def path_of(kind: LintKind) -> str:
-    """Return the path on a site at which forms of intents have a file of this kind.
+    """Return the path of this kind of file in the forms of intents, e.g. "/robots.txt".
 
-    "" means that no form contains such a file."""
+    A kind without a fixed path is an XML document: then the forms decide where it is published.
+    "" means that no form contains a file of this kind."""
     if kind.path:
         return kind.path if kind.path in PATHS else ""
     root = f"<{kind.name.partition('.')[0]} "
@@ -124,9 +130,11 @@ def _forms() -> Iterator[Form]:
 
 
 def stated_intents(kind: LintKind, text: str) -> list[StatedIntent]:
-    """Return the intents that a file states by itself, each once.
+    """Return the intents that a file states by itself, without the help of other files.
 
-    If two intents have the same text, the first one is returned."""
+    Each intent is returned at most once. If two intents are written with the same text, only the
+    first one in INTENTS is returned. Files longer than MAX_OCTETS, and files of a kind that no form
+    contains, state no intent."""
     path = path_of(kind)
     if not path or len(text) > MAX_OCTETS:
         return []
@@ -147,11 +155,11 @@ def stated_intents(kind: LintKind, text: str) -> list[StatedIntent]:
 def _forms_in_file(
     forms: Iterable[Form], values: Mapping[str, str], path: str, text: str
 ) -> tuple[Form, ...]:
-    """Return the forms that a file contains, if they explain all of its decisions.
+    """Return the forms that a file contains, if these forms together explain all its decisions.
 
-    () means that the file says something else."""
+    () means that the file contains no form, or decides more than the forms."""
     forms = tuple(forms)
-    # The decisions about everybody rule out most files: these few samples come first.
+    # The few samples of _QUICK come first, because they already rule out most files.
     for uses_all_samples in (False, True):
         samples = (
             _samples({path: text}, *(_texts(form, values) for form in forms))
@@ -179,15 +187,17 @@ def _restrictions(facts: Iterable[Fact]) -> set[Fact]:
 
 
 def _combine(facts: Set[Fact]) -> set[Fact]:
-    """Return the facts without permissions that another fact overrides: a refusal wins."""
+    """Return the facts without each permission that is refused by another fact."""
     return {fact for fact in facts if fact[1] or (fact[0], True, fact[2]) not in facts}
 
 
 def _is_complete(facts: Set[Fact], expected: Set[Fact], general: str) -> bool:
-    """Return True if the facts equal the expected ones, as far as they matter.
+    """Return True if the facts that matter equal the expected facts.
 
-    Facts of unexpected kinds do not matter. The exception is the ordinary path: there all facts
-    about requests matter, and all facts about uses unless only rates are expected."""
+    Facts of a kind ("request", "use" or "rate") matter if a fact of this kind is expected. Facts
+    about `general`, the ordinary path, matter even if their kind is not expected: all facts about
+    requests, and all facts about uses unless only rates are expected. So a file that also forbids
+    every request does not state "no training"."""
     kinds = {fact[0] for fact in expected}
     general_kinds = {"request", "use"} if kinds - {"rate"} else {"request"}
 
@@ -232,16 +242,19 @@ def drafts(stated_intent: StatedIntent, path: str, texts: Texts) -> list[Intende
 
 
 def _has_rules(form: Form, stated_intent: StatedIntent, path: str, text: str) -> bool:
-    """Return True if a file contains the rules of a form, not only refusals with equal effect."""
+    """Return True if a file has every rule by which a form refuses.
+
+    A file that refuses the same uses by other rules does not have the rules of the form."""
     form_texts = _texts(form, dict(stated_intent.values))
     return _rules(form_texts) <= _rules({**form_texts, path: text})
 
 
 def _texts_to_add(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
-    """Return the text to add to each file.
+    """Return the text to append to each file, by path, so that the form holds too.
 
-    None means that it cannot be added: the files together would decide otherwise than the form and
-    the existing files do."""
+    None means that nothing may be appended: a file is too long, or its format allows no further
+    lines; the files have too many samples; or the result would decide differently from the existing
+    files and the form together, with a refusal by either kept."""
     existing = {path: texts[path] for path in form_texts if path in texts}
     if not any(text.strip() for text in existing.values()):
         return dict(form_texts)
@@ -262,7 +275,9 @@ def _texts_to_add(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
 
 
 def _gap(text: str) -> str:
-    """Return the line ends to put before an addition: that of the last line, and a blank line."""
+    """Return the line ends that put a blank line between a file and the text appended to it.
+
+    "" if the file is blank: then no blank line is needed."""
     return "" if not text.strip() else "\n" if text.endswith(("\n", "\r")) else "\n\n"
 
 
@@ -303,10 +318,10 @@ def _seconds(site: Site) -> Iterator[float]:
 
 
 def _samples(*all_texts: Texts) -> _Samples | None:
-    """Return the samples for files.
+    """Return the samples for several sets of files, with all their paths and crawlers.
 
-    None means that the files contain too many crawlers or paths, or a name that is no product
-    token."""
+    None means that the sets contain more than MAX_NAMES crawlers or MAX_PATHS paths, or a name that
+    is no product token."""
     sites = [_site(texts) for texts in all_texts]
     files = (SourceFile(url, url, fetched) for site in sites for url, fetched in site.files.items())
     source = SiteSource(DEFAULT_ORIGIN, sites[0], tuple(files), ())
@@ -331,7 +346,10 @@ def _site(texts: Texts) -> Site:
 
 
 def _facts(site: Site, samples: _Samples) -> set[Fact]:
-    """Return the decisions about samples: refused requests, stated uses, and rates."""
+    """Return a site's decisions about all samples.
+
+    These are the refused requests, the uses that the site states (permitted or refused), and the
+    rates. Permitted requests are no facts."""
     facts: set[Fact] = set()
     for agent in samples.agents:
         for url in (samples.general, *samples.urls):
@@ -362,12 +380,14 @@ def _facts_of_texts(texts: tuple[tuple[str, str], ...], samples: _Samples) -> fr
 
 
 _facts_of_form = lru_cache(maxsize=256)(_facts_of_texts)
-# Files may be large, so the cache is small. It is used for one form after another.
+# The cache is small, because files may be large. Successive calls ask about the same few files.
 _facts_of_files = lru_cache(maxsize=8)(_facts_of_texts)
 
 
 def _rules(texts: Texts) -> set[str]:
-    """Return the rules by which files refuse something to everybody or to a training crawler."""
+    """Return the rules by which files refuse access or a use on the ordinary path.
+
+    They are asked on behalf of an unknown crawler, and of the first training crawler."""
     site = _site(texts)
     rules: set[str] = set()
     for token in (NOBODY, TRAINING_CRAWLERS[0]):

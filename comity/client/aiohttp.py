@@ -8,8 +8,8 @@ Each request, and each hop of a redirect, is judged, paced and counted before it
                 page = await page_of(response)    # the permissions
 
 The RefusedError of this module is an aiohttp.ClientError too. To declare more about requests than
-URL, method and header fields, use the keywords of `Client.admit` around them:
-`with saying(kind="xhr", led_by=response): ...`."""
+URL, method and header fields, make them inside `with saying(kind="xhr", led_by=response):`, which
+takes keywords of `Client.admit`."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ _SILENT.freeze()
 
 
 class _Leader(Trace):
-    """The admission whose answer leads to the next hop of a redirect.
+    """The admission of a redirected request, for the next hop of the redirect.
 
-    It is kept among the traces of the request. Nothing else passes along all hops, even if other
-    middlewares make them in other tasks, and ends with the last hop."""
+    aiohttp hands the list of traces from hop to hop, even if other middlewares make each hop in a
+    task of its own, and drops the list after the last hop. Nothing else has both properties, so the
+    admission is disguised as a trace."""
 
     def __init__(self, request: ClientRequest, admission: Admission) -> None:
         super().__init__(request.session, _SILENT, SimpleNamespace())
@@ -71,8 +72,7 @@ _admissions: WeakKeyDictionary[ClientResponse, Admission] = WeakKeyDictionary()
 def middleware(client: Client) -> ClientMiddlewareType:
     """Return the middleware for `middlewares=` of a session.
 
-    Make it the last one, so that it sees the requests as the other middlewares have changed them.
-    """
+    Put it last: comity then judges each request after all other middlewares have changed it."""
 
     async def comity_middleware(
         request: ClientRequest, handler: ClientHandlerType
@@ -127,9 +127,9 @@ def middleware(client: Client) -> ClientMiddlewareType:
 
 
 def _note_peer(request: ClientRequest, peers: list[str]) -> None:
-    """Add the IP address of each server to `peers` when the request is sent.
+    """Make the request add the server's IP address to `peers` each time that it is sent.
 
-    The answer cannot tell the address later: its connection is gone after the end of the body."""
+    The response cannot give the address: if the body is complete, it has no connection any more."""
     send = request.send
 
     async def send_and_note(connection: Connection) -> ClientResponse:
@@ -151,7 +151,8 @@ def saying(**options: Any) -> Iterator[None]:
     """Declare facts of the requests that this task makes inside the `with` block.
 
     `options`: keywords of `Client.admit`. `led_by` may be a response or an admission.
-    PolicyError: a keyword is unknown."""
+    PolicyError: a keyword is unknown, or `led_by` is a response that did not come through comity.
+    """
     token = _options.set(admit_options(options, _admission_of))
     try:
         yield

@@ -30,8 +30,9 @@ from comity.client.options import admit_options, redirect_options
 from comity.gate.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError
 
-# Keys of extensions. KEY: declarations of a request, or the admission of a response. _LEADER: the
-# admission of the redirected request; httpx copies extensions to each hop.
+# Keys of extensions. KEY: the declared options in a request, the admission in a response. _LEADER:
+# in each further hop of a redirect, the admission of the hop before. httpx copies the extensions of
+# a request to the next hop.
 KEY = "comity"
 _LEADER = "comity_leader"
 
@@ -47,12 +48,13 @@ class RefusedError(Refused, httpx.RequestError):
 
 
 class Transport(httpx.AsyncBaseTransport):
-    """A transport that asks the client first, and lets another transport make the request."""
+    """A transport that has each request judged by a Client, and made by another transport."""
 
     def __init__(self, client: Client, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        """`transport`: makes the requests; None: the default transport of httpx.
+        """Take the client that judges the requests, and the transport that makes them.
 
-        Give a proxy to this transport, and to the client too (`proxy`)."""
+        `transport`: None means `httpx.AsyncHTTPTransport()`. To use a proxy, pass a transport with
+        that proxy here, and name the proxy to the Client too (`proxy=`)."""
         self._client = client
         self._transport = httpx.AsyncHTTPTransport() if transport is None else transport
 
@@ -108,7 +110,7 @@ class Transport(httpx.AsyncBaseTransport):
 
 
 class _Body(httpx.AsyncByteStream):
-    """A body that ends its request when it is closed."""
+    """The body of a response. Closing it also marks the request as ended."""
 
     def __init__(self, stream: httpx.AsyncByteStream, admission: Admission) -> None:
         self._stream = stream

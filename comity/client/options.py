@@ -16,7 +16,9 @@ KEYS = ("kind", "automations", "purposes", "referer", "session", "led_by")  # of
 def admit_options(mapping: object, admission_of: Callable[[Any], Admission]) -> dict[str, Any]:
     """Check options of a request, and return them as keywords for `Client.admit`.
 
-    `admission_of`: returns the admission of the library's response, or an admission unchanged.
+    `mapping`: the options, e.g. `{"kind": "xhr", "led_by": response}`.
+    `admission_of`: returns the admission for the value of `led_by`, which is a response of the
+    library or an admission.
     PolicyError: `mapping` is not a mapping, or has an unknown key."""
     if not isinstance(mapping, Mapping):
         raise PolicyError(
@@ -38,8 +40,9 @@ def admit_options(mapping: object, admission_of: Callable[[Any], Admission]) -> 
 def redirect_options(options: dict[str, Any], leader: Admission, url: str) -> dict[str, Any]:
     """Return the keywords for the next hop of a redirect.
 
-    The answer of the hop before leads there. A session ends at the border of its origin, because
-    libraries remove credentials there.
+    The next hop gets `led_by`. It has no session if it goes to another origin, because libraries
+    remove credentials then, or if the hop before already had no session.
+    `options`: the keywords of the first request; "session" may be removed from this dictionary.
     `leader`: the admission of the hop before. `url`: the URL of the next hop."""
     if leader.facts.session is None or origin_or_empty(leader.url) != origin_or_empty(url):
         options.pop("session", None)

@@ -34,8 +34,8 @@ def explain(
 ) -> dict[str, Any]:
     """Return everything that is known about a request for the URL, as JSON values.
 
-    `response`: the response to it, or None. `max_delay`: the seconds between two requests if a
-    limit cannot be read."""
+    `response`: the response to the request; None before it is made. `max_delay`: the seconds
+    between two requests that replace a limit with an unreadable value."""
     decision = site.judge(agent, url, facts)
     page = (
         site.page(
@@ -121,9 +121,9 @@ def _rate(rate: Any) -> dict[str, Any]:
 
 
 def _limit(limit: StatedLimit) -> dict[str, Any]:
-    """Return one limit of automation-preferences.txt.
+    """Return one limit of automation-preferences.txt as a JSON value.
 
-    `advice`: the correct way to write it, if its value cannot be read; else ""."""
+    Its member "advice" is the correct way to write the limit, or "" if the value can be read."""
     source = limit.source
     return {
         "name": limit.name,

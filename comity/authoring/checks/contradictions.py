@@ -1,7 +1,7 @@
 """Find contradictions between files, and between files and pages.
 
-Any refusal refuses, so a permission in another file has no effect. To compare formats, the site is
-read once for each format, as if the others were not there."""
+One refusal is enough to refuse a use, so a permission in another file has no effect. To compare
+formats, the site is read once for each format, as if it had no statements in other formats."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ from comity.policies.syntax.printable import unhidden
 
 NOBODY = "comity-nobody"  # a crawler that no file names: the rules for everybody apply to it
 MAX_AGENTS = 50
-MAX_OCTETS = 4 * 1024 * 1024  # octets of all policy files, times the number of agents
+# The maximum product of the octets of all policy files and the number of agents.
+MAX_OCTETS = 4 * 1024 * 1024
 MAX_PAGES = 100
 
 
 def check_contradictions(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
-    """Yield a finding for each permission that another file or page refuses."""
+    """Yield a finding for each permission in a file or page that another file or format refuses.
+
+    Refusals in pages are not compared with the permissions in files.
+    `samples` are not used."""
     size = sum(len(file.fetched.body) for file in source.files)
     tokens = sorted(filter(is_token, source.site.crawler_names))
     names = [NOBODY, *tokens[: min(MAX_AGENTS, MAX_OCTETS // (size + 1))]]
@@ -61,15 +65,15 @@ Contradiction = tuple[Reason, Reason, str]
 def _of_files(source: SiteSource, sites: Sequence[Site], agent: Agent) -> Iterator[Contradiction]:
     """Yield the contradictions between formats about the root of a site.
 
-    `sites`: the site as each single format describes it."""
+    `sites`: the site, read once for each format."""
     url = f"{source.origin}/"
-    # The access by all formats, because some formats by themselves say nothing about access.
+    # All formats together decide about access, because some formats have no rules about access.
     access = source.site.access(agent, url)
     yield from _between([site.page(agent, url, body=None, access=access) for site in sites])
 
 
 def _of_page(source: SiteSource, page: SourceFile) -> Iterator[Contradiction]:
-    """Yield the uses that a page permits for itself and the files refuse."""
+    """Yield the contradictions between a page that permits a use and a file that refuses it."""
     agent = Agent(NOBODY)
     itself = Site.from_files(source.origin, {}).page(
         agent, page.url, headers=page.fetched.headers, body=page.fetched.body
@@ -83,7 +87,7 @@ def _of_page(source: SiteSource, page: SourceFile) -> Iterator[Contradiction]:
 def _between(pages: Sequence[Page]) -> Iterator[Contradiction]:
     """Yield the contradictions between several readings of one page.
 
-    A permission counts only if it is stated. Silence is no permission here."""
+    Only stated permissions and refusals count. A use without a statement is no permission here."""
     uses = dict.fromkeys(
         use for page in pages for use, decision in page.uses.items() if decision.stated
     )

@@ -20,8 +20,9 @@ from lsprotocol.types import Position, PositionEncodingKind, Range
 from comity.authoring.lint import LintKind, kind_of
 from comity.policies.formats.authoring import Draft, Edit
 
-# Larger files are ignored, their kind included. Crawlers read policies up to 512 KiB.
-MAX_TEXT = 4 * 1024 * 1024  # characters
+# The maximum length of a text, in characters. A larger file counts as no policy file. Crawlers read
+# at most 512 KiB of a policy.
+MAX_TEXT = 4 * 1024 * 1024
 
 _LINES = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _SURROGATES = re.compile("[\ud800-\udfff]")  # JSON can escape half of a pair
@@ -42,7 +43,7 @@ def split(text: str) -> list[str]:
 
 
 def without_surrogates(text: str) -> str:
-    """Return the text with replacements for surrogates, which no file can contain."""
+    """Return the text with U+FFFD in place of surrogates, which no file can contain."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
@@ -141,8 +142,8 @@ class Document:
         self.path = unquote(urlsplit(uri).path) if ":" in uri else uri
         if lines is not None:
             self.lines = lines
-        # The last line in use, without its end, and its columns. One line may be as long as the
-        # text.
+        # Both keep the result for the line that was asked for last, with its number: `line` and
+        # `units_before` are called often for one line, which may be as long as the whole text.
         self._bare = -1, ""
         self._measured: tuple[int, Sequence[int]] = -1, range(1)
 
@@ -173,22 +174,26 @@ class Document:
         return self._bare[1]
 
     def position(self, line: int, column: int) -> Position:
-        """Return the position in units of the editor."""
+        """Return the editor's position for a line and column."""
         return Position(line, self.units_before(line, column))
 
     def units_before(self, line: int, column: int) -> int:
-        """Return the editor's column for a column of a line."""
+        """Return the number of the editor's units before a column of a line."""
         if self._measured[0] != line:
             self._measured = line, _measure(self.line(line), self.encoding)
         widths = self._measured[1]
         return widths[max(0, min(column, len(widths) - 1))]
 
     def range(self, line: int, start: int, end: int, last: int | None = None) -> Range:
-        """Return the range between two columns. `last`: the line of the end; None means `line`."""
+        """Return the editor's range from column `start` of `line` to column `end` of `last`.
+
+        `last`: None means `line`."""
         return Range(self.position(line, start), self.position(line if last is None else last, end))
 
     def line_and_column(self, position: Position) -> tuple[int, int]:
-        """Return the line and column of the editor's position, or the nearest in the text."""
+        """Return the line and column for a position of the editor.
+
+        A position outside the text counts as the nearest position inside it."""
         number = max(0, min(position.line, len(self.lines) - 1))
         if number < position.line:
             return number, len(self.line(number))
@@ -200,7 +205,7 @@ class Document:
         return self.position(len(self.lines) - 1, len(self.lines[-1]))
 
     def range_of(self, edit: Edit) -> Range:
-        """Return the range of an edit, which counts octets of the body."""
+        """Return the editor's range for an edit. Edits count octets of `body`."""
         return Range(self._position_of_octet(edit.start), self._position_of_octet(edit.end))
 
     def _position_of_octet(self, octets: int) -> Position:

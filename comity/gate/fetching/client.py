@@ -42,7 +42,9 @@ class Hop(NamedTuple):
 
 
 class PolicyClient:
-    """A client of its own: no middleware, handler, cookie or cache of Scrapy takes part."""
+    """An HTTP client for policy files, independent of Scrapy.
+
+    Its requests pass no middleware, download handler, cookie jar or cache of Scrapy."""
 
     def __init__(
         self,
@@ -53,8 +55,8 @@ class PolicyClient:
     ) -> None:
         """Take the operator's options.
 
-        `patience`: seconds to wait for the answer to a request that went out together with others.
-        Some servers read only the first one.
+        `patience`: the maximum seconds to wait for the answer to one of several requests that went
+        out together. Some servers read only the first of them.
         """
         self.network = network(options)
         self.patience = patience
@@ -63,9 +65,10 @@ class PolicyClient:
         ).encode()
 
     def server(self, origin: str, referrer_reach: Reach | None, count: Count) -> OriginRequests:
-        """Return the connection to an origin.
+        """Return an object for requests to an origin. Nothing is sent yet.
 
-        `referrer_reach`: the reach of the site that leads to the origin; None if the operator asks.
+        `referrer_reach`: the reach of the site that leads to the origin. None means that the
+        operator asks for the origin.
         `count`: called with "requests", "connections" and "bytes" (received octets), the number,
         and the origin.
         """
@@ -82,10 +85,12 @@ class _Sent(NamedTuple):
 class OriginRequests:
     """The requests to one origin, all with the same reach of the referring site.
 
-    They go out one after the other, over one connection if the server keeps it open. When the
-    server has shown that it does, the announced requests go out together.
+    The requests go out one after the other, over one connection if the server keeps the connection
+    open. After an answer that keeps it open, the next request takes all announced requests with it
+    (HTTP pipelining), except through a proxy. After a failure, each request gets a connection of its
+    own.
 
-    Only one task may use it, as a context manager.
+    Use each object as a context manager, in one task only.
     """
 
     def __init__(
@@ -123,11 +128,13 @@ class OriginRequests:
     async def get(self, url: str, fields: Mapping[str, str]) -> Hop:
         """Return the outcome of a request.
 
-        `fields`: header fields in addition to those of every request. TransferError: there is no
-        clean answer. BarredError: a site of `referrer_reach` may not lead to the server.
+        `fields`: header fields in addition to those of every request.
+        TransferError: the server gave no complete, valid answer, or the URL or a field cannot be
+        written into a request. BarredError: a site of `referrer_reach` may not lead to the server.
 
-        A server may close a connection that was idle for too long, instead of answering. So the
-        request is made once more, on a new connection. Cancelling this call ends the connection.
+        A server may close a connection that was idle for too long, instead of answering. So an
+        unanswered request on a used connection is made once more, on a new connection. Cancelling
+        this call ends the connection.
         """
         try:
             sent = self._underway.pop(url, None)
@@ -184,7 +191,9 @@ class OriginRequests:
         return self._underway.pop(url)
 
     def _request(self, url: str, fields: Mapping[str, str]) -> bytes:
-        """Return the octets of a GET request (RFC 9112 section-3)."""
+        """Return the octets of a GET request (RFC 9112 section-3).
+
+        TransferError: the URL or a field contains characters that a request cannot have."""
         target = target_of(url)
         proxy = self._channel.proxy if self._channel else None
         if proxy and proxy.authorization:
@@ -238,15 +247,17 @@ def _hop(answer: HttpAnswer, channel: Channel) -> Hop:
 
 
 def _is_of_connection(answer: HttpAnswer | TransferError) -> bool:
-    """Return True for a 408, which some servers send when a connection was idle for too long.
+    """Return True if the answer is about an idle connection, not about the request.
 
-    RFC 9110 section-15.5.9.
+    Some servers send a 408 when a connection was idle for too long (RFC 9110 section-15.5.9).
     """
     return isinstance(answer, HttpAnswer) and answer.status == 408
 
 
 def _proxy_error(answer: HttpAnswer) -> str:
-    """Return the error if the proxy itself gave the answer; "" if the server may have given it."""
+    """Return an error message if the answer is an error of the proxy itself.
+
+    "" means that the answer may be the server's."""
     names = {name.lower(): value.lower() for name, value in answer.headers}
     # RFC 9209 section-2.1.1
     has_failed = b"x-squid-error" in names or b"error=" in names.get(b"proxy-status", b"")

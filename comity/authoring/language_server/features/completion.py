@@ -107,9 +107,10 @@ def completion(
 def _of_documents(
     outline: FileOutline, line: int, column: int, has_snippets: bool
 ) -> list[CompletionItem]:
-    """Return the snippets for files without lines.
+    """Return the snippets for XML, JSON and HTML, which are not written line by line.
 
-    An empty XML or JSON file gets a whole document, HTML an element, a JSON array a member."""
+    An empty XML or JSON file gets snippets of whole documents. The start of a line in HTML gets
+    elements, and a JSON array gets members."""
     document = outline.document
     items = _Items(outline, line, column, column)
     if outline.form is StatementForm.HTML:
@@ -147,7 +148,7 @@ def _add_words(items: _Items, words: Iterator[Word], *, after: str = "") -> None
 
 
 def expected_words(outline: FileOutline, line: int) -> Iterator[Word]:
-    """Yield the possible names of a line, those of the innermost block first."""
+    """Yield the words with which a line may begin, those of the innermost block first."""
     seen: set[str] = set()
     before = outline.between(0, line - 1)
     if before:
@@ -234,9 +235,11 @@ def _values(
     samples: Samples,
     value: str = "",
 ) -> list[CompletionItem]:
-    """Return the completion items for a word of a value.
+    """Return the completion items for the part of a value that the user is typing.
 
-    `span`: the place of the word. `value`: the value up to the cursor."""
+    `word`: the word of the directive. `kinds`: the kinds of value that may follow here.
+    `span`: the place of the typed part. `value`: the value up to the cursor; its earlier parts are
+    not offered again."""
     items = _Items(outline, *span)
     present = set(re.findall(r"[^\s,;]+", value.lower()[: len(value) - len(items.typed)]))
     for kind in kinds:
@@ -391,13 +394,15 @@ def _of_json(
 
 
 def _statement_by_value(outline: FileOutline, line: int, column: int) -> FileStatement | None:
-    """Return the statement with its value, or the start of its value, at a place."""
+    """Return the statement that has its value at a position, or None.
+
+    The position may be in the value, or at an empty value that the user begins to type."""
     for number in reversed(outline.between(line - 20, line)):
         statement = outline.statements[number]
         if statement.name_span.holds(line, column):
             return None
         if statement.value_span.holds(line, column):
-            # An element with an incomplete tag has no content yet.
+            # While the start tag of an element has no `>`, the user types the tag, not content.
             is_content = outline.form is StatementForm.XML and not statement.is_attribute
             before = outline.document.line(line)[: statement.value_span.start]
             return (
@@ -409,7 +414,7 @@ def _statement_by_value(outline: FileOutline, line: int, column: int) -> FileSta
 
 
 def _member_without_value(outline: FileOutline, line: int, column: int) -> FileStatement | None:
-    """Return the member in front of a place, if its value is still missing."""
+    """Return the JSON member before a position on the line, if the member has no value yet."""
     for number in reversed(outline.between(line, line)):
         statement = outline.statements[number]
         if (

@@ -1,7 +1,7 @@
 """Inlay hints and code lenses.
 
-Hints show the corrected reading of a line, and the other lines about an agent. A lens shows the
-number of sample URLs that a group decides."""
+A hint shows how a mistyped line is read (`= Disallow`), or which other lines are about its agent
+(`and line 7`). A lens shows the number of sample URLs that a group of lines decides."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from comity.authoring.problems import Problem
 from comity.authoring.source import DEFAULT_ORIGIN
 from comity.policies import Agent, PolicyError, Reason, Site
 
-MAX_HINTS = 2000  # in one answer; hints about readings come first
+MAX_HINTS = 2000  # in one answer; hints about other lines are left out first
 MAX_LENSES = 50
 MAX_LENS_TEXT = 128 * 1024  # characters; larger files have no lenses
-MAX_LINES_NAMED = 3
+MAX_LINES_NAMED = 3  # in one hint
 ANYBODY = "any-agent"  # a product token that no file contains
 
 _READ_AS = re.compile(r"is read as (`[^`]+`)")
@@ -31,7 +31,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 def hints(
     outline: FileOutline, problems: Iterable[Problem], first: int, last: int
 ) -> list[InlayHint]:
-    """Return the hints of the lines from `first` to `last`."""
+    """Return the hints for the lines from `first` to `last`, both included, counted from 0."""
     of_lines = islice(
         chain(_readings(outline, problems, first, last), _other_places(outline, first, last)),
         MAX_HINTS,
@@ -40,8 +40,11 @@ def hints(
 
 
 def _other_places(outline: FileOutline, first: int, last: int) -> Iterator[InlayHint]:
-    """Yield a hint for each agent that has other lines too: the rules of all its lines apply."""
-    # The first lines of each agent: enough for the hint, the hint's own line, and one more.
+    """Yield a hint for each agent that is also named on other lines.
+
+    The rules of all groups that name an agent apply to it."""
+    # Agent -> its first lines, as many as a hint can need: MAX_LINES_NAMED, the line of the hint,
+    # and one more, which shows that the hint is incomplete.
     lines: dict[str, dict[int, None]] = {}
     named: dict[tuple[str, int], ValueWord] = {}
     for statement in outline.statements_with(AGENT):
@@ -67,7 +70,7 @@ def _other_places(outline: FileOutline, first: int, last: int) -> Iterator[Inlay
 def _readings(
     outline: FileOutline, problems: Iterable[Problem], first: int, last: int
 ) -> Iterator[InlayHint]:
-    """Yield a hint for each problem that tells the corrected reading of its line."""
+    """Yield a hint for each problem with a message that contains "is read as `...`"."""
     for problem in problems:
         match = _READ_AS.search(problem.message)
         if match and problem.span and first < problem.span.line <= last + 1:
@@ -80,7 +83,10 @@ def _readings(
 
 
 def lenses(outline: FileOutline, targets: tuple[str, ...]) -> list[CodeLens]:
-    """Return a lens for each group of lines. `targets`: paths and queries of sample pages."""
+    """Return a lens for each of the first MAX_LENSES groups, such as "decides 3 of 8 sample URLs".
+
+    A group is a statement that names agents, with the lines below it.
+    `targets`: paths, with queries, of sample pages: "/a?b=1"."""
     kind = outline.document.kind
     if kind is None or not kind.path or not targets or len(outline.document.text) > MAX_LENS_TEXT:
         return []
@@ -89,7 +95,7 @@ def lenses(outline: FileOutline, targets: tuple[str, ...]) -> list[CodeLens]:
     except (PolicyError, ValueError):
         return []
     code_lenses = []
-    # For each token, the lines that decide about each target.
+    # Product token -> for each target, the lines that decide about it.
     decided: dict[str, list[set[int]]] = {}
     for statement in list(_groups(outline))[:MAX_LENSES]:
         token = _token(outline, statement)

@@ -1,8 +1,9 @@
-"""Names that a file defines, for example the sets and usages of ACAP: find and rename them.
+"""Find and rename the names that a file defines, for example the sets and usages of ACAP.
 
-A directive with a value that begins with the kind `name` defines a name. A value of the format
-shows references with `NAME` (`the-acap:resource-set:NAME`). Other references are in parentheses: in
-names of lines (`ACAP-allow-(NAME)`) and in values of definitions."""
+A directive defines a name if the first kind of its value is `name`. There are two kinds of names.
+References to a set have a prefix, which the format lists in its values as
+`the-acap:resource-set:NAME`. References to a usage are in parentheses, in names of lines
+(`ACAP-allow-(NAME)`) and in values of definitions."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ _PARENTHESES = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 class Definition(NamedTuple):
     """The definition of a name.
 
-    Sets and usages have separate names. Upper and lower case do not matter.
+    A set and a usage may have equal names. Names are compared without regard to case.
 
     Attributes:
         name: The name, as written.
         span: The place of the name.
-        word: The word of the directive that defines it.
-        statement: The statement that defines it.
+        word: The word of the directive that defines the name.
+        statement: The statement that defines the name.
     """
 
     name: str
@@ -44,10 +45,10 @@ class Definition(NamedTuple):
 
 
 class Occurrence(NamedTuple):
-    """A definition of a name, or a reference to it.
+    """A place of a name: in a definition of the name, or in a reference to it.
 
     Attributes:
-        key: True for a usage or False for a set, and the name in lower case.
+        key: (True for a usage or False for a set, the name in lower case).
         span: The place of the name.
         is_definition: True for a definition.
     """
@@ -58,9 +59,10 @@ class Occurrence(NamedTuple):
 
 
 def _reference_prefix(word: Word) -> str:
-    """Return the text before the name in references: "the-acap:resource-set:".
+    """Return the text before the name in references to a name that the word defines.
 
-    "" means that references are in parentheses, without a prefix."""
+    For a set it is "the-acap:resource-set:". "" means that the name is a usage: references are in
+    parentheses, without a prefix."""
     last = word.directive.name.partition("-")[2].lower()
     for values in word.format.authoring.values.values():
         for value in values:
@@ -81,7 +83,7 @@ def definitions(outline: FileOutline) -> Iterator[Definition]:
 
 
 def occurrences(outline: FileOutline) -> Iterator[Occurrence]:
-    """Yield every occurrence of every name that the file defines, in their order."""
+    """Yield every occurrence of every name that the file defines, statement by statement."""
     definition_of: dict[tuple[bool, str], Definition] = {}
     prefixes: dict[str, None] = {}
     for definition in definitions(outline):
@@ -133,7 +135,7 @@ def defined_names(outline: FileOutline, *, usages: bool) -> list[str]:
 
 
 def set_values(outline: FileOutline) -> list[str]:
-    """Return references to all sets that the file defines, as values."""
+    """Return a reference to each set that the file defines: "the-acap:resource-set:images"."""
     sets = [definition for definition in definitions(outline) if not definition.is_usage]
     return list(
         dict.fromkeys(_reference_prefix(definition.word) + definition.name for definition in sets)
@@ -162,7 +164,10 @@ def locations(
     definitions_only: bool,
     with_definitions: bool = True,
 ) -> list[Location]:
-    """Return the places of the name at a position: its definitions, or its references, or both."""
+    """Return the places in the file of the name at a position.
+
+    `definitions_only`: True returns the definitions, False the references.
+    `with_definitions`: True returns the definitions with the references."""
     target = occurrence_at(outline, position)
     return [
         Location(outline.document.uri, outline.document.range(*occurrence.span))
@@ -180,8 +185,8 @@ def locations(
 def rename(outline: FileOutline, position: Position, new_name: str) -> WorkspaceEdit | None:
     """Return the edits that rename the name at a position.
 
-    None means that there is no name, or that the new name is invalid, taken or a usage of the
-    format."""
+    None means that there is no name at the position, or that the new name is invalid, is defined in
+    the file already, or (for a usage) is a usage of the format itself."""
     target = occurrence_at(outline, position)
     if target is None or not _VALID.fullmatch(new_name):
         return None
