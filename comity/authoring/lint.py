@@ -39,8 +39,8 @@ class LintKind(NamedTuple):
 
     Attributes:
         name: The value of `--as` for this kind.
-        path: The path at which sites publish such a file. "" means any path.
-        file_kind: The kind, as a format defines it. None and no path mean a page.
+        path: The path at which sites publish such a file: "/robots.txt". "" means any path.
+        file_kind: The kind in a format's `authoring`. None for files with a path, and for pages.
     """
 
     name: str
@@ -78,9 +78,10 @@ def kind_of(name: str, body: bytes) -> LintKind | None:
 def site_folder(file: Path, kind: LintKind) -> Path | None:
     """Return the folder of the site that contains a file. None means that it is not known.
 
-    For a policy file at its place, the place tells the folder. For other files and pages, it is the
-    nearest folder above that has a policy file at its place. A home folder and the root of a disk
-    are never a site's folder."""
+    A policy file with a fixed path gives the folder: `/srv/site/.well-known/tdmrep.json` is in the
+    site `/srv/site`. It gives none if it is in a wrong place. For pages and files without a fixed
+    path, it is the nearest folder above with a policy file in the right place. A home folder and
+    the root of a disk are never a site's folder."""
     file = file.absolute()
     folder: Path | None
     if kind.path:
@@ -96,9 +97,10 @@ def site_folder(file: Path, kind: LintKind) -> Path | None:
 
 
 def right_place(file: Path, kind: LintKind) -> str:
-    """Return the path, in the folder of a site, at which crawlers ask for a file.
+    """Return the path to which a file in a wrong place belongs: ".well-known/tdmrep.json".
 
-    "" means that the file is at its place, or may be anywhere."""
+    The path is relative to the folder of the site. "" means that the file is in the right place, or
+    may be anywhere."""
     is_there = not kind.path or file.absolute().as_posix().endswith(kind.path)
     is_hidden = kind.path.count("/") == 1 and file.absolute().parent.name == ".well-known"
     return "" if is_there and not is_hidden else kind.path[1:]
@@ -139,8 +141,8 @@ def lint_site(
     """Return the problems of a site's files, file by file, in the order of their lines.
 
     Files are checked by themselves and together.
-    `samples`: sample pages for all rules about single elements. The site's own pages are samples
-    for the rules about their paths.
+    `samples`: sample pages in addition to the site's own pages. Rules about single elements are
+    tried on all of them, for any path; on a page of the site, only rules for its path are.
     `only`: the URLs of the files and pages to report. None means all."""
     fetched = {file.url: file.fetched for file in source.files}
     findings = [*_site_findings(SiteFiles(source.origin, fetched, robots_lines=ROBOTS_LINES))]

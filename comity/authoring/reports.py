@@ -19,8 +19,9 @@ from comity.gate.run.console import line, open_console, say
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.syntax.printable import unhidden
 
-MAX_OF_RULE = 5  # problems that people see, of one rule in one file
-MAX_WIDTH = 200  # characters that people see, of one line
+# Limits of the output for people: problems of one rule in one file, and characters of one line.
+MAX_OF_RULE = 5
+MAX_WIDTH = 200
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 # SARIF 2.1.0 section-3.27.10
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

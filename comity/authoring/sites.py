@@ -15,8 +15,9 @@ from comity.policies import Agent, PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, url_remedy
 
-MAX_PAGES = 1000  # of a folder; further pages are left out, with a note
-MAX_NAMES = 50_000  # of files in a folder and its subfolders; the search for pages ends there
+MAX_PAGES = 1000  # the maximum number of pages of a folder; a note says that more are left out
+# The maximum number of files, in a folder and its subfolders, among which pages are searched.
+MAX_NAMES = 50_000
 PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
 
 
@@ -28,8 +29,8 @@ def load(
     `target`: the path of a folder, or an http(s) URL.
     `origin`: the origin at which the files of a folder will be published. None means
     DEFAULT_ORIGIN.
-    `referrer_reach`: only servers that a site of this reach may lead to are asked. None means any
-    server.
+    `referrer_reach`: ask only servers to which a site of this reach may lead. None means that all
+    servers may be asked.
     PolicyError: the target is neither folder nor URL, or cannot be read or fetched.
 
     A site is fetched in an event loop of its own. Call this function in a thread if a loop is

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from comity.gate.fetching.reach import Reach
 from comity.policies import Fetched, Site
 
-DEFAULT_ORIGIN = "https://example.com"  # of a folder; RFC 2606 keeps it for examples
+# The origin of a folder for which the user names none. RFC 2606 reserves it for examples.
+DEFAULT_ORIGIN = "https://example.com"
 
 
 class SourceFile(NamedTuple):
@@ -51,7 +52,7 @@ class SiteSource(NamedTuple):
 
     @property
     def place_notes(self) -> tuple[str, ...]:
-        """The notes about policy files that are not at their place."""
+        """A sentence about each policy file that is in a wrong place."""
         return tuple(
             f"{name} is not read: crawlers ask for it at {place}" for name, place in self.misplaced
         )

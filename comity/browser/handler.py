@@ -1,4 +1,4 @@
-"""The download handler of scrapy-playwright, with a guard for each browser that it starts."""
+"""The download handler of scrapy-playwright, with a guard for all browsers that it starts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from scrapy_playwright.provider import BrowserProvider
 
 # Keys of request.meta.
-PAGE_INIT = "playwright_page_init_callback"  # called before a page goes anywhere
-PAGE = "playwright_page"  # a page that the spider has kept for another request
+PAGE_INIT = "playwright_page_init_callback"  # called with a new page, before it loads a URL
+PAGE = "playwright_page"  # an open page, which the spider kept to use it for this request
 
 
 class GuardedHandler(ScrapyPlaywrightDownloadHandler):
@@ -78,7 +78,7 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
         pages: list[Page] = [kept_page] if isinstance(kept_page, Page) else []
         for page in pages:
             self._guard.refusals(page).document_fields.clear()
-        own_init = request.meta.get(PAGE_INIT)  # of the project
+        own_init = request.meta.get(PAGE_INIT)  # the callback of the project, if it has one
 
         async def init(page: Page, request: Request) -> None:
             pages.append(page)
@@ -186,10 +186,11 @@ class _GuardedProvider:
 async def _own_headers(
     process: Callable[..., Any], session_fields: frozenset[str], **arguments: Any
 ) -> dict[str, str]:
-    """Return the header fields of a request of a page, without credentials for other sites.
+    """Return the header fields for a request that a page makes.
 
-    The header fields of the Scrapy request are meant for the site of its page. Frames of the page
-    may show other sites."""
+    The Scrapy request declares its header fields for the origin of its own URL. Parts of the page
+    may come from other origins. Requests to these do not get the declared fields of
+    `session_fields`, because they may be credentials."""
     headers: dict[str, str] = await _await_if_awaitable(process(**arguments))
     data = arguments["scrapy_request_data"]
     if origin_or_empty(arguments["playwright_request"].url) == origin_or_empty(data["url"]):

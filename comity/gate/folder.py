@@ -36,17 +36,18 @@ def read_folder(origin: str, folder: Path, agent: Agent) -> Site:
 
 
 def missing_host(site: Site) -> str:
-    """Return the sentence that the host of a site does not exist, or "".
+    """Return a sentence if the host of a site does not exist.
 
-    "" if the host exists, or if a copy of its policies is used."""
+    "" means that the host exists, or that a copy of its policies is used."""
     error = site.files[f"{site.origin}/robots.txt"].error
     return error if error == no_host(host_name(site.origin)) else ""
 
 
 def misplaced_files(folder: Path) -> dict[str, str]:
-    """Return policy files in wrong places, as path in the folder -> path that crawlers request.
+    """Return policy files in wrong places: {"tdmrep.json": ".well-known/tdmrep.json"}.
 
-    They are not read. A file is left out if there is a file at its right place."""
+    Each path in the folder has the path that crawlers request. Files in wrong places are not read.
+    A file is left out of the result if a file is at the right place, too."""
     misplaced = {}
     for path in WELL_KNOWN:
         name = posixpath.basename(path)
@@ -61,15 +62,18 @@ def misplaced_files(folder: Path) -> dict[str, str]:
 
 
 def path_in_folder(origin: str, url: str) -> str:
-    """Return the path of a URL's file in the folder of a site, with a slash before it."""
+    """Return the path of a URL's file in the folder of a site, with a slash before it.
+
+    For a URL of another host, it is "/cdn.example/license.xml"."""
     return (
         target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
     )
 
 
 def read_file(folder: Path, path: str) -> Fetched | None:
-    """Return a file of the folder as if it was fetched; None if it does not exist.
+    """Return a file of the folder as if it was fetched.
 
+    None means that it does not exist, or is a link out of the folder.
     PolicyError: it cannot be read."""
     file = folder / path.lstrip("/")
     try:

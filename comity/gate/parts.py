@@ -40,9 +40,12 @@ class Parts:
         looked_up: Callable[[OriginPolicies], None] = lambda policies: None,
         observer: Observer = Observer(),  # noqa: B008  # Observer has no state
     ) -> None:
-        """`settings`: Scrapy's own settings, which count besides comity's options.
-        `facts`: None: the facts of Scrapy's requests.
-        `looked_up`: is called with the policies of an origin after each lookup."""
+        """Create the parts.
+
+        `settings`: settings of Scrapy itself, such as DOWNLOAD_DELAY. They apply in addition to
+        comity's `options`.
+        `facts`: reads the facts of requests. None means that they are requests of Scrapy.
+        `looked_up`: called with the policies of an origin after each look-up."""
         self.observer = observer
         self.options = options
         self.agent = options.agent
@@ -114,15 +117,16 @@ class Parts:
         self.standstill.close()
 
     def hold(self, request: Request, wait: float) -> bool:
-        """Give the request back to comity's scheduler for `wait` seconds.
+        """Give the request back to comity's scheduler for `wait` seconds, if it came from there.
 
-        False: the request did not come from this scheduler, so it was not given back."""
+        Return False if the request was not given back. Here there is no scheduler; crawls with a
+        scheduler override this method."""
         return False
 
     def back_off(self, url: str, status: int, headers: Headers) -> float | None:
-        """Pause the host of the URL if its answer says that it gets too many requests.
+        """Pause the host of the URL if the status of its answer is one of TOO_MANY.
 
-        Return the pause in seconds; None if the answer does not say so."""
+        Return the pause in seconds. None means any other status: then the host is not paused."""
         return (
             self.pace.overloaded(url, status, retry_after(headers, time()))
             if status in TOO_MANY

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-MAX_FILES = 2000  # whose names are read
-MAX_PAGES = 50  # whose content is read
-MAX_PATHS = 500  # and as many folders and selectors
-MAX_OCTETS = 256 * 1024  # of a page; sixteen times as many of a sitemap
-MAX_DEPTH = 6  # of folders
-URLS = 20  # paths in a code lens
+MAX_FILES = 2000  # the maximum number of files that are listed
+MAX_PAGES = 50  # the maximum number of pages that are read for selectors
+MAX_PATHS = 500  # the maximum number of targets, of folders, and of selectors
+# The maximum octets that are read of a page. Of a sitemap, sixteen times as many are read.
+MAX_OCTETS = 256 * 1024
+MAX_DEPTH = 6  # the maximum depth of folders below the folder of the site
+URLS = 20  # the number of targets that a code lens counts
 
 _PAGES = (".html", ".htm", ".xhtml")
 _LOCATION = re.compile(rb"<loc>\s*([^<\s]+)\s*</loc>", re.IGNORECASE)
@@ -30,9 +31,10 @@ class Samples(NamedTuple):
     """Paths and elements of a site.
 
     Attributes:
-        targets: Paths of pages, with their queries. folders: Paths of folders: "/images/".
-        selectors: Selectors of elements in pages, the most frequent first: "article", "#main",
-        ".price".
+        targets: Paths of pages, with their queries: "/search?q=tea".
+        folders: Paths of folders: "/images/".
+        selectors: Selectors of elements in pages: "article", "#main", ".price". Those in most pages
+            come first.
     """
 
     targets: tuple[str, ...] = ()
@@ -130,7 +132,7 @@ def _selectors(page: str) -> set[str]:
 
 
 def spread_evenly(targets: tuple[str, ...], count: int = URLS) -> tuple[str, ...]:
-    """Return at most `count` targets, at equal distances."""
+    """Return at most `count` targets, taken from the list at equal distances."""
     return (
         targets
         if len(targets) <= count

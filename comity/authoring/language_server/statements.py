@@ -49,7 +49,7 @@ class FileStatement(NamedTuple):
         name: The name.
         name_span: The place of the name.
         value: The value.
-        value_span: The place of the value, as far as its first line goes.
+        value_span: The place of the value. If the value has several lines, only of the first line.
         depth: The number of statements around this one.
         parent: The number of the statement around this one, among all statements. -1 means none.
         last_line: The last line of the statement and of all statements in it.
@@ -85,12 +85,14 @@ class StatementField(NamedTuple):
 
 
 class Nesting(NamedTuple):
-    """The possible places of lines with a name.
+    """The rules for lines with one name: which lines they may belong to.
+
+    In robots.txt, `Disallow` belongs to `User-agent`, and `Sitemap` belongs to no line.
 
     Attributes:
-        within: The names of the lines that they may belong to, in lower case.
-        is_open: True if other lines may belong to them.
-        is_free: True if they may belong to no other line.
+        within: The names, in lower case, of the lines to which lines with this name may belong.
+        is_open: True if other lines may belong to a line with this name.
+        is_free: True if a line with this name need not belong to any line.
     """
 
     within: frozenset[str]
@@ -128,7 +130,7 @@ def statements(
 ) -> list[FileStatement]:
     """Return the statements of a text in their order.
 
-    `nesting`: the nesting of lines, by their names in lower case. Other forms do not use it."""
+    `nesting`: name in lower case -> the Nesting of lines with this name. Only lines use it."""
     if form is StatementForm.LINES:
         return list(fields(lines, nesting))
     index = _LineIndex(lines)
@@ -155,9 +157,9 @@ def beginning(names: Iterable[str]) -> Callable[[str], object]:
 
 
 def begins_anew(line: str, nesting: Mapping[str, Nesting]) -> bool:
-    """Return True if parsing can begin at a line.
+    """Return True if parsing can begin at this line, without the lines before it.
 
-    Such a line belongs to no other line, and the following lines belong to it."""
+    Such a line never belongs to another line, and the following lines belong to it."""
     line_field = field(line) if ":" in line else None
     allowed, is_open, is_free = (
         nesting.get(line_field.name.lower(), _UNKNOWN) if line_field else _UNKNOWN
@@ -357,9 +359,9 @@ def _members(text: str, index: _LineIndex) -> Iterator[FileStatement]:
 
 
 def open_brackets(text: str) -> str:
-    """Return the brackets of JSON that are open at the end of a text, the outermost first.
+    """Return the brackets of JSON that are open at the end of a text, the outermost first: "[{".
 
-    A quotation mark at the end means that a string is open."""
+    If a string is open too, the result ends with a quotation mark: '[{"'."""
     stack: list[str] = []
     for match in _JSON.finditer(text):
         if match[0] in ("{", "["):

@@ -28,25 +28,28 @@ _SPEC = re.compile(r"(RFC (\d+)|draft-[a-z0-9-]*[a-z0-9])(?:.*?section-([\d.]+))
 
 
 class Word(NamedTuple):
-    """A name in a format, and the format."""
+    """A directive, element, member or other name of a format, and the format."""
 
     directive: Directive
     format: Format
 
     @property
     def value_kinds(self) -> tuple[str, ...]:
-        """The kinds of the words of its value, in their order. The last one repeats."""
+        """The kind of each word of the directive's value, in order: ("path", "preference").
+
+        The last kind applies to all further words of a value, too."""
         return tuple(self.directive.value.split())
 
     def values_of(self, kind: str) -> Mapping[str, str]:
-        """Return the values of a kind that the format lists, with their meanings."""
+        """Return the values that the format lists for a kind: value -> its meaning."""
         return self.format.authoring.values.get(kind, {})
 
 
 def kinds_at(kinds: tuple[str, ...], number: int) -> tuple[str, ...]:
-    """Return the possible kinds of the word with this number, from 0.
+    """Return the possible kinds of the word with this number in a value, counted from 0.
 
-    A path in front may be missing."""
+    If `kinds` begins with a path, the path may be left out. So the word 0 may be the path or the
+    word after the path."""
     if not kinds:
         return ()
     kind = kinds[min(number, len(kinds) - 1)]
@@ -66,8 +69,8 @@ class FileWords:
     def get(self, name: str, within: str = "") -> Word | None:
         """Return the word of a name, or None.
 
-        `within`: the name of the statement above. One name can have several words, in different
-        places."""
+        `within`: the name of the enclosing statement. It decides if the name has several words, for
+        different places. The first word is returned if none of them is for this place."""
         words = self._by_name.get(name.lower(), ())
         return next((word for word in words if within in word.directive.within), None) or next(
             iter(words), None
@@ -76,8 +79,8 @@ class FileWords:
     def names_with(self, kind: str) -> frozenset[str] | None:
         """Return the names, in lower case, of words that may have a value of this kind.
 
-        None means that the name does not tell: the kind depends on the statement above, or on
-        parentheses in the name."""
+        None means that the names are not enough to find these words: the kind of a value also
+        depends on the enclosing statement, or on parentheses in the name."""
         names = {
             name: words
             for name, words in self._by_name.items()
@@ -90,18 +93,18 @@ class FileWords:
         return frozenset(names) if is_certain else None
 
     def below(self, name: str) -> Iterator[Word]:
-        """Return the words that may stand below this name."""
+        """Return the words of the statements that a statement with this name may contain."""
         return (
             word for word in self.words if name.lower() in map(str.lower, word.directive.within)
         )
 
     @property
     def anywhere(self) -> Iterator[Word]:
-        """The words that need no statement above them."""
+        """The words of statements that need no enclosing statement."""
         return (word for word in self.words if not word.directive.within)
 
     def nesting(self) -> dict[str, Nesting]:
-        """Return the nesting of lines, by their names in lower case."""
+        """Return the nesting of each name: name in lower case -> Nesting."""
         return {
             name: Nesting(
                 frozenset(parent.lower() for word in words for parent in word.directive.within),
@@ -144,9 +147,10 @@ def words_in(kind_name: str, path: str, form: StatementForm) -> FileWords:
 
 
 def _is_robots_line(directive: Directive, format_: Format) -> bool:
-    """Return True if the directive belongs into robots.txt.
+    """Return True if the directive may be a line of robots.txt.
 
-    Its format lists the line, or has no carrier of its own."""
+    It may be one if its format lists it in `robots_lines`, or has neither files, header fields,
+    documents nor `robots_lines`."""
     if not (
         format_.files or format_.header_fields or format_.read_document or format_.robots_lines
     ):
@@ -155,12 +159,12 @@ def _is_robots_line(directive: Directive, format_: Format) -> bool:
 
 
 def words_of(kind: LintKind | None, form: StatementForm) -> FileWords:
-    """Return the words of a kind of file. None has no words."""
+    """Return the words of a kind of file. `kind`: None gives no words."""
     return words_in(kind.name, kind.path, form) if kind else FileWords([])
 
 
 def href(spec: str) -> str:
-    """Return the URL of a specification, or "" if it is not known."""
+    """Return the URL of a section, e.g. "RFC 9309 section-2.2" (RFCs and drafts; else "")."""
     match = _SPEC.match(spec)
     if match is None:
         return ""

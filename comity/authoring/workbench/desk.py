@@ -50,7 +50,7 @@ class Desk:
         self.saved = dict(self.start.documents)
 
     def state(self) -> State:
-        """Return the saved files as a state."""
+        """Return a state with the saved files, and the choices of the start."""
         files = {url: file for url, file in self.saved.items() if url not in self.start.pages}
         pages = {url: file for url, file in self.saved.items() if url in self.start.pages}
         return State(self.start.origin, files, pages, self.start.choices)
@@ -66,9 +66,9 @@ class Desk:
     def save(self, state: State, url: str, *, is_sure: bool = False) -> None:
         """Write a file into the folder.
 
-        `is_sure`: write it even if the file on the disk has changed.
+        `is_sure`: True writes the file even if the file on the disk has changed.
         PolicyError: the file cannot be written.
-        ChangedError: the file on the disk has changed."""
+        ChangedError: the file on the disk has changed since it was read or saved."""
         if self.folder is None:
             raise PolicyError("there is no folder to save to: open one")
         expected = self.saved[url].body if url in self.saved else None
@@ -76,7 +76,7 @@ class Desk:
         self.saved[url] = state.documents[url]
 
     def reread(self, state: State, url: str) -> State:
-        """Return the state with the file on the disk.
+        """Read a file from the disk again, and return the state with this version.
 
         PolicyError: the file does not exist any more, or cannot be read."""
         body = self.folder.read(url) if self.folder else None
@@ -90,15 +90,16 @@ class Desk:
 
 
 class Workbench:
-    """The desk that was opened last, and the rules for opening others from the page.
+    """The desk that is shown, and the limits for opening further desks from the page.
 
-    A page may open less than the user who starts the program. Sites must be at public addresses. If
-    the program was started with a site at an inner address, sites at addresses of its kind are
-    allowed too. Folders must be below the folder that the program was started with, or below the
-    one that it was started in."""
+    The page may open less than the user who starts the program. Sites must be at public addresses.
+    If the program was started with a site at an inner address, inner addresses of the same kind are
+    allowed, too. Folders must be below the current folder of the program, or below the folder that
+    the program was started with."""
 
     def __init__(self, start: Desk, folder: Path | None = None) -> None:
-        """`folder`: the folder that the program was started in. None means the current folder."""
+        """`start`: the desk of the target that the program was started with.
+        `folder`: the folder in which the program was started. None means the current folder."""
         self.desk = start
         self._reach = start.reach
         roots = [folder or Path(), start.folder.root] if start.folder else [folder or Path()]
@@ -108,8 +109,8 @@ class Workbench:
     def open(self, target: str) -> Desk:
         """Return the desk of a folder or a site. The caller sets `desk` to show it.
 
-        PolicyError: the target cannot be read, may not be opened, or another one is being
-        opened."""
+        PolicyError: the target cannot be read or may not be opened, or a call of `open` for another
+        target has not returned yet."""
         if not self._lock.acquire(blocking=False):
             raise PolicyError(
                 "another folder or URL is being opened already: wait until it is open"

@@ -1,6 +1,6 @@
-"""Pack a state into the fragment of a URL: its choices, and its unsaved files.
+"""Pack the choices and the unsaved files of a state into the fragment of a URL.
 
-Browsers never send fragments to a server. Fragments may come from anybody.
+Browsers never send fragments to a server. A fragment may come from anybody, so it is checked.
 
 fragment_of(state, saved)         the text after `#`
 restore_state(state, fragment)    the state with the choices and files of a fragment"""
@@ -18,8 +18,8 @@ from comity.authoring.workbench.state import MAX_FIELD, MAX_FILE, Choices, State
 from comity.policies import Fetched, PolicyError
 from comity.policies.syntax.printable import printable
 
-MAX_FRAGMENT = 64 * 1024  # characters
-MAX_CONTENT = 1024 * 1024  # octets of an unpacked fragment
+MAX_FRAGMENT = 64 * 1024  # the maximum characters of a fragment
+MAX_CONTENT = 1024 * 1024  # the maximum octets of an unpacked fragment
 _URLS = ("page", "detail")  # choices that are URLs
 _START = "1."  # the version of the format
 
@@ -54,9 +54,10 @@ def fragment_of(state: State, saved: Mapping[str, Fetched]) -> str:
 def restore_state(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
     """Return the state with the choices and files of a fragment, and the URLs of these files.
 
-    A link may come from anybody, so it can only change existing files, and add policy files at
-    their places.
-    PolicyError: the fragment is invalid, or contains another file."""
+    A link may come from anybody, so it can only change files that the state has, and add policy
+    files at the paths that crawlers request.
+    PolicyError: the fragment is invalid, or contains any other file, or a file that is larger than
+    MAX_FILE."""
     content = _content(fragment.removeprefix("#"))
     choices = _texts(content.get("choices"))
     files = {}
@@ -111,7 +112,7 @@ def _content(fragment: str) -> dict[str, Any]:
 
 
 def _texts(value: object) -> dict[str, str]:
-    """Return the members of an object that are texts. Other values have none."""
+    """Return the members of a JSON object that are texts; {} if the value is no object."""
     if not isinstance(value, dict):
         return {}
     return {

@@ -1,9 +1,9 @@
 """Show a sample page as harmless HTML, with outlines around the elements that rules cover.
 
-The HTML is written anew, from the tree that the rules see. Nothing of the page runs, loads or
-hides: it has no scripts, styles and addresses, and only the elements of ALLOWED and a few
-attributes. A policy in the document, and the sandbox of its frame, forbid the same to the
-browser."""
+The HTML is written anew, from the tree that the rules see. It has no scripts, styles or addresses
+of the page, and only the elements of ALLOWED and a few attributes, so the page can run, load and
+hide nothing. In addition, the HTML has a Content-Security-Policy, and the workbench shows it in a
+sandboxed frame: the browser would refuse scripts and loads, too."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from comity.policies.elements.rules import Element
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.syntax.xml_tree import attributes
 
-MAX_NODES = 20_000  # of a page; further elements are left out
-MAX_TEXT = 256 * 1024  # characters of JSON and XML
+MAX_NODES = 20_000  # the maximum number of elements of a page; further elements are left out
+MAX_TEXT = 256 * 1024  # the maximum characters of JSON and XML; the rest is left out
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -99,7 +99,9 @@ class Preview(NamedTuple):
 
 
 def preview_of(page: Page, fetched: Fetched, action: str) -> Preview:
-    """Return the preview of a page for an action. `action`: its name, in upper or lower case."""
+    """Return the preview of a page for an action.
+
+    `action`: the name of the action, such as "Train", in upper or lower case."""
     use = ACTION_SPELLINGS.get(action.lower(), action.lower())
     parts = tuple(_part(page, element, use) for element in page.elements)
     content = Content(fetched.headers, fetched.body)
@@ -221,7 +223,9 @@ class _Writer:
 
 
 def _replacement(node: Any, tag: str) -> str:
-    """Return a text in place of an element that is a control or would load something, or ""."""
+    """Return the text to show for an element that is a control or would load something.
+
+    "" for all other elements."""
     if tag == "img":
         return f"Image: {node.get('alt') or 'no text'}"
     if tag in ("video", "audio", "picture", "canvas", "svg"):

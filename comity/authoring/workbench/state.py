@@ -26,9 +26,10 @@ from comity.policies.formats.authoring import Fix, apply
 from comity.policies.syntax.printable import HIDDEN, printable
 from comity.policies.syntax.urls import origin_of
 
-MAX_URLS = 20  # in one view
-MAX_FILE = 512 * 1024  # octets in the editor; crawlers have to read 500 KiB of a robots.txt
-MAX_FIELD = 8192  # characters of one choice
+MAX_URLS = 20  # the maximum number of URLs in one view
+# The maximum octets of a file in the editor. Crawlers have to read 500 KiB of a robots.txt.
+MAX_FILE = 512 * 1024
+MAX_FIELD = 8192  # the maximum characters of one choice
 
 _BOM = "\ufeff"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -45,7 +46,7 @@ class Choices(NamedTuple):
         urls: Paths or URLs, one in each line.
         detail: The URL with the detailed answer. "" means the first one.
         page: The URL of the sample page. "" means none.
-        action: The action on elements, which the prompt is about too.
+        action: The action that the preview of elements and the prompt are about.
         lang: The language of guidelines. "" means any.
     """
 
@@ -60,7 +61,7 @@ class Choices(NamedTuple):
 
 
 class EditedText(NamedTuple):
-    """A file as text for the editor, with the facts that restore its octets.
+    """A file as text for the editor, with the facts that are needed to turn it into octets again.
 
     Attributes:
         text: The text. Its lines end with LF.
@@ -183,7 +184,7 @@ class State:
         return replace(self, files={**self.files, url: fetched})
 
     def with_choices(self, **choices: str) -> State:
-        """Return the state with other choices. They are cut at MAX_FIELD characters."""
+        """Return the state with some choices replaced. Each is cut at MAX_FIELD characters."""
         cut = {name: value[:MAX_FIELD] for name, value in choices.items()}
         return replace(self, choices=self.choices._replace(**cut))
 
@@ -302,7 +303,7 @@ def view_of(state: State) -> View:
 
 
 def _other_form(state: State) -> tuple[str, bool, tuple[str, ...]]:
-    """Return the other form of ai.txt, True if that is text, and notes for the author."""
+    """Return `other_form`, `is_other_text` and `form_notes` of a View."""
     url = state.origin + AI_PATH
     fetched = state.files.get(url, Fetched(status=404))
     is_xml = fetched.body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")

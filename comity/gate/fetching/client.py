@@ -87,8 +87,7 @@ class OriginRequests:
 
     The requests go out one after the other, over one connection if the server keeps the connection
     open. After an answer that keeps it open, the next request takes all announced requests with it
-    (HTTP pipelining), except through a proxy. After a failure, each request gets a connection of its
-    own.
+    (HTTP pipelining), except through a proxy. After a failure, each request has its own connection.
 
     Use each object as a context manager, in one task only.
     """

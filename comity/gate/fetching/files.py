@@ -2,8 +2,8 @@
 
 Fresh files come from the store, others from the server. A look-up of an origin reads the store,
 asks the server and writes the store. Any crawl that needs the same files meanwhile waits for this
-look-up. It ends early only if no crawl waits any more. So no file is fetched twice, and no crawl
-waits for the end of another one.
+look-up, so no file is fetched twice. A look-up does not belong to the crawl that began it: it goes
+on while any crawl waits for it, even if that crawl has ended.
 
 Sites that are learnt within SAVE_AFTER seconds are written together, because writing many sites
 costs as much as writing one. A killed process loses these sites, and they are fetched again.
@@ -47,17 +47,18 @@ T = TypeVar("T")
 
 ROBOTS = "/robots.txt"
 ORIGINS_AT_ONCE = 256  # origins whose servers are asked at the same time
-# Seconds until the next attempt to fetch a file that is not needed for fetching pages. Each attempt
-# makes the requests to the origin wait.
+# The minimum seconds from a failure to the next attempt, for a file that is not needed for fetching
+# pages. Requests to the origin wait during each attempt, so attempts are rare.
 BACK_OFF = 300.0
-# Seconds: the longest wait after a failure that the operator can remove. So the next crawl notices
-# that it is removed.
+# The maximum seconds from a failure to the next attempt, if the cause is local: the operator can
+# remove it, for example a wrong proxy. The wait is short so that the next crawl works again.
 LOCAL_BACK_OFF = 60.0
 
-# Seconds for which other processes leave an origin to a process that no longer gives signs of life.
+# Seconds after which a claim on an origin expires. A process prolongs its claim while it asks the
+# origin. If the process dies, another one takes over when the claim has expired.
 CLAIM = 5.0
-CLAIM_AGAIN = 0.1  # seconds between two looks whether the other process has finished
-SAVE_AFTER = 0.5  # seconds at most from an answer until it is in the store
+CLAIM_AGAIN = 0.1  # seconds between two attempts to claim an origin that is claimed already
+SAVE_AFTER = 0.5  # the maximum seconds that a file waits for others before it is saved
 
 
 class Asker(Protocol):
@@ -73,8 +74,10 @@ class PolicyQuery(NamedTuple):
     Attributes:
         origin: The origin.
         paths: The paths of the files, or the absolute URLs of files that other files refer to.
-        referrer_reach: The reach of the site that leads to the origin; None if the operator asks.
-        reach: The reach of the origin's own server, which leads to files at other origins.
+        referrer_reach: The reach of the site that leads to the origin. None means that the operator
+            asks for the origin.
+        reach: The reach of the origin's own server. It is the referrer's reach for files at other
+            origins.
         vital: The paths without which no page is fetched.
         renew_before: Seconds since the epoch. Copies that were confirmed earlier are fetched again,
             even if they are fresh.
@@ -104,8 +107,9 @@ class Obtained(NamedTuple):
 class _Batch:
     """Files that will be saved together."""
 
-    sites: dict[str, dict[str, PolicyFile]] = field(default_factory=dict)  # by origin and path
-    is_due: asyncio.Event = field(default_factory=asyncio.Event)  # set to save it now
+    # origin -> path -> file
+    sites: dict[str, dict[str, PolicyFile]] = field(default_factory=dict)
+    is_due: asyncio.Event = field(default_factory=asyncio.Event)  # set to save the batch now
     task: asyncio.Task[None] | None = None
 
 
@@ -118,7 +122,7 @@ class _LookUp:
     waiting: int = 0
 
     def is_stale(self, now: float) -> bool:
-        """Return True if it has ended with files that have to be fetched again by now."""
+        """Return True if the look-up has succeeded, and one of its files is due again."""
         has_ended = (
             self.result.done() and not self.result.cancelled() and self.result.exception() is None
         )
@@ -183,7 +187,8 @@ class PolicyFiles:
         shared: dict[object, PolicyFiles] = vars(_threads).setdefault("shared", {})
         key = (store.resolve(), options, timeout)
         files = shared.get(key)
-        # A crawl that was torn off never leaves, so its loop may be closed.
+        # A crawl that was torn off never calls `leave`, so its files are still in `shared`. They
+        # cannot be used if its loop is closed.
         if files is None or (files._loop is not None and files._loop.is_closed()):
             files = shared[key] = cls.from_options(open_store(store), options, timeout=timeout)
             files._key = key
@@ -192,7 +197,9 @@ class PolicyFiles:
         return files
 
     async def leave(self) -> None:
-        """End the part of a crawl that waits for no more files. The last one closes the store."""
+        """Stop sharing the files. Call it once for each crawl that joined.
+
+        The last crawl that leaves waits until all files are saved, and closes the store."""
         self._crawls -= 1
         if self._crawls:
             return
@@ -215,9 +222,10 @@ class PolicyFiles:
         call: Callable[..., T],
         *arguments: object,
     ) -> T:
-        """Return the answer of the store. If it fails, log the consequence and return `otherwise`.
+        """Call the store in its thread, and return the result.
 
-        Only the first failure is a warning: on a full disk, all calls after it fail, too.
+        After an OSError, log `consequence` and return `otherwise`. Only the first failure is logged
+        as a warning, because on a full disk all later calls fail, too.
         """
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
@@ -255,8 +263,8 @@ class PolicyFiles:
     async def _look_up(self, query: PolicyQuery, look_up: _LookUp, asker: Asker) -> None:
         """Look the files up and save them.
 
-        Until they are in the store, callers of `get` take them from this look-up. So they never
-        read files in the store that are about to be replaced.
+        The look-up is removed only when the files are in the store. Until then, `get` returns the
+        files of this look-up, and not the older files in the store.
         """
         try:
             obtained, to_save = await self._obtain(query, asker)
@@ -277,7 +285,7 @@ class PolicyFiles:
                 )
 
     async def _save(self, origin: str, files: Mapping[str, PolicyFile], asker: Asker) -> None:
-        """Save the files in the current batch, together with other sites."""
+        """Add the files to the current batch, and wait until the batch is saved."""
         batch = self._batch
         if batch is None:
             batch = self._batch = _Batch()
@@ -360,7 +368,10 @@ class PolicyFiles:
         return Obtained(files | renewed, frozenset(renewed)), renewed
 
     async def _claim(self, query: PolicyQuery, asker: Asker) -> None:
-        """Claim the origin, or wait a moment for the process that asks it."""
+        """Claim the origin for the query.
+
+        If another process or another query of this one has the claim, wait for CLAIM_AGAIN seconds.
+        """
         is_asked_here = any(other.origin == query.origin for other in self._claims)
         if not is_asked_here and await self._holds_claim(query, asker):
             self._claims[query] = asyncio.create_task(self._keep_claim(query, asker))
@@ -375,7 +386,7 @@ class PolicyFiles:
     async def _holds_claim(self, query: PolicyQuery, asker: Asker) -> bool:
         """Claim the origin, or prolong the claim.
 
-        Return True if no other process has claimed it, or if the store fails.
+        Return True if the claim is now this process's own, or if the store fails.
         """
         consequence = f"{query.origin} is asked, maybe by others too"
         return await self.ask_store(
@@ -428,7 +439,9 @@ class PolicyFiles:
         stored: Mapping[str, PolicyFile],
         asker: Asker,
     ) -> dict[str, PolicyFile]:
-        """Fetch a file of another origin. If the site may not lead there, only this file fails."""
+        """Fetch a file of another origin, and return it under its path.
+
+        If the site may not lead to that origin, this file counts as a failure. No BarredError."""
         async with self.client.server(origin_of(url), query.reach, asker.count) as server:
             return {path: await self._renew(query, path, url, stored.get(path), server, asker)}
 
@@ -441,7 +454,10 @@ class PolicyFiles:
         server: OriginRequests,
         asker: Asker,
     ) -> PolicyFile:
-        """Fetch the file, and return its new state."""
+        """Fetch the file, and return its new state.
+
+        `file`: the state so far; None if the file was never looked up. BarredError: the site that
+        leads to `query.origin` may not."""
         copy = file.copy if file else None
         is_vital = path in query.vital
         try:
@@ -478,7 +494,7 @@ def url_of(origin: str, path: str) -> str:
 
 
 def failure_reason(fetched: Fetched) -> str:
-    """Return the words of a failure: its error, or its HTTP status."""
+    """Return the reason of a failure: the error, or "HTTP status 503"."""
     return printable(fetched.error.encode()) or f"HTTP status {fetched.status}"
 
 

@@ -1,7 +1,8 @@
 """Connections: names, the addresses that may be reached, proxies and TLS.
 
-Addresses are judged anew for each connection. Its name is resolved once, addresses that may not be
-reached are left out, and one of the others is connected to. The socket tells which one."""
+Addresses are judged anew for each connection. The host name is resolved once. Addresses that may
+not be reached are left out, and the connection goes to one of the remaining addresses. The address
+in use is read from the connected socket."""
 
 from __future__ import annotations
 

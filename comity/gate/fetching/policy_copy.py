@@ -1,4 +1,4 @@
-"""One policy file from one fetch to the next: how long it counts, and when it is fetched again.
+"""The state of a policy file between two fetches: the answer that counts, and the next fetch.
 
 Moments are seconds since the epoch, unless they are datetimes."""
 
@@ -20,10 +20,11 @@ class PolicyFile:
 
     Attributes:
         due: The moment when the file is to be fetched again.
-        copy: The last answer of the server, which may be that there is no file; None if it never
-            answered.
-        failure: The reason why the file cannot be fetched now; None if it can.
-        failing_since: The moment of the first failure since the last answer; None if none failed.
+        copy: The last answer of the server. A 404 is an answer, too. None means that the server has
+            never answered.
+        failure: The outcome of the last attempt, if it failed. None means that it succeeded.
+        failing_since: The moment of the first failure since the last answer. None means that no
+            attempt has failed since.
         failures: The number of failures in a row.
         reach: The reach of the server that sent the copy. It limits the addresses that the copy may
             lead to (SEC-2).
@@ -39,14 +40,16 @@ class PolicyFile:
     def is_due(self, now: float) -> bool:
         """Return True if the file is to be fetched again.
 
-        It also is if `due` is more than a DAY ahead: then the clock was set back since.
+        A file that is due in more than a DAY is due now: the clock must have been set back since
+        the fetch.
         """
         return not now < self.due <= now + DAY
 
     def due_if_before(self, moment: float) -> PolicyFile:
-        """Return the file, due at once if it was last confirmed before the moment.
+        """Return the file. If its copy was last confirmed before the moment, it is due at once.
 
-        0: no change. If the server fails, the wait that it asked for still applies.
+        `moment`: 0 means that nothing changes. A file that failed does not change either, so that
+        the wait after the failure still applies.
         """
         confirmed = self.copy.fetched_at if self.copy else None
         is_old = self.failure is None and (confirmed is None or confirmed.timestamp() < moment)
@@ -64,7 +67,7 @@ class PolicyFile:
         )
 
     def counts_until(self, now: float) -> float:
-        """Return the moment until which `current` stays the same, unless the file is fetched."""
+        """Return the moment until which `current` returns an equal answer without a fetch."""
         until = stands_in_until(self.copy)
         return min(self.due, until) if self.failure and now < until else self.due
 
@@ -73,10 +76,12 @@ class PolicyFile:
     ) -> PolicyFile:
         """Return the file after it could not be fetched.
 
-        The wait until the next attempt is the one that the server asks for, or twice the last one.
+        The wait until the next attempt is the time that the server asks for (Retry-After). If the
+        server asks for none, it is FIRST_BACK_OFF after the first failure, and doubles with each
+        further failure.
 
-        `at_least`: the shortest wait in seconds. `at_most`: the longest wait in seconds, unless the
-        server asks for a longer one.
+        `at_least`: the minimum wait in seconds. `at_most`: the maximum wait in seconds; a wait that
+        the server asks for may be longer.
         """
         wait = retry_after(failure.headers, now) or min(
             FIRST_BACK_OFF * 2 ** min(self.failures, 20), at_most

@@ -20,7 +20,8 @@ from comity.policies.syntax.urls import origin_of, resolved
 MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
 REDIRECTS = (301, 302, 303, 307, 308)
 
-# The headers that are kept: freshness, conditional requests and the reading of the file need them.
+# Only these header fields of an answer are stored. They are needed for freshness, for conditional
+# requests, and to read the file.
 KEPT_HEADERS = frozenset(
     (
         b"age",
@@ -33,21 +34,21 @@ KEPT_HEADERS = frozenset(
         b"retry-after",
     )
 )
-MAX_HEADER = 4096  # octets of a header value; longer ones are not kept
+MAX_HEADER = 4096  # the maximum octets of a header value; fields with longer values are dropped
 
-# A gate waits until a hop may be made, and is closed after the hop. It takes the URL and the reach
-# of the site that leads there, and yields header fields for the request. TransferError: the hop is
-# refused.
+# gate(url, referrer_reach): a context around each hop. Entering the context waits until the hop may
+# be made, and gives header fields for the request. TransferError: the hop is refused.
+# `referrer_reach`: the reach of the site that leads to the URL; None if the operator asks.
 Gate = Callable[[str, Reach | None], AbstractAsyncContextManager[Mapping[str, str]]]
 
 
 class FinalAnswer(NamedTuple):
-    """The answer after all redirects. Status 304: the copy is still good.
+    """The answer after all redirects. A 304 means that the stored copy is still good.
 
     Attributes:
         fetched: The answer.
-        seconds: The seconds for which it may be used. For a 304 this is the limit by the redirects;
-            its headers may state less.
+        seconds: The maximum seconds for which the answer may be used. For a 304, only the redirects
+            before it are counted; its own headers may state less.
         reach: The reach of the server that gave the answer.
     """
 
@@ -73,8 +74,8 @@ class Redirects:
 
         `timeout`: seconds for one file over all its hops; with a gate, also for each hop by itself.
         `clock`: return the seconds since the epoch. `gate`: wait until a hop may be made; None for
-        no wait. `patience`: additional seconds that a file may spend at gates. `on_hop`: called
-        with the URL and the outcome of each hop behind a gate.
+        no wait. `patience`: seconds added to the timeout of a file for its waits at gates.
+        `on_hop`: called with the URL and the outcome of each hop, if there is a gate.
         """
         self._client = client
         self._timeout = timeout
@@ -86,10 +87,12 @@ class Redirects:
     async def ask(
         self, url: str, copy: Fetched | None, server: OriginRequests, count: Count
     ) -> FinalAnswer:
-        """Fetch the file at the URL.
+        """Fetch the file at the URL. Failures are answers, too: with `error`, or with a 3xx status
+        after MAX_HOPS redirects.
 
         `copy`: the stored answer, which the server may confirm; None if there is none. `server`:
-        the server of the URL's origin. BarredError: the site that led to this server may not.
+        the server of the URL's origin. BarredError: the site of `server.referrer_reach` may not
+        lead to this server. At a later hop, this failure is an answer with the status 0.
         """
         try:
             async with asyncio.timeout(self._timeout + self._patience):
@@ -159,9 +162,10 @@ class Redirects:
         referrer_reach: Reach | None,
         count: Count,
     ) -> Hop:
-        """Request the URL over the server's connection, or over a new one.
+        """Request the URL over the connection of `server`, or over a new connection.
 
-        The server's connection serves hops to the same origin with the same reach of the referrer.
+        A hop needs a new connection if it goes to another origin than the file, or if its referring
+        site has another reach.
         """
         origin = origin_of(url)
         if origin == server.origin and referrer_reach is server.referrer_reach:
@@ -173,7 +177,8 @@ class Redirects:
 def conditions(url: str, copy: Fetched | None, first_url: str) -> dict[str, str]:
     """Return the fields that make a request conditional on the copy (RFC 9110 section-13.1).
 
-    There are none if the copy came from another URL. `first_url`: the URL before all redirects.
+    {} if there is no copy with a status 2xx, if the copy came from another URL, or if it has no
+    validator. `first_url`: the URL before all redirects, which a copy without a URL came from.
     """
     if copy is None or copy.status // 100 != 2 or (copy.url or first_url) != url:
         return {}
@@ -212,7 +217,7 @@ def _unusable(fetched: Fetched, error: str) -> Fetched:
 
 
 def _target(url: str, hop: Hop) -> str:
-    """Return the URL that a redirect leads to. ValueError: it has none, or an invalid one."""
+    """Return the URL that a redirect leads to. ValueError: its Location is missing or invalid."""
     location = next(
         (value for name, value in hop.headers if name.lower() == b"location"), b""
     ).strip()

@@ -23,8 +23,8 @@ from comity.policies import Decision, Verdict
 class Gate:
     """The gate for requests that do not come from our scheduler.
 
-    They come from media pipelines, from a project's own scheduler, or fetch a resource that a
-    permission names.
+    These requests come from media pipelines or from a project's own scheduler, or fetch a resource
+    that a permission names.
     """
 
     def __init__(
@@ -40,8 +40,9 @@ class Gate:
     ) -> None:
         """Take the parts of the crawl that decide on requests.
 
-        `max_delay`: the seconds that a request may wait at most. `hold`: give a request back to the
-        scheduler for a number of seconds; it returns False if the scheduler does not take it.
+        `max_delay`: the maximum seconds that a request may wait. `hold`: called with a request and
+        a number of seconds, to give the request back to the scheduler for that time. It returns
+        False if the request did not come from the scheduler.
         """
         self._run = run
         self._policies = policies
@@ -56,8 +57,9 @@ class Gate:
     ) -> Decision:
         """Decide on the request, and wait until it may go out.
 
-        Return the decision: ALLOW when the request is started, DENY, or DEFER if the scheduler took
-        it back. ClosingError: the crawl ends.
+        Return ALLOW when the request is started. Return DENY if it is refused, or would have to
+        wait longer than `max_delay`. Return DEFER if the scheduler took it back.
+        ClosingError: the crawl ends.
 
         `referrer_reach`: the reach of the site that leads to the request; None if the operator
         makes it. `in_downloader`: the request goes out through Scrapy's downloader. Otherwise the

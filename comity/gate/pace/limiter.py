@@ -1,6 +1,6 @@
 """Limiters: the limits of a host or of a scope of automation-preferences.txt.
 
-Each counts the requests of this process that are in flight under its limits."""
+Each limiter also counts the requests of this process in flight to its host or in its scope."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ class Limiter:
         ceiling: The number of requests that this process may have in flight.
         by_origin: The windows that each origin asks for.
         throttle: Seconds between two requests that AutoThrottle asks for.
-        concurrent: The number of requests in flight, over all processes, that the site permits;
-            None if it does not say.
+        concurrent: The maximum number of requests in flight, over all processes, that the site
+            permits. None means that the site states no such limit.
         windows: The floor, and all windows that origins and AutoThrottle ask for.
-        limits: The windows and `concurrent`, as the ledger takes them.
-        most: The number of requests in flight that all limits permit this process.
+        limits: The windows and `concurrent`, in the form that the ledger needs.
+        most: The maximum number of requests of this process in flight, by all limits.
         in_flight: The number of requests in flight.
         free_at: The moment before which no request goes out.
-        rests_until: The end of the last penalty. Before it, even a request that has had its turn
-            does not go out.
-        last: The moment when the last start was settled.
+        rests_until: The end of the last penalty (after a 429, for example). Before this moment, not
+            even a request that was already allowed to start goes out.
+        last: The moment when the last started request got its header fields, or failed.
         queues: The number of queues that wait, or may wait, for this limiter.
         is_asking: True while the ledger is being asked and has not answered.
-        is_always_asked: True if the ledger is asked even without windows, as it knows penalties.
+        is_always_asked: True if the ledger is asked even without windows. A ledger that several
+            processes share may know penalties that this process does not know.
         awaited: The number of requests that wait in the middleware, ahead of all queues.
         line: The lock in which these requests stand in line.
         freed: Set when a request may go out again.
@@ -77,7 +78,9 @@ class Limiter:
     def restrict(
         self, origin: str, windows: tuple[Window, ...], concurrent: int | None = None
     ) -> None:
-        """Replace the limits that the origin asked for before with these."""
+        """Set the limits that the origin asks for, in place of its earlier limits.
+
+        `concurrent`: see the attribute. It is one value for all origins of the limiter."""
         if self.by_origin.get(origin) != windows or self.concurrent != concurrent:
             self.by_origin[origin] = windows
             self.concurrent = concurrent
@@ -94,7 +97,7 @@ class Limiter:
         if self.throttle > 0:
             requested.append(Window(1, self.throttle))
         self.windows = tuple(dict.fromkeys((*self.floor, *requested)))
-        self.rest()  # the last start counts, even if it was before the limit was known
+        self.rest()  # a new limit also counts from a start before the limit was known
         self.most = min(
             [self.ceiling, *(window.requests for window in self.windows if window.start is None)]
         )
@@ -110,7 +113,9 @@ class Limiter:
             )
 
     def rest(self) -> None:
-        """Put off `free_at` as long as the last start alone demands; the ledger knows the rest."""
+        """Put off `free_at` as far as the last start and windows of one request demand.
+
+        Only the ledger knows earlier starts, which windows of several requests count."""
         singles = (
             window.seconds
             for window in self.windows
@@ -124,9 +129,9 @@ class Limiter:
         return self.in_flight >= self.most or self.is_asking
 
     def delay(self, now: float) -> float:
-        """Return the seconds between two requests in the long run.
+        """Return the average seconds between two requests, for as many as the windows permit.
 
-        `now`: seconds since the epoch; some windows apply at certain times of the day only.
+        `now`: seconds since the epoch. Windows for other times of the day are left out.
         """
         return (
             delay_of(window for window in self.windows if window.holds(now))
@@ -136,7 +141,7 @@ class Limiter:
 
 
 def slowest(limiters: tuple[Limiter, ...]) -> Limiter:
-    """Return the limiter to wait for: one that is full, or the one that is free last."""
+    """Return the limiter to wait for: a full one, or else the one with the latest `free_at`."""
     return (
         limiters[0]
         if len(limiters) == 1

@@ -31,7 +31,7 @@ from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.urls import origin_of
 
 MAX_OF_A_PAGE = 4  # resources; a permission that requires more resources cannot be used
-MAX_KEPT = 64  # resources in memory
+MAX_KEPT = 64  # the maximum number of resources in memory
 FAILURE_KEPT = 60.0  # seconds until a failed resource is fetched again
 
 
@@ -50,9 +50,10 @@ class Resources:
         back_off: Callable[[str, int, Headers], object],
         observer: Observer,
     ) -> None:
-        """`back_off` is called with the URL, status and header fields of each answer.
+        """Take the parts of the crawl.
 
-        These may say that the host gets too many requests."""
+        `back_off`: called with the URL, status and header fields of each answer. It pauses the host
+        if they say that the host gets too many requests."""
         self._stats = run.stats
         self._client = client
         self._access = access

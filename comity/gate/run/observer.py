@@ -36,10 +36,10 @@ class Observer:
     """An observer that ignores all events."""
 
     def decided(self, url: str, decision: Decision) -> None:
-        """A request was decided on for the last time before it goes out or is refused."""
+        """This is the final decision about a request: it goes out now, or is refused."""
 
     def stopped(self, url: str, decision: Decision) -> None:
-        """The response to a request that was allowed was refused by its header fields."""
+        """A request was allowed and made, but the header fields of its response refuse it."""
 
     def starting(self, limiters: Sequence[Paced]) -> Any:
         """A request goes out under these limiters, its host's first.

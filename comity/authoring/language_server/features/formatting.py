@@ -1,6 +1,7 @@
-"""Formatting: indent the lines of an ai.txt by its grammar, and remove spaces at the ends of lines.
+"""Formatting: indent the lines of an ai.txt, and remove spaces at the ends of lines in all files.
 
-The alignment of other files is up to their authors. Formatting never changes a decision."""
+The grammar of ai.txt gives each keyword a level. The indentation of other files is up to their
+authors. Formatting never changes a decision."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ _PATH = "/ai.txt"
 def formatting(outline: FileOutline, *, tab_size: int = 2, spaces: bool = True) -> list[TextEdit]:
     """Return the edits that format a file.
 
-    `tab_size`, `spaces`: the indentation of the editor. It applies if the file has no indentation
-    yet."""
+    `tab_size`, `spaces`: the indentation that is set in the editor. It is used only if the file
+    itself has no usual indentation."""
     if outline.form is not StatementForm.LINES or outline.document.kind is None:
         return []
     is_nested = outline.document.kind.path == _PATH and kind_of(outline.document.body) == "elements"
@@ -31,7 +32,10 @@ def formatting(outline: FileOutline, *, tab_size: int = 2, spaces: bool = True) 
 
 
 def _unit(outline: FileOutline) -> str:
-    """Return the indentation of the first line of level 1, or "" if it is not a usual one."""
+    """Return the indentation of the first line of level 1.
+
+    "" means that there is no such line, or that it is not indented by two spaces, four spaces or a
+    tab."""
     for line in outline.document.lines:
         line_field = field(line)
         if line_field and _LEVELS.get(line_field.name.lower()) == 1:
