@@ -1,6 +1,6 @@
 """Admit requests of a browser, for a crawl or for a client without Scrapy.
 
-A request is judged, waits for its turn, and its outcome is counted."""
+Each request is judged, waits until its host may be asked, and is counted when it ends."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from comity.gate.run.surroundings import Stats
 from comity.policies import Decision, Reason, Source, Verdict
 from comity.policies.syntax.urls import origin_or_empty
 
-# Seconds that a host is left alone after "too many requests" without a time, until the answer has
-# reached the crawl.
+# Seconds that a host gets no request after a status in TOO_MANY without Retry-After. The pause that
+# the crawl itself sets replaces it when the page is complete.
 PATIENCE = 60.0
 
-FRAMING = ("content-length", "transfer-encoding")  # header fields
+FRAMING = ("content-length", "transfer-encoding")  # header fields about the body
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -45,10 +45,10 @@ class PageRequest:
         leads_there: The URL of the document, worker or redirect that leads to the request. "" means
             that it is not known.
         after: The admission of the previous hop of a redirect. None means that this is no redirect.
-        is_of_main_frame: True for the main frame of a page. Only pages choose the content of other
-            frames.
-        may_be_script: True if the kind is not known. Then the request is also judged as one of a
-            script, and a refusal counts.
+        is_of_main_frame: True for the main frame of a page, which the operator may fill. The
+            content of other frames is always chosen by a page.
+        may_be_script: True if the kind is not known. Then the request is first judged as a request
+            of a script, too, and either refusal refuses it.
     """
 
     url: str
@@ -62,15 +62,15 @@ class PageRequest:
 
 
 class BrowserAdmission:
-    """The permission of one request to go out. Its sender reports the outcome to it."""
+    """The permission for one request to go out. The sender reports the outcome by its methods."""
 
     def __init__(
         self, parts: Parts, request: Request, *, url: str, is_of_crawl: bool = False
     ) -> None:
         """`url`: the URL, as the browser writes it.
 
-        `is_of_crawl`: True for a request that the crawl has handed out. The crawl notes its end
-        itself."""
+        `is_of_crawl`: True for a request that the crawl has handed out. The crawl forgets such a
+        request, and counts its status, by itself."""
         self.request = request
         self.url = url
         self.is_of_crawl = is_of_crawl
@@ -100,14 +100,15 @@ class BrowserAdmission:
             )
 
     def note_no_server(self) -> None:
-        """Note that no server was reached.
+        """Do nothing when no server was reached.
 
-        If the browser repeats the request, it is judged again."""
+        The permission is not needed again: if the browser repeats the request, it is judged anew.
+        """
 
     def note_end(self) -> None:
-        """Give up the request's place at its host.
+        """Free the limiters of the request, for example because it failed.
 
-        The delay of an unanswered request counts from now."""
+        If the request had no answer yet, the delay of its host counts from now."""
         if self.is_of_crawl:
             self._parts.pace.end_flight(self.request)
         else:
@@ -131,17 +132,17 @@ class Admissions:
         `automations`: the automations of the browser. None means those in the settings of
         scrapy-playwright.
         `judged`: the value of COMITY_BROWSER.
-        `is_led_by_operator`: True if the operator leads to the documents of pages that no site
-        leads to."""
+        `is_led_by_operator`: True if the operator leads to a document in the main frame of a page,
+        unless a site is known to lead there. False if a site leads to all requests."""
         self._parts = parts
         self._stats = stats
-        # Credentials of a session are visible in the header fields of each request.
+        # No session is declared: credentials are visible in the header fields of each request.
         self._declared: dict[str, Any] = {"session": False}
         if automations is not None:
             self._declared["automations"] = tuple(automations)
         self._are_parts_judged = judged != DOCUMENTS
         self._is_led_by_operator = is_led_by_operator
-        # By origin, the requests of the crawl that the browser is about to make.
+        # Origin -> the requests of the crawl that the browser is about to make.
         self._handed_out: dict[str, list[Request]] = {}
 
     @property
@@ -151,7 +152,7 @@ class Admissions:
 
     @property
     def purpose_fields(self) -> dict[str, str]:
-        """The header fields that tell a site the purposes of the agent."""
+        """The header fields that tell sites the purposes of the agent."""
         return self._parts.options.purpose_fields(self._parts.agent.purposes)
 
     @contextmanager
@@ -171,7 +172,9 @@ class Admissions:
                 self._handed_out.pop(origin, None)
 
     async def admit(self, page_request: PageRequest) -> BrowserAdmission | Decision:
-        """Return the admission, as soon as the request may go out, or the refusal."""
+        """Wait until the request may go out, and return its admission.
+
+        A Decision is the refusal of the request."""
         original = self._handed_out_for(page_request)
         target = urldefrag(page_request.url)[0], page_request.method
         if original is not None and (urldefrag(original.url)[0], original.method) == target:
@@ -199,10 +202,10 @@ class Admissions:
         return BrowserAdmission(self._parts, request, url=page_request.url)
 
     def _handed_out_for(self, page_request: PageRequest) -> Request | None:
-        """Return the request of the crawl that gives its turn to this one.
+        """Return the handed-out request of the crawl that the browser is making here.
 
-        A request with the same URL comes first. Otherwise it is one of the same origin, because
-        browsers spell URLs in their own way. None means that there is none."""
+        It has the same URL, or at least the same origin, because browsers spell URLs in their own
+        way. None means that the request is not from the crawl."""
         if page_request.kind is not DOCUMENT or page_request.after is not None:
             return None
         requests = self._handed_out.get(origin_or_empty(page_request.url), ())
@@ -270,9 +273,10 @@ class Admissions:
     async def _wait_unjudged(
         self, request: Request, reach: Reach | None, refusal: Decision
     ) -> Decision:
-        """Wait for the turn of a part of a page, which the decision about the page permits.
+        """Wait for the turn of a part of a page, and allow it as the page itself was allowed.
 
-        Return `refusal` if the turn would take too long."""
+        Return `refusal`, the decision about the part itself, if it would have to wait too long or
+        the policies are unknown."""
         parts = self._parts
         policies = await parts.policies.for_url(request.url, reach)
         if policies is None:

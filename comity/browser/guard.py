@@ -51,8 +51,8 @@ logger = logging.getLogger(__name__)
 # Seconds after which a request without an answer counts as failed. The protocol does not report
 # requests that a page gives up.
 UNANSWERED = 120.0
-MAX_FRAMES = 10_000  # frames and their documents that are remembered
-Key = tuple[CDPSession, str]  # the session of a browser, and an id there
+MAX_FRAMES = 10_000  # the maximum number of frames, and of redirects, that are remembered
+Key = tuple[CDPSession, str]  # the session of a browser, and the id of a request in it
 _USERINFO = re.compile("(?<=://)[^/?#@]*@")  # RFC 3986 section-3.2.1
 
 
@@ -81,7 +81,10 @@ class BrowserGuard:
     def __init__(
         self, admissions: Admissions, user_agent: str, network: Callable[[], Network]
     ) -> None:
-        """`user_agent`: the User-Agent of the browsers. `network`: returns the way to servers."""
+        """Create a guard without browsers.
+
+        `user_agent`: the User-Agent of the browsers. `network`: returns the Network that connects
+        to servers."""
         self.admissions = admissions
         self.user_agent = user_agent
         self.proxy = BrowserProxy(self, network)
@@ -119,9 +122,10 @@ class BrowserGuard:
         return await self.adopt(browser, proxy=options.get("proxy"))
 
     def launch_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return Playwright's options for a browser that can only use the proxy.
+        """Return Playwright's options for a browser that sends everything to comity's proxy.
 
-        The proxy takes over the browser's own proxy."""
+        `options`: the options of Playwright's `launch`. If they have a proxy, comity's proxy sends
+        the requests on to that proxy."""
         server = self.proxy.listen(route_of(options.get("proxy")))
         arguments = [
             *(options.get("args") or ()),
@@ -181,7 +185,7 @@ class BrowserGuard:
         await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
 
     def _enter(self, context: BrowserContext) -> None:
-        """Listen to Playwright, which tells the page of each request."""
+        """Listen to Playwright's events, because only these name the page of a request."""
         context.on("requestfailed", self._on_request_failed)
         context.on("page", self._on_page)
 
@@ -372,11 +376,12 @@ class BrowserGuard:
     # Questions of the proxy
 
     async def let_out(self, request: BrowserRequest) -> Passage | None:
-        """Return the permission of a request in the proxy. None means that it is refused.
+        """Return the permission for a request that came to the proxy. None means a refusal.
 
-        A request that was admitted before has a permission. All others were not reported by the
-        protocol, and are judged now. The browser's own requests are refused: no site led to them
-        (Fetch Metadata section-2.3), and the operator did not ask for them."""
+        A request that was admitted already, when the protocol reported it, goes out once. The
+        protocol did not report other requests, so they are judged now. The browser's own requests
+        are refused: no site led to them (Fetch Metadata section-2.3), and the operator did not ask
+        for them."""
         for out in self._out.values():
             if not out.is_let_out and (out.method, out.url) == (request.method, request.url):
                 out.is_let_out = True
@@ -412,9 +417,9 @@ class BrowserGuard:
         return origin not in map(origin_or_empty, self._sites.values())
 
     def expected_passage(self, origin: str) -> Passage | None:
-        """Return the permission of an admitted request to this origin.
+        """Return the permission for an admitted request to this origin.
 
-        None means that no such request is on its way to the proxy."""
+        None means that no such request is expected at the proxy."""
         for out in self._out.values():
             if not out.is_let_out and origin_or_empty(out.url) == origin:
                 return _ToldPassage(out)
@@ -499,10 +504,11 @@ class _GuardedBrowser:
         return await self._browser.new_page(**self._options(options))
 
     def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options of a context with the proxy.
+        """Return the options of a context that uses comity's proxy.
 
-        A browser that was started elsewhere does not know the key of the proxy. It has to accept
-        all certificates, so the proxy refuses servers with invalid ones."""
+        A browser that was started elsewhere does not trust the key of comity's proxy, so the
+        context accepts all certificates. In place of the browser, the proxy then refuses servers
+        with invalid certificates, unless `options` accept these."""
         route, new_options = route_of(options.get("proxy") or self._proxy), dict(options)
         if self._is_started_elsewhere and not options.get("ignore_https_errors"):
             route, new_options["ignore_https_errors"] = route._replace(is_strict=True), True

@@ -2,9 +2,9 @@
 
 RFC 9309 knows no sub-resources: "crawlers" access "URIs", and the parts of a page have URIs like
 the page itself. So each request is judged by the files of its own origin. The drafts
-(draft-liao-aipref-autoctl-ext) distinguish requests of scripts from others. As with any other
-client, the header fields tell the difference, most of all `Sec-Fetch-Dest` of Fetch Metadata.
-Chromium adds this field after the guard has decided, so the table tells its value."""
+(draft-liao-aipref-autoctl-ext) distinguish requests of scripts from others. comity tells them apart
+by the header fields, above all `Sec-Fetch-Dest` of Fetch Metadata. Chromium adds this field only
+after the guard has decided, so KINDS gives the value that Chromium will add."""
 
 from __future__ import annotations
 

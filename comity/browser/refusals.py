@@ -12,8 +12,8 @@ from comity.bounded import Bounded
 from comity.policies import Decision
 from comity.policies.syntax.printable import printable
 
-MAX_LISTED = 100  # refusals of a page; a flag tells that there are more
-MAX_REMEMBERED = 4096  # refusals without a page yet
+MAX_LISTED = 100  # the maximum number of refusals of a page, and of its documents
+MAX_REMEMBERED = 4096  # the maximum number of refusals of unknown pages
 
 
 class Refusal(NamedTuple):
@@ -46,9 +46,9 @@ class PageRefusals:
     """The first refusals of one page, and the header fields of the last documents in it.
 
     Attributes:
-        main_frame: The id of its main frame. "" means that it is not known.
-        document_fields: The header fields of the last MAX_LISTED documents.
-        are_more: True if the page has more refusals than MAX_LISTED.
+        main_frame: The id of the page's main frame. "" means that it is not known.
+        document_fields: The header fields of the last MAX_LISTED documents in the main frame.
+        are_more: True if the page has more than MAX_LISTED refusals.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,9 @@ class PageRefusals:
             self.are_more = True
 
     def note_document(self, frame: str, fields: tuple[tuple[bytes, bytes], ...]) -> None:
-        """Note the header fields of a document, unless it belongs to a pop-up."""
+        """Note the header fields of a document in the main frame. Other frames are ignored.
+
+        `frame`: the id of the document's frame, which may be that of a pop-up."""
         if frame == self.main_frame:
             self.document_fields.append(fields)
 
@@ -108,8 +110,8 @@ class Refusals:
         return self._by_page.setdefault(page, PageRefusals())
 
     def note_failure(self, url: str, page: Any) -> None:
-        """Add the refusal of this URL to a page, if there is one.
+        """Add the refusal of this URL to the page.
 
-        The request may have failed for another reason."""
+        Do nothing if no refusal is known: then the request failed for another reason."""
         if (refusal := self._by_url.get(urldefrag(url)[0])) is not None:
             self.for_page(page).add(refusal)

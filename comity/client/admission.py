@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Admission:
-    """A request that may go out. Its sender reports the answer here.
+    """A request that may go out. The code that sends the request reports the answer here.
 
         admission = await client.admit("https://example.com/")
         response = await admission.sent(lambda: send(admission.url, admission.fields))
@@ -33,8 +33,8 @@ class Admission:
         client: The client that admitted the request.
         request: The request, as the gate sees it.
         decision: The decision that allowed the request.
-        leads_from: The reach of the answer's site. Requests to which the answer leads are judged
-            by it. Until `answered` knows more, it is PUBLIC.
+        leads_from: The reach of the site of the answer. It limits the addresses to which the answer
+            may lead. Before `answered` is called, it is PUBLIC.
     """
 
     def __init__(self, client: Client, parts: Parts, request: Request, decision: Decision) -> None:
@@ -64,10 +64,10 @@ class Admission:
         )
 
     def declare(self, headers: MutableMapping[str, str]) -> None:
-        """Put `fields` into the header fields of the request.
+        """Put `fields` into `headers`, the header fields of the request.
 
-        A field of this name that is already there is replaced, or removed if there are no
-        purposes."""
+        If `headers` has the field for purposes already, it is replaced, or removed if the request
+        has no purposes."""
         if (name := self._parts.options.purpose_header) in headers:
             del headers[name]
         headers.update(self.fields)

@@ -1,18 +1,18 @@
-"""The client. Each request asks it before it goes out, and reports its answer to it.
+"""The client. Each request asks the client before it goes out, and reports its answer afterwards.
 
 How it works. The parts are those of a crawl (comity/gate/parts.py): policies, access, pace, pages.
 A request passes these methods:
 
-    admit       fetch the policies of its origin, decide, wait for its turn at the host;
+    admit       fetch the policies of its origin, decide, and wait until the host may be asked;
                 a refused request raises RefusedError
-    answered    the delay of the host counts from here, 429 and 503 pause the host, and the answer
-                may be refused by its header fields
+    answered    its header fields came: the delay of the host counts from now, 429 and 503 pause the
+                host, and the header fields may refuse the use of the answer
     ended       the request no longer counts as in flight; `failed`: it got no answer
     page        return the permissions of the answer
 
-The source of a request matters (SEC-7): a site may not lead to an inner address, and a redirect
-comes from its site. So if the answer to one request leads to another, `admit` takes the admission
-of the first one. Without it, the operator leads to the request."""
+The source of a request matters (SEC-7): a site may not lead to an inner address, by a redirect, for
+example. So if the answer to one request leads to another request, pass the admission of the first
+request to `admit`, as `led_by`. Without `led_by`, the operator leads to the request."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from comity.policies import Agent, Decision, Page, PolicyError, Verdict
 from comity.policies.answers.request import Session
 from comity.policies.syntax.printable import printable
 
-# Settings of crawls that are keywords of Client() too.
+# Keywords of Client() for settings of crawls: `policy_timeout` is COMITY_POLICY_TIMEOUT.
 KEYWORDS = (
     "defaults",
     "vocabulary",
@@ -63,7 +63,7 @@ KEYWORDS = (
     "inner",
 )
 
-# The name of a setting in a message. Its group is the keyword in upper case.
+# The name of a setting in a message. The group of the match is the keyword in upper case.
 _SETTING = re.compile(r"\b(?:COMITY_|(?=USER_AGENT\b))([A-Z_]+)")
 
 
@@ -74,7 +74,7 @@ class Client:
             admission = await client.admit("https://example.com/")    # RefusedError
 
     Attributes:
-        counts: The statistics of its requests.
+        counts: The statistics of the client's requests.
     """
 
     def __init__(
@@ -94,16 +94,16 @@ class Client:
 
         Arguments:
             agent: The product token by which policies name the agent.
-            user_agent: The User-Agent field that is sent; "": the token alone.
+            user_agent: The User-Agent field of all requests. "" means the product token alone.
             uses: The intended uses of the content.
             purposes: The purposes of the requests.
-            store: Path of the file of policies. The pace of hosts is kept beside it. All processes
-                with this store share both. "": the default store of crawls; None: a temporary
-                store of this client.
-            min_delay: The least number of seconds between two requests to a host.
-            max_delay: The longest wait of a request in seconds. If a request would have to wait
+            store: The path of the file with policies. The pace file is in the same folder. All
+                processes with this store share both files. "" means the default store of crawls,
+                None a temporary store of this client.
+            min_delay: The minimum number of seconds between two requests to a host.
+            max_delay: The maximum wait of a request in seconds. If a request would have to wait
                 longer, it is refused.
-            per_host: The most requests in flight to a host.
+            per_host: The maximum number of requests in flight to a host.
             settings: Settings of KEYWORDS (docs/settings.md).
 
         PolicyError: a value is invalid. TypeError: a keyword is unknown."""
@@ -147,10 +147,10 @@ class Client:
         return self._options.agent
 
     def user_agent_for(self, user_agent: str | None, default: str) -> str:
-        """Return the User-Agent field of a request: the agent's, or another one that names it.
+        """Return the User-Agent field for a request: its own, if it has one that names the agent.
 
-        `user_agent`: the field of the request; None: it has none.
-        `default`: the value that the library sends by itself, which is replaced.
+        `user_agent`: the field of the request; None if it has none. Then the client's is returned.
+        `default`: the value that the library sends by itself. It counts as none.
         PolicyError: the field does not name the agent. Then the site could not know which of its
         rules apply to the request."""
         if user_agent is None or user_agent == default:
@@ -167,7 +167,7 @@ class Client:
 
     @property
     def parts(self) -> Parts:
-        """The parts that its requests pass. ClosedError: the client is not open."""
+        """The parts that the client's requests pass. ClosedError: the client is not open."""
         if self._parts is None or self._is_closed:
             raise ClosedError("the client is not open: use it within `async with Client(...)`")
         return self._parts
@@ -220,8 +220,7 @@ class Client:
     async def aclose(self) -> None:
         """End all waiting and unanswered requests with ClosedError, and close the store.
 
-        Requests must not go out later. Their turn is over, so another process may already have sent
-        a request to the host."""
+        These requests may not go out later: their hosts are free for other processes then."""
         if self._is_closed:
             return
         self._is_closed = True

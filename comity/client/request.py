@@ -54,7 +54,7 @@ class SessionFacts(RequestFacts):
 def declared_meta(
     kind: str | Iterable[str] | None, automations: Iterable[str], purposes: Iterable[str] | None
 ) -> dict[str, Any]:
-    """Return the value of `meta["comity"]` for keywords of `Client.admit`."""
+    """Return the value of `meta["comity"]` for keywords of `Client.admit`: {"kind": ("xhr",)}."""
     declared = {
         "kind": None if kind is None or kind == RESOURCE else word_list(kind),
         "automations": word_list(automations) or None,
@@ -73,7 +73,8 @@ def plain_request(
 ) -> Request:
     """Return a request with its declarations.
 
-    `referer`: replaces the Referer field; None: the field stays. `declared`: of `declared_meta`.
+    `referer`: the new value of the Referer field. None leaves the field as it is.
+    `declared`: the result of `declared_meta`.
     PolicyError: the URL, the Host field or a declaration is invalid."""
     fields = _group_by_name(headers)
     check_host(url, fields.get(b"host", ()))
@@ -96,10 +97,9 @@ def plain_request(
 
 
 def _informative_fields(fields: Mapping[bytes, list[str | bytes]]) -> Headers:
-    """Return the header fields without those that imply no facts of the request.
+    """Return only the header fields that imply facts of the request.
 
-    Most requests of libraries have no others, and the facts of requests without fields are known at
-    once."""
+    Most requests of libraries have no such field. Their facts need not be inferred."""
     values = {name: of_name for name, of_name in fields.items() if name not in _SILENT}
     if values.get(b"accept") in (["*/*"], [b"*/*"]):
         del values[b"accept"]
@@ -120,7 +120,7 @@ def _group_by_name(fields: Fields) -> dict[bytes, list[str | bytes]]:
 
 
 def plain_headers(fields: Fields) -> Headers:
-    """Return header fields as the gate sees them."""
+    """Return header fields as the Headers of a PlainRequest or PlainResponse."""
     return Headers(_group_by_name(fields))
 
 

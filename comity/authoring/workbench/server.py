@@ -1,4 +1,4 @@
-"""The server of the workbench, on the loopback address and behind the check of access.py."""
+"""The server of the workbench. It listens on the loopback address; access.py checks requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 
 
 class _Announcing(uvicorn.Server):
-    """A server that prints its address, and opens it in the browser, when it listens."""
+    """A server that prints its address when it is ready, and can open a browser there."""
 
     def __init__(self, config: uvicorn.Config, url: str, *, opens: bool) -> None:
         super().__init__(config)

@@ -1,6 +1,6 @@
 """The policies of origins, for one crawl: one look-up at a time for each origin (docs/fetching.md).
 
-A caller that needs the policies of an origin goes down these steps until it has them:
+The policies of an origin come from the first of these places that has them:
 
     cached(origin)   the policies in memory, as long as they are fresh
     get(origin)      the look-up that is under way for the origin, or a new one
@@ -15,10 +15,10 @@ files that these refer to. If robots.txt cannot be fetched and no copy replaces 
 refused and the look-up ends early. Its outcome is one `Policies` object, which never changes: newer
 objects replace it.
 
-The asker matters. A site may not lead to an inner address (SEC-7). Then the outcome is barred for
-sites of this reach. It is kept apart and says nothing about the origin to the operator, who may ask
-there. So callers say which reach leads them there (`referrer_reach`), and do not take the outcome
-of a look-up that began for another reach.
+The outcome depends on the site that leads to the origin. A site may not lead to an inner address
+(SEC-7). Then the outcome is barred for sites of its reach, and kept apart from `cached` outcomes:
+the operator may ask the same origin, and nothing is known about it yet. So each call names the
+reach of the site (`referrer_reach`), and does not use a look-up that began for another reach.
 
 A look-up raises no error. If it fails by a bug of ours, it refuses the origin and logs that.
 ClosingError tells callers that the crawl ends and that nothing was learnt."""
@@ -48,8 +48,8 @@ from comity.policies.syntax.urls import origin_or_empty
 
 logger = logging.getLogger(__name__)
 
-MAX_SITES = 10_000  # origins that are kept in memory; the store has all of them
-# Octets of their policy files. The compiled rules take up to three times as much memory.
+MAX_SITES = 10_000  # the maximum number of origins in memory; the store has all of them
+# The maximum octets of all policy files in memory. Compiled rules take up to three times as much.
 MAX_SITE_BYTES = 32 * 1024 * 1024
 
 
@@ -122,12 +122,12 @@ class PolicyFetcher:
         overloaded: Callable[[str, int, float], object] = lambda url, status, seconds: None,
         observer: Observer = Observer(),  # noqa: B008  # an Observer has no state
     ) -> None:
-        """Take the agent that asks; some files are named for certain agents only.
+        """Take the files, and the agent for which they are read.
 
-        `paths`: the paths of the policy files of each origin, robots.txt among them. `looked_up`:
-        called with the policies after each look-up. `overloaded`: called if a server has too many
-        requests, with the URL of the file, the HTTP status, and the seconds that the server asks to
-        wait.
+        `agent`: some files are named for certain agents only. `paths`: the paths of the policy
+        files of each origin, robots.txt among them. `looked_up`: called with the policies after
+        each look-up. `overloaded`: called if a server has too many requests and asks for a pause
+        (Retry-After), with the URL of the file, the HTTP status, and the seconds of the pause.
         """
         self.renew_before = 0.0
         self._on_lookup = looked_up
@@ -194,7 +194,8 @@ class PolicyFetcher:
     ) -> dict[str, datetime]:
         """Return the moment when an item of the URL was first taken for each of these uses.
 
-        For a new use, it is `moment`, which is recorded. If the store fails, it is long ago.
+        For a new use, it is `moment`, which is recorded. If the store fails, it is the first year
+        of the calendar for each use, so that permissions for some days count as over.
         """
         uses = tuple(uses)
         long_ago = dict.fromkeys(uses, datetime.min.replace(tzinfo=UTC))
@@ -206,8 +207,8 @@ class PolicyFetcher:
     async def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
         """Record that a site asks for the action on the URL.
 
-        `sha256`: the checksum of the file that asks. Return False if the same file has asked for it
-        before.
+        `sha256`: the checksum of the file that asks. Return True if this is new, False if a file
+        with this checksum has asked for the action before.
         """
         consequence = f"nobody will know that {action} of {url} was asked for"
         call = self._files.store.requests_action
@@ -306,7 +307,7 @@ class PolicyFetcher:
     async def _get_files(self, query: PolicyQuery) -> tuple[dict[str, PolicyFile], frozenset[str]]:
         """Return the files, and the paths of the files that were just fetched.
 
-        Report each server that answered that it has too many requests.
+        Call `overloaded` for each server that has too many requests and asks for a pause.
         """
         files, renewed = await self._files.get(query, self)
         for path in renewed:

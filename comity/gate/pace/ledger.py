@@ -1,8 +1,8 @@
 """The pace file: processes that crawl the same host share its limits.
 
-Before a request goes out, it asks for a start here, in one transaction, under all its limits.
-Either it may start now, or it learns when to ask again. No start is booked for the future. So a
-killed process leaves nothing behind but the requests that it had in flight."""
+Before a request goes out, `acquire` checks all its limits in one transaction. Either the request
+starts now, or the answer is the moment to ask again. No start is booked for the future. So a killed
+process leaves only the requests in the file that it had in flight."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ logger = logging.getLogger(__name__)
 APPLICATION_ID = 0x636F6D70  # "comp", in the header of the file
 BUSY = 5  # milliseconds that a call waits for another process that writes
 ASK_AGAIN = (0.005, 0.020)  # seconds until the next try if the other process still writes
-ASK_THROUGH = 0.05  # seconds between two looks whether a request of another process has ended
+ASK_THROUGH = 0.05  # seconds between two checks if a request of another process has ended
 FAILING = 1.0  # seconds until the next try if the file cannot be written
-# Seconds: a moment further in the future was written before the clock was set back.
+# The maximum seconds that a moment in the file may be ahead of the clock. If it is further ahead,
+# the clock was set back after it was written.
 SLACK = 1.0
 REMEDY = (
     "Free space on its disk, or set COMITY_STORE to a path on another disk,"
     " and start the crawl again"
 )
 PENALTY = 60.0  # seconds of the first penalty if the host does not say how long
-SWEPT = 1000  # starts that are looked through at each sign of life
+SWEPT = 1000  # the maximum number of starts that are checked for removal at each sign of life
 
 # The errors of SQLite calls, and of work on values of a damaged file, which may have any type.
 _FAILURES = (sqlite3.Error, TypeError, ValueError, OverflowError)
@@ -73,11 +74,11 @@ class PaceLimit:
     """The windows that starts under one name have to keep.
 
     Attributes:
-        name: The name of a host or scope, the same in every process.
+        name: The name of a host or scope. All processes use equal names.
         windows: The numbers of requests in periods that the limit permits.
         through: True if a start counts until the body of the answer has arrived, and no longer.
-        key: The name as SQLite takes it.
-        keep: Seconds that a settled start counts.
+        key: The name, in characters that SQLite accepts.
+        keep: The seconds for which a settled start counts.
     """
 
     name: str
@@ -99,7 +100,7 @@ class Grant(NamedTuple):
     Attributes:
         number: The number of the start, for `settle` and `end`; None if it may not start now.
         due: The moment to ask again, in seconds since the epoch.
-        limit: The limit that makes it wait longest; None if that is unknown.
+        limit: The limit with the longest wait; None if that is unknown.
     """
 
     number: int | None
@@ -113,14 +114,15 @@ class Ledger(Protocol):
     No method waits or raises. If the ledger fails, there is no grant. Moments are seconds since the
     epoch.
 
-    A remote ledger does not answer at once. Its `acquire` returns a grant without a number that is
-    due never (`inf`), and it calls `on_answer` when it is to be asked again.
+    A remote ledger does not answer at once. Its `acquire` returns a grant without a number, with
+    `due` = `inf`. When the answer is there, the ledger calls `on_answer`: then call `acquire`
+    again.
 
     Attributes:
-        on_answer: Called with the limits that the ledger is to be asked about again.
-        rests: Called with a host and the moment before which it may not be asked, when another
-            process was told so.
-        is_remote: True if it does not answer at once, and reports penalties of its own accord.
+        on_answer: Called with the limits for which `acquire` is to be called again.
+        rests: Called when a host told another process to wait, with the host and the moment before
+            which no process may ask it.
+        is_remote: True if the ledger does not answer at once, and calls `on_answer` and `rests`.
         ttl: Seconds without a sign of life after which a process counts as dead.
     """
 
@@ -131,12 +133,12 @@ class Ledger(Protocol):
 
     @property
     def is_used(self) -> bool:
-        """True if there are grants that need signs of life of this process to count on."""
+        """True if this process has requests in flight in the ledger, and so has to call `beat`."""
 
     def acquire(self, limits: Sequence[PaceLimit], now: float) -> Grant:
-        """Return a grant to start a request now under all the limits, or when to ask again.
+        """Return a Grant: the request starts now under all the limits, or asks again at `due`.
 
-        The limits have different names. The moment to ask again may turn out to be too early.
+        The limits have different names. At `due`, the request may have to wait again.
         """
 
     def settle(self, grant: int, moment: float) -> None:
@@ -148,20 +150,20 @@ class Ledger(Protocol):
     def back_off(self, host: str, retry_after: float | None, now: float) -> float:
         """Note that the host asks for a pause, and return the moment when the pause ends.
 
-        `retry_after`: the seconds that the host asked for (429 and 503); None if it did not say.
-        Then the pause is a minute, and each further one is twice as long, up to a day. It is a
-        minute again after a quiet time as long as the last penalty.
+        `retry_after`: the seconds that the host asked for (429 and 503). If it is None, the pause
+        is a minute, and each further pause is twice as long, up to a day. A pause is a minute again
+        if no pause was needed for as long as the last one.
 
-        A report during a penalty does not shorten it, and counts as the same penalty.
+        A call during a pause never shortens the pause, and does not count as a further pause.
         """
 
     def penalty(self, host: str, now: float) -> float:
         """Return the moment before which the host may not be asked; 0.0 if none is known."""
 
     def beat(self, now: float) -> None:
-        """Give a sign of life, so that the grants of this process count on.
+        """Give a sign of life, so that other processes still count this process's requests.
 
-        Call it at least twice in `ttl` seconds. It also drops starts that no longer count.
+        Call this method at least twice in `ttl` seconds. It also drops starts that no longer count.
         """
 
     def close(self) -> object:
@@ -372,7 +374,7 @@ class RateLedger:
             due = earliest(windows, [*stamps, *[now] * in_flight], 0, now)
             assert due is not None
             soon = ASK_THROUGH if limit.through else ASK_AGAIN[0]
-            # Ask again within `ttl`: they may be cancelled, or their process may be dead.
+            # Ask again within `ttl`: requests in flight may be cancelled, or their process dead.
             due = min(max(due, now + soon), now + self.ttl)
         return max(due, self._penalty(host, now)[1])
 
@@ -451,5 +453,5 @@ class RateLedger:
 
 
 def _key(host: str) -> str:
-    """Return the name as SQLite takes it."""
+    """Return the name without lone surrogates, which SQLite does not accept."""
     return host if host.isascii() else host.encode("utf-8", "backslashreplace").decode()

@@ -38,7 +38,7 @@ class Limiter:
         free_at: The moment before which no request goes out.
         rests_until: The end of the last penalty (after a 429, for example). Before this moment, not
             even a request that was already allowed to start goes out.
-        last: The moment when the last started request got its header fields, or failed.
+        last: The moment when a start was settled last: header fields came, or a request failed.
         queues: The number of queues that wait, or may wait, for this limiter.
         is_asking: True while the ledger is being asked and has not answered.
         is_always_asked: True if the ledger is asked even without windows. A ledger that several

@@ -68,14 +68,16 @@ from comity.policies.syntax.windows import Limits, Window
 
 logger = logging.getLogger(__name__)
 
-# Seconds: a request that waits in place looks at least this often whether the crawl is ending.
+# The maximum seconds between two checks, by a request that waits in place, if the crawl is ending.
 TICK = 1.0
-# Signs of life per `Ledger.ttl`, the time without any after which others take a process for dead.
+# The number of signs of life that a process gives in `Ledger.ttl` seconds. Other processes take a
+# process for dead if it gives none for that long.
 BEATS = 3
-# The part of `Ledger.ttl` after which this process regards itself as having stood still. A busy
-# process is late with its signs of life, but not as late as this.
+# This process has stood still if it gave no sign of life for this part of `Ledger.ttl`. A process
+# that is only busy is never so late.
 SILENCE = 0.75
-# Seconds from its turn after which an unsent request is taken for one that a middleware keeps.
+# The maximum seconds from the start of a request to its download. If it takes longer, a downloader
+# middleware must be keeping the request.
 MAX_HANDOVER = 0.25
 SWEEP = 1024  # idle limiters are forgotten when there are at least this many limiters
 
@@ -85,15 +87,17 @@ class Flight:
     """The record of a request that was let out.
 
     Attributes:
-        limiters: The limiters that it occupies; () if it needs none, or after they were freed.
-        handed_out: True if it came from our scheduler, which would take it back.
-        in_downloader: True if it goes through Scrapy's downloader, which reports its end. False if
-            the caller reports it (`end_and_forget`).
-        claimed: True when it has come to the middleware.
-        grant: Its number in the ledger; 0 if its limiters have no limits.
-        is_settled: True when its start is settled, as its headers arrived or it failed.
-        is_sent: True when its download has begun.
-        has_lost_turn: True if it needs another turn before it may be sent.
+        limiters: The limiters that the request occupies; () if it needs none, or when they are free
+            again.
+        handed_out: True if the request came from our scheduler, which would take it back.
+        in_downloader: True if the request goes through Scrapy's downloader, which reports its end.
+            False if the caller reports its end (`end_and_forget`).
+        claimed: True when the request has come to comity's middleware. Always True for a request
+            that the scheduler did not hand out.
+        grant: The request's number in the ledger; 0 if its limiters have no limits.
+        is_settled: True when the header fields of the answer arrived, or the request failed.
+        is_sent: True when the download of the request has begun.
+        has_lost_turn: True if the request needs another turn before it may be sent.
         started: The moment of its start, by the monotonic clock.
         observed: The value that `Observer.starting` returned; `Observer.settled` gets it back.
     """
@@ -119,8 +123,8 @@ class Pace:
     """The limiters of hosts and scopes, and the requests in flight.
 
     Attributes:
-        freed: Called with each limiter that may let out a request again. The scheduler sets it;
-            it returns True if a queue waited for the limiter.
+        freed: A function, set by the scheduler. It is called with each limiter that may let out a
+            request again, and returns True if a queue waited for this limiter.
     """
 
     def __init__(
@@ -272,7 +276,9 @@ class Pace:
             self._run.wake()
 
     def rest(self, host: str, seconds: float) -> None:
-        """Send the host no request for so many seconds: another process was told to wait."""
+        """Send the host no request for so many seconds, in this process only.
+
+        Unlike `back_off`, this method does not tell the ledger."""
         self._rests(host, time() + seconds)
 
     def _rests(self, host: str, until: float) -> None:
@@ -343,7 +349,9 @@ class Pace:
             self._sweep()
 
     def _beat_on(self) -> None:
-        """Give other processes a sign of life, so that the requests in flight count on."""
+        """Give other processes a sign of life, now and BEATS times per `Ledger.ttl`.
+
+        Without signs of life, the ledger would stop counting this process's requests in flight."""
         self._look_back()
         self._beat = None
         if self._ledger.is_used:
@@ -352,10 +360,11 @@ class Pace:
             self._beat = call_later(self._ledger.ttl / BEATS, self._beat_on)
 
     def stood_still(self, request: Request) -> bool:
-        """Return True if this process gave no sign of life for long since the request's turn.
+        """Return True if this process has stood still (SILENCE) since the start of the request.
 
-        Other processes may ask the host by now, though the headers have not arrived. False for
-        requests without a grant, and after their start was settled.
+        Then other processes may already send requests to the host, although the request has no
+        answer yet. False for requests without a grant, and after the start of the request is
+        settled.
         """
         self._look_back()
         flight = self._flights.get(request)
@@ -372,9 +381,10 @@ class Pace:
             self._stood_still_at = now
 
     def claim(self, request: Request) -> bool:
-        """Return True if the request comes to the middleware for the first time since its hand-out.
+        """Return True if the request comes to the middleware for the first time after its hand-out.
 
-        False if the scheduler did not hand it out. If it comes a second time, it is forgotten.
+        Return False if the scheduler did not hand out the request. When a handed-out request comes
+        a second time, drop its record, and return False, too.
         """
         flight = self._flights.get(request)
         if flight is None:
@@ -403,14 +413,14 @@ class Pace:
         Return None when it is started. If it would have to wait longer than `at_most` seconds, it
         is not started, and the seconds are returned. ClosingError: the crawl ends.
 
-        `in_downloader`: the request goes through Scrapy's downloader. It waits longer than
-        `at_most` for other requests in flight, because Scrapy ends those that take too long.
-        Without the downloader, the caller reports its end (`end_and_forget`). Then it waits at most
-        `at_most` seconds for other requests, because the caller may be reading the very answer
-        that it waits for.
+        `in_downloader`: True if the request goes through Scrapy's downloader. While requests in
+        flight fill a limiter, this request waits even longer than `at_most`, because Scrapy ends
+        requests that take too long. False if the caller reports the end of the request
+        (`end_and_forget`). Then `at_most` applies to this wait, too: the request in flight may be
+        one that the caller itself is reading, which would never end.
 
-        It waits in the line of the last limiter. If that is the limiter of a scope, requests
-        outside of the scope are not held up.
+        The request waits in the line of the last limiter. If that is the limiter of a scope,
+        requests outside of the scope are not held up.
         """
         last = limiters[-1]
         began = monotonic()
@@ -449,10 +459,10 @@ class Pace:
                 self._announce(last)
 
     def _take_turns(self, limiters: tuple[Limiter, ...]) -> float:
-        """Under each full limiter, take the turn of the oldest request that was not sent in time.
+        """Under each full limiter, take the turn from the oldest request that was not sent in time.
 
-        A downloader middleware keeps it, and may wait for the very request that waits here. Return
-        the seconds after which to look again.
+        A downloader middleware keeps that request, and may be waiting for the request that waits
+        here: for a log-in, for example. Return the seconds after which to look again.
         """
         look_again, now = TICK, monotonic()
         for limiter in limiters:
@@ -475,7 +485,9 @@ class Pace:
         self._flights[request].has_lost_turn = True
 
     def lose_turn(self, request: Request) -> None:
-        """Count the start of a request without an answer. It needs another turn to be resent."""
+        """Settle the start of a request that got no answer, and take its turn.
+
+        The request needs another turn before it may be sent again."""
         self.settle_start(request)
         if request in self._flights:
             self._take_turn(request)
@@ -483,7 +495,8 @@ class Pace:
     def sends(self, request: Request) -> bool:
         """Note that the download begins. Return False if the request needs another turn first.
 
-        It does if another request has taken its turn, or if its host has asked to wait since then.
+        It needs another turn if it has lost its own (`has_lost_turn`), or if its host has asked for
+        a pause since.
         """
         flight = self._flights.get(request)
         if flight is None:
@@ -496,7 +509,7 @@ class Pace:
     async def _wait_until_freed(self, limiter: Limiter, wait: float, *, ahead: bool) -> None:
         """Wait until the limiter may let out a request, at most `wait` seconds.
 
-        `ahead`: wait ahead of the scheduler's queues under this limiter.
+        `ahead`: True if the scheduler's queues under this limiter have to wait meanwhile.
         """
         limiter.awaited += ahead
         limiter.freed.clear()
@@ -513,7 +526,7 @@ class Pace:
     def free_limiters(self, request: Request) -> None:
         """Free the limiters of the request. A start that is not settled no longer counts.
 
-        Its record is kept: until it is forgotten, it still counts as handed out.
+        The record of the request is kept, so `was_handed_out` stays True.
         """
         flight = self._flights.get(request)
         if flight is None or not flight.limiters:

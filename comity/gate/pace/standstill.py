@@ -1,8 +1,8 @@
 """Protection against late requests after a standstill.
 
-Other processes take a process without signs of life for dead, and ask the hosts that it was about
-to ask. A process that was only stopped (SIGSTOP, Ctrl-Z) would send its own requests just after
-theirs. So it does two things when it goes on:
+If a process gives no signs of life, the other processes take it for dead, and send their requests
+to its hosts. If the process was only stopped (SIGSTOP, Ctrl-Z), it would then send its late
+requests just after those of the others. So it does two things when it goes on:
 
 1. Before anything else it runs the handler of SIGCONT. The handler shuts down the connections over
    which late requests may go out, and ends the downloads as failed. They are tried again in their
@@ -30,7 +30,7 @@ from comity.gate.pace.pace import Pace
 
 FOLDER = Path("/dev/fd")  # the file descriptors of this process
 PORTS = {"http": 80, "https": 443}
-MOST = 5.0  # seconds to wait for the end of cancelled requests
+MOST = 5.0  # the maximum seconds to wait for the end of cancelled requests
 
 T = TypeVar("T")
 
@@ -118,8 +118,8 @@ class Standstill:
 class _Handler:
     """The handler of SIGCONT, one for all crawls and clients of the process.
 
-    There is no chain of handlers: a crawl that ends before the next one would stay in memory, with
-    all that it knows, as long as another crawl is open.
+    The crawls do not chain handlers of their own: then a later handler would refer to the handler
+    of an earlier crawl, and keep that crawl in memory after its end.
     """
 
     def __init__(self) -> None:

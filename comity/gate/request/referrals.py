@@ -1,10 +1,10 @@
 """Track if the operator or a site led to a request, and if that site may lead there (SEC-7).
 
-How it works. The operator leads to the requests of `start()`, and to every request without a known
-site behind it. A site leads to every request that comes from one of its responses: requests of
-callbacks, redirects, item pipelines and errbacks. The meta of the request records the site's
-reach, so the record survives redirects, copies and JOBDIR. The meta never records that the
-operator led to a request, so copied meta can only take rights away.
+How it works. A site leads to every request that comes from one of its responses: requests of
+callbacks, redirects, item pipelines and errbacks. The operator leads to all other requests, for
+example those of `start()`. The meta of the request records the site's reach, so the record survives
+redirects, copies and JOBDIR. The meta never records that the operator led to a request, so copied
+meta can only take rights away.
 
 Requests that are made from a response without its meta are recognised by their context: all work
 of a task while it handles a request or its response is done for that request. So each request
@@ -44,8 +44,8 @@ KEY = "comity_led_from"
 
 _REACHES = {reach.value: reach for reach in Reach}
 
-# Number of the operator's origins that are remembered. If a site leads to an inner origin that was
-# forgotten, the request is refused.
+# The maximum number of the operator's origins that are remembered. If a site leads to an inner
+# origin that was forgotten, the request is refused.
 MAX_ORIGINS = 100_000
 
 
@@ -56,7 +56,8 @@ class _Handled:
 
     def __init__(self, crawl: object, reach: Reach | None) -> None:
         self.crawl = crawl
-        # Reach of the site that leads to the requests made from this one; None: the operator does.
+        # The reach of the site that leads to requests made while this request is handled. None
+        # means that the operator leads to them.
         self.reach = reach
 
 
@@ -147,10 +148,10 @@ class Referrals:
             self._origins[policies.site.origin] = policies.server_reach
 
     def check_response(self, request: Request, response: Response) -> tuple[Reach, Reach] | None:
-        """Make the site of the response the one that leads to further requests from it.
+        """Record that the site of the response leads to all requests made from the response.
 
-        Return None if the response may be used. Else return the reach of the site that led to the
-        request, and the reach of the server, to which this site may not lead."""
+        Return None if the response may be used. Otherwise the site that led to the request may not
+        lead to this server: return the reach of that site, and the reach of the server."""
         leading, reach = self._leader(request, response), self._server_reach(request, response)
         site_reach = reach or self._reach_of_site(response.url)
         if site_reach is not None:
@@ -176,16 +177,17 @@ class Referrals:
     def _reach_of_site(self, url: str) -> Reach | None:
         """Return the reach of the site at a URL.
 
-        None: the URL has no site. Then the site that led to the data leads on."""
+        None means that the URL has no site (`data:`, for example). Then the recorded reach of the
+        request stays as it is."""
         origin = origin_or_empty(url)
         policies = self._policies.cached(origin) if origin else None
         return policies.server_reach if policies else (Reach.PUBLIC if origin else None)
 
 
 def set_referrer_reach(request: R, reach: Reach) -> R:
-    """Note in the meta of the request the reach of the site that leads there. Return the request.
+    """Record in the meta of the request the reach of the site that leads to it.
 
-    A reach that is already there is joined with the new one."""
+    A reach that is already recorded is joined with the new one. Return the request itself."""
     before = referrer_stamp(request)
     request.meta[KEY] = (reach if before is None else before.joined(reach)).value
     return request
