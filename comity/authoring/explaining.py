@@ -41,16 +41,17 @@ MAX_AGENTS = 100
 MAX_SAMPLES = 500
 MAX_PAGES = 50
 MAX_CONDITIONS = 50  # groups of lines on requests that are explained for one crawler
-MAX_EXCEPTIONS = 5  # that a sentence lists; `Answer.exceptions` has all
-# Sites that are made in search of the lines that ask for rates. Later answers cite no line.
+MAX_EXCEPTIONS = 5  # exceptions that a sentence lists; `ExplainedAnswer.exceptions` has all
+# The search for the lines that ask for rates reads the site again and again, with fewer lines. This
+# is the maximum number of such readings. After them, answers about rates cite no line.
 MAX_RATE_SITES = 50
-# Paths to choose an ordinary path from.
+# The candidates for the ordinary path.
 UNSPOKEN = (
     "/any-other-page",
     *(f"/{char * 3}" for char in "zqxjykvw0123456789_-~bcdefghilmnoprstu"),
 )
 NOBODY = "any-other-crawler"  # a product token that no file contains
-CONDITIONS = "conditions"  # the topic of answers without a subject
+CONDITIONS = "conditions"  # the topic of sentences that do not name a crawler
 SILENT = "silent"  # the verdict if no file decides
 
 
@@ -63,7 +64,7 @@ class UseClass(NamedTuple):
     Attributes:
         name: The name for programs, which is the topic of answers about the class.
         use: The use that represents the class, a name in the table of vocabularies.
-        verb: The action of a crawler that may use pages so, after "may".
+        verb: What a crawler may do with pages, as the words after "may": "train AI with pages".
     """
 
     name: str
@@ -191,7 +192,7 @@ def explain(
 ) -> Explanation:
     """Explain the files of a site together.
 
-    `agent`: the agent of the reader. Its vocabulary applies.
+    `agent`: the agent that fetched or reads the files. Only its vocabulary is used.
     `agents`: the crawlers to explain. Without any, all crawlers in the files are explained.
     `urls`: the sample URLs, absolute or as paths. Without any, the samples are the root and the
     paths in the files.
@@ -288,7 +289,7 @@ def unnamed_token(*sites: Site) -> str:
 
 
 def _agent(agent: Agent, name: str) -> Agent:
-    """Return an agent of this name, without purposes, arrangements and defaults.
+    """Return the agent with another name, without its purposes, uses, arrangements and defaults.
 
     A name of several words, which ACAP allows, becomes the value of the User-Agent field."""
     token = (
@@ -388,7 +389,7 @@ class _TooManySitesError(Exception):
 
 
 class _Explainer:
-    """The answers about one site for any agent. All agents share the sample URLs and pages."""
+    """Makes the answers about one site for any agent, from the same sample URLs and pages."""
 
     def __init__(
         self, source: SiteSource, samples: tuple[str, ...], pages: tuple[SourceFile, ...]

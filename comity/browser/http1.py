@@ -14,8 +14,8 @@ from comity.gate.fetching.network import Destination
 from comity.gate.fetching.proxies import Proxy
 from comity.policies.syntax.urls import DEFAULT_PORTS
 
-MAX_HEAD = 256 * 1024  # octets of a request line and its header fields
-PIECE = 64 * 1024  # octets that are handed on at once
+MAX_HEAD = 256 * 1024  # the maximum octets of a request line and its header fields
+PIECE = 64 * 1024  # the maximum octets that are handed on at once
 OF_PROXIES = ("proxy-connection", "proxy-authorization")  # header fields for proxies only
 
 
@@ -65,10 +65,10 @@ class Stream(asyncio.StreamReaderProtocol):
         await self._writer.drain()
 
     async def hand_on(self, length: int | None, receiver: Stream | None) -> None:
-        """Hand on octets.
+        """Read octets from the other end, and write them to the receiver.
 
-        `length`: their number. None means all until the end. `receiver`: None means that they are
-        dropped."""
+        `length`: the number of octets. None means all until the other end sends no more.
+        `receiver`: None means that the octets are dropped."""
         while length is None or length > 0:
             data = await self.reader.read(PIECE if length is None else min(length, PIECE))
             if not data:

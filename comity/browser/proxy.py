@@ -48,7 +48,7 @@ from comity.gate.fetching.reach import IPAddress, Reach
 logger = logging.getLogger(__name__)
 
 ACCEPT_AGAIN = 1.0  # seconds before the next try to accept connections
-MAX_SERVERS = 10_000  # servers whose addresses are remembered
+MAX_SERVERS = 10_000  # the maximum number of servers that are remembered
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 NOT_ESTABLISHED = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
 # RFC 9209 section-2.3.15. Without an answer, Chromium would repeat the request.
@@ -107,10 +107,12 @@ class RequestJudge(Protocol):
     """The decisions about requests."""
 
     async def let_out(self, request: BrowserRequest) -> Passage | None:
-        """Return the permission when it is the request's turn. None means that it is refused."""
+        """Wait until the request may go out, and return its permission. None means a refusal."""
 
     def expected_passage(self, origin: str) -> Passage | None:
-        """Return the permission of a request to this origin that is still to come, or None."""
+        """Return the permission of a request to this origin that the proxy has not received yet.
+
+        None means that no such request is known."""
 
 
 class BrowserProxy:
@@ -175,6 +177,7 @@ class BrowserProxy:
         `reach`: the reach of the site that leads to the server. None means that the operator leads
         to it.
         `is_tunnel`: use a tunnel through the operator's proxy for http, too.
+        `is_verified`: False accepts every certificate of the server.
         TransferError: there is no connection.
         CertificateError: the certificate cannot be verified. The browser learns this with its next
         connection."""
@@ -203,7 +206,7 @@ class BrowserProxy:
         return TLS(is_verified=False).context()
 
     def new_stream(self) -> Stream:
-        """Return a stream that ends with the proxy."""
+        """Return a stream that is aborted when the proxy closes."""
         stream = Stream()
         self._streams.add(stream)
         return stream
@@ -300,13 +303,17 @@ class Conversation:
         return self._proxy.identity if self._is_verified else self._proxy.foreign_identity
 
     async def go_on(self) -> None:
-        """Let requests out, until one side ends the connection or a request is refused."""
+        """Judge and make the requests of the browser, one after the other.
+
+        Return when one side ends the connection, or a request is refused."""
         while head := await self._browser.head():
             if not await self._while_there(self._let_out(head)):
                 return
 
     async def _let_out(self, head: bytes) -> bool:
-        """Let one request out, if it is permitted. True: both sides stay connected."""
+        """Judge one request, and make it if it is permitted.
+
+        Return True if both sides stay connected."""
         request = BrowserRequest.read(head, self._tunnel)
         passage = await self._proxy.judge.let_out(request)
         if passage is None:
@@ -332,7 +339,9 @@ class Conversation:
         return self._server
 
     async def _exchange(self, request: BrowserRequest, passage: Passage) -> bool:
-        """Hand on a request and its answer. True: both sides stay connected.
+        """Hand on a request to its server, and the answer to the browser.
+
+        Return True if both sides stay connected.
 
         If a server closes an old connection without an answer, and the request has no body, the
         request is sent once more."""

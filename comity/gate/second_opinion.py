@@ -36,19 +36,21 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.records import RecordKind, read_record
 from comity.policies.syntax.urls import spellings, target_of
 
-# Octets of a file times octets of the target, about the cost of one experiment. Beyond this number,
-# only the verdicts are given, without causes.
+# The maximum product of the octets of a file and the octets of the target, which is about the cost
+# of one experiment. Beyond it, opinions have a verdict and no cause.
 MAX_EXPLAINED = 16 * 1024 * 1024
 
 Allows = Callable[[str, str], bool]  # (product token, absolute URL)
 
 
 class ReaderOutcome(NamedTuple):
-    """The decision of a reader without reading the body.
+    """A decision of a reader, made with or without reading the body.
 
     Attributes:
-        allowed: None: the reader raises an exception, or its decision is unknown.
-        cause: The reason of the decision: a verb and its objects.
+        allowed: True if the reader allows the request. None means that the reader raises an
+            exception, or that its decision is unknown.
+        cause: The reason of the decision, as a verb and its objects: "ignores Visit-time". "" if
+            the body was read.
     """
 
     allowed: bool | None
@@ -59,10 +61,11 @@ class RobotsReader(NamedTuple):
     """Another reader of robots.txt.
 
     Attributes:
-        module: The name of its module, which is imported when it is needed.
+        module: The name of the reader's module, which is imported when it is needed.
         subject: The reader's name in sentences.
-        parse: Takes the module and a body. Raises the exceptions of the reader.
-        outcome: The decision without reading the body; None: the reader reads the body.
+        parse: Called with the module and a body. It may raise any exception of the reader.
+        outcome: Called with the answer for robots.txt. Returns the reader's decision if it depends
+            on the status alone. None means that the reader reads the body.
     """
 
     module: str
@@ -75,12 +78,12 @@ class Opinion(NamedTuple):
     """The decision of one reader about a URL.
 
     Attributes:
-        reader: The name of its module.
-        verdict: ALLOW or DENY; None: the reader raises an exception, or its decision is unknown.
-            `cause` says which.
-        agrees: The reader decides like comity; None: its decision is unknown.
-        cause: Why the reader differs: a verb and its objects; "": it agrees, or the cause was not
-            found.
+        reader: The name of the reader's module.
+        verdict: ALLOW or DENY. None means that the reader raises an exception, or that its decision
+            is unknown: see `cause`.
+        agrees: True if the reader decides like comity. None means that `verdict` is None.
+        cause: Why the reader differs, as a verb and its objects. "" means that the reader agrees,
+            or that the cause was not found.
         line: Number of the line in robots.txt, counted from 1, that the reader follows or reads
             differently; 0: no line was found.
         text: This line as written, printable.
@@ -139,7 +142,7 @@ _UNKNOWN_TARGET = ReaderOutcome(
 def _scrapy_outcome(fetched: Fetched) -> ReaderOutcome | None:
     """Decide like scrapy.downloadermiddlewares.robotstxt.
 
-    It parses the body of any answer, and fetches everything if there is no body."""
+    That middleware parses the body of any answer, and allows everything if there is no body."""
     if fetched.unreachable_since:
         return ReaderOutcome(
             True, "keeps no copy of robots.txt for the time while the server fails"
@@ -220,7 +223,7 @@ def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> l
     ]
 
 
-MAX_PROBES = 50  # URLs that are tried for each file
+MAX_PROBES = 50  # the maximum number of URLs that are tried for each file
 
 
 def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, str]]:
@@ -634,8 +637,8 @@ def _matching_alone(question: ReaderQuestion) -> ReaderQuestion:
 def _literally(question: ReaderQuestion) -> ReaderQuestion:
     """Replace the deciding rule's pattern by the target if the pattern has a `*` or `$`.
 
-    Of the other rules, keep those without `*` and `$` that are shorter than the target, and so
-    still rank behind it."""
+    Of the other rules, keep only those without `*` and `$` that are shorter than the target: their
+    rank stays lower than that of the deciding rule."""
     rule = _rules(question).decide(question.target)
     deciding, *others = _matching_lines(question) or [b""]
     if rule is None or not _SPECIAL.search(_pattern(deciding)):
@@ -713,10 +716,11 @@ def unread_uses(agent: Agent, page: Page, decision: Decision) -> list[str]:
 
 
 def sentences(opinions: Iterable[dict[str, Any]], uses: list[str]) -> list[str]:
-    """Return one sentence for each answer that differs from comity's, and one for the uses.
+    """Return a sentence about each answer that differs from comity's or is unknown.
 
-    The list is empty if all agree. `opinions`: values of `Opinion.as_json`. `uses`: the result of
-    `unread_uses`."""
+    Readers with equal answers share a sentence. A further sentence names the uses. The list is
+    empty if all readers agree and there are no uses. `opinions`: values of `Opinion.as_json`.
+    `uses`: the result of `unread_uses`."""
     answers: dict[tuple[str, str, str], list[str]] = {}
     for opinion in opinions:
         if not opinion["agrees"]:

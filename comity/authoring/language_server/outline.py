@@ -1,9 +1,9 @@
 """A document with the words of its formats: its statements, their values and their agents.
 
-Outline(document)
-Outline.statement_at(line, column)    the statement there, and the word of its value
-Outline.part(first, last)             the outline of some lines
-Outline.with_agents(line)             the outline of a line, and of the list of its agents"""
+FileOutline(document)
+FileOutline.statement_at(line, column)    the statement at a position, and the word of its value
+FileOutline.part(first, last)             the outline of some lines
+FileOutline.with_agents(line)             the outline of a line, and of the lines with its agents"""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class FileOutline:
         return self._between_lines(self._start(first), last) if self._has_parts else self
 
     def with_agents(self, line: int) -> FileOutline:
-        """Return the outline of a line, and of the lines above up to the start of its agents."""
+        """Return the outline of a line and of lines above it, as far as they name its agents."""
         if not self._has_parts or not self.words.openers:
             return self
         lines = self.document.lines
@@ -116,7 +116,7 @@ class FileOutline:
         return [statement.name_span.line for statement in self.statements]
 
     def word(self, statement: FileStatement) -> Word | None:
-        """Return the word of a statement's name. None means that no format has it."""
+        """Return the word for the name of a statement. None means that no format has the name."""
         name = (
             _PARENTHESES.sub("other", statement.name) if "(" in statement.name else statement.name
         )
@@ -129,10 +129,10 @@ class FileOutline:
         return range(bisect_right(self._lines, first - 1), bisect_right(self._lines, last))
 
     def statement_at(self, line: int, column: int) -> tuple[FileStatement, ValueWord | None] | None:
-        """Return the statement at a place, and the word of its value there.
+        """Return the statement at a position, and the word of its value at the position.
 
-        The word is None if the place is in the name. The result is None without a statement, or
-        without a word in its value."""
+        The word is None if the position is in the name. The result is None if no statement is at
+        the position, or if the position is in the value and not in a word."""
         for number in reversed(self.between(line - 20, line)):
             statement = self.statements[number]
             if statement.name_span.holds(line, column):
@@ -166,7 +166,9 @@ class FileOutline:
             yield ValueWord(match[0], span, kinds_at(kinds, number))
 
     def kinds_by_attribute(self, statement: FileStatement, word: Word | None) -> tuple[str, ...]:
-        """Return the kind of an element's content, if an attribute tells it: `type="usage"`."""
+        """Return the kind of an element's content, if an attribute has the kind as its value.
+
+        ("usage",) for an element with `type="usage"`; () for other elements and statements."""
         if word is None or self.form is not StatementForm.XML or statement.is_attribute:
             return ()
         number = self._numbers[statement]
@@ -188,7 +190,9 @@ class FileOutline:
             yield statement
 
     def agents_of(self, statement: FileStatement) -> list[str]:
-        """Return the agents that a statement applies to: those of the nearest list above it."""
+        """Return the agents that a statement applies to: the nearest list of agents above it.
+
+        In formats without nesting, return all agents that the block of the statement names."""
         for naming in (statement, *self.ancestors(statement)):
             word = self.word(naming)
             if word and AGENT in word.value_kinds:
@@ -231,7 +235,7 @@ class FileOutline:
         ]
 
     def _is_empty(self, number: int) -> bool:
-        """Return True if a statement contains no others."""
+        """Return True if a statement contains no other statement."""
         return self.statements[number].last_line == self.statements[number].name_span.line
 
     @cached_property
@@ -282,7 +286,7 @@ def _joins(other: FileStatement, naming: FileStatement) -> bool:
 
 
 def without_comment(value: str) -> str:
-    """Return a value without its comment, which begins with `#` at the start or behind a space."""
+    """Return a value without its comment: `#` at the start, or after a space or tab."""
     if value.startswith("#"):
         return ""
     end = min(

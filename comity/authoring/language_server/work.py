@@ -1,7 +1,7 @@
 """The tasks of the language server on one document.
 
-A small document is processed at once, a large one in another process, because a key must not wait:
-to find the problems of 500 KiB takes most of a second.
+A small document is processed in this process, a large one in a worker process. A typed key must not
+wait, and to find the problems of 500 KiB takes most of a second.
 
 Workers().ask(task, snapshot, ...)    run a task, and return its result
 TASKS                                 the tasks, by name"""
@@ -35,9 +35,10 @@ from comity.authoring.language_server.outline import FileOutline
 from comity.authoring.language_server.samples import samples, spread_evenly
 from comity.authoring.problems import Problem
 
-SMALL = 16 * 1024  # characters of a document that is processed at once
-WORKERS = 2
-PATIENCE = 60.0  # seconds for one task; then the workers are ended, and the next task starts others
+SMALL = 16 * 1024  # the maximum characters of a document that is processed in this process
+WORKERS = 2  # the number of worker processes
+# The maximum seconds for one task. After that, all workers are ended. The next task starts others.
+PATIENCE = 60.0
 
 
 class Snapshot(NamedTuple):
@@ -77,7 +78,9 @@ def _other_formats(
 ) -> Any:
     """Return the actions that state the intents of a document in other formats.
 
-    They are cached, because editors ask after each move of the cursor."""
+    The actions are cached, because editors ask for them after each move of the cursor.
+    `others`: paths and texts of the other files of the site. `only`: the kinds of action that the
+    editor wants; None means all."""
     folder = Path(snapshot.folder).as_uri()
     return actions.other_formats(outline_of(snapshot).document, folder, dict(others), only)
 
@@ -134,7 +137,7 @@ def run(task: str, snapshot: Snapshot, arguments: tuple[Any, ...]) -> Any:
 
 
 def _begin() -> None:
-    """Prepare a worker: give keys a higher priority, and end the worker when the server ends."""
+    """Prepare a worker: lower its priority, and make it end when the server ends."""
     with suppress(OSError):
         os.nice(10)
     Thread(target=_end_with_parent, daemon=True).start()
@@ -157,8 +160,8 @@ class Workers:
     async def ask(self, task: str, snapshot: Snapshot, *arguments: Any) -> Any:
         """Run a task, and return its result.
 
-        If a worker has ended, new workers start and the task runs once more.
-        RuntimeError: the new workers end too.
+        If a worker ends meanwhile, new workers start and the task runs once more.
+        RuntimeError: a new worker ended, too.
         TimeoutError: the task takes longer than PATIENCE. The workers are ended."""
         if len(snapshot.text) <= SMALL and task not in SLOW:
             return run(task, snapshot, arguments)

@@ -453,5 +453,5 @@ class RateLedger:
 
 
 def _key(host: str) -> str:
-    """Return the name without lone surrogates, which SQLite does not accept."""
+    """Return the name with lone surrogates escaped, because SQLite does not accept them."""
     return host if host.isascii() else host.encode("utf-8", "backslashreplace").decode()

@@ -108,16 +108,17 @@ class ResponsePages:
     def rel_nofollow(self, response: Response) -> frozenset[str]:
         """Return the canonical URLs to which all links on the page have rel=nofollow.
 
-        Return none if COMITY_REL_NOFOLLOW is off."""
+        The set is empty if COMITY_REL_NOFOLLOW is off."""
         if not self._obeys_rel_nofollow:
             return frozenset()
         return rel_nofollow(Content(fields_of(response.headers), response.body), response.url)
 
     async def completed(self, response: Response, page: Page) -> Page:
-        """Return the page with everything that its use depends on. Call it when the page is used.
+        """Return the page with the moments and resources that its permissions depend on.
 
-        The moment of the first use is remembered if permissions depend on it, and resources that
-        permissions require are fetched. ClosingError: the crawl is ending."""
+        Call this method when the page is used: it records the moment of the first use if
+        permissions are limited in time, and fetches the resources that permissions require.
+        ClosingError: the crawl is ending."""
         dated, resource_urls = page.dated, page.required_resources
         if not dated and not resource_urls:
             return page

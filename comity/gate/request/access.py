@@ -135,13 +135,16 @@ class Access:
         self._reported_sessions: set[tuple[str, str]] = set()
 
     def exempt(self, request: Request) -> None:
-        """Admit the request even if its site permits no declared use: a permission requires it."""
+        """Do not refuse the request because its site permits no declared use.
+
+        Such a request is not made for its own content: a permission requires it, or a page embeds
+        its response."""
         self._ancillary.add(request)
 
     def expect_file(self, request: Request) -> None:
         """Note that the response is a file of an item, so that no links are read from it.
 
-        A refusal of every use by the header fields then holds for sitemap media types too."""
+        For other responses, `refused_by_headers` never refuses a sitemap."""
         self._files.add(request)
 
     def decide(
@@ -165,10 +168,10 @@ class Access:
         return decision
 
     def decide_again(self, request: Request) -> Decision | None:
-        """Return the decision about the request in its present form, or None.
+        """Return the decision about the request in its present form, a moment after `decide`.
 
-        The policies of the last decision apply, which was made a moment ago. None: there was no
-        such decision, it was about another URL or method, or it deferred the request."""
+        The policies of that last decision apply. None means that there was no last decision, or
+        that it was about another URL or method, or deferred the request."""
         state = self._requests.get(request)
         answer = state.answer if state is not None else None
         if (
@@ -280,7 +283,9 @@ class Access:
         return replace(without, reasons=(*without.reasons, reason, decision.reasons[0])), None
 
     def awaits_files(self, site: Site, request: Request) -> bool:
-        """Return True if the response cannot be used until a missing policy file answers."""
+        """Return True if every declared use is refused only until a missing file can be fetched.
+
+        False if requests need not be useful (`_skips`)."""
         if not self._skips(request):
             return False
         try:
@@ -289,7 +294,7 @@ class Access:
             return False
 
     def _skips(self, request: Request) -> bool:
-        """Return True if the request is pointless unless a declared use is permitted."""
+        """Return True if the request is to be refused when no declared use is permitted."""
         return self.skips_unusable and request not in self._ancillary
 
     # Admitted requests
@@ -372,8 +377,8 @@ class Access:
     def refused_by_headers(self, request: Request, headers: HeaderFields) -> Decision | None:
         """Return the refusal if the header fields of the response refuse every declared use.
 
-        None: they do not, the request need not be checked (`_skips`) or was not admitted, or the
-        response is a sitemap, which is read for its links alone."""
+        None means that they permit a use, that the request need not be checked (`_skips`) or was
+        not admitted, or that the response is a sitemap, which is only read for its links."""
         if not self._skips(request) or (outgoing := self.outgoing(request)) is None:
             return None
         if _lists_links(headers) and request not in self._files:
@@ -450,9 +455,9 @@ def too_slow(
     not_before: datetime | None = None,
     causes: Iterable[Reason] = (),
 ) -> Decision:
-    """Refuse a request that cannot wait in the queue, because its host asks for too long a wait.
+    """Return the refusal of a request that would have to wait longer than `max_delay`.
 
-    `wait`, `max_delay`: the wait and the longest permitted wait, in seconds.
+    `wait`, `max_delay`: the wait and the maximum wait, in seconds.
     `not_before`: the moment when the wait is over. `causes`: the reasons for the wait."""
     source = Source(url=url, text=f"{wait:.0f} s to wait, at most {max_delay:g}")
     reasons = (Reason(rule="comity.max-delay", source=source), *causes)
@@ -460,15 +465,18 @@ def too_slow(
 
 
 def _refuse_changed(url: str, before: str) -> Decision:
-    """Refuse a request that now goes to another site. `before`: the URL that was judged."""
+    """Return the refusal of a request that was changed after it was judged.
+
+    `url`: the URL to which it goes now. `before`: the URL that was judged."""
     source = Source(url=url, part="request", text=f"judged as {before}")
     return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.changed", source=source),))
 
 
 def inner_address(url: str, referrer_reach: Reach, cause: str) -> Decision:
-    """Refuse a request to an address to which the referring site may not link (SEC-7).
+    """Return the refusal of a request to an address to which the referring site may not link.
 
-    `referrer_reach`: the reach of the referring site. `cause`: the end of the reason's text."""
+    SEC-7. `referrer_reach`: the reach of the referring site. `cause`: the end of the reason's text.
+    """
     text = f"a site at a {referrer_reach.value} address leads there: {cause}"
     return Decision(
         verdict=Verdict.DENY,

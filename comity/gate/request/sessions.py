@@ -37,9 +37,9 @@ class DeclaredSession:
 
     Attributes:
         host: "example.com" for all ports, or "example.com:8080"; lower case, A-labels.
-        human_initiated: A person started the session.
-        insecure: The session may also go over http to other machines.
-        started_at: When the session began, with a time zone; None: unknown.
+        human_initiated: True if a person started the session.
+        insecure: True if the session may also go over http to other machines.
+        started_at: The moment when the session began, with a time zone. None means unknown.
         cookies: Names and values of the cookies.
         token: The token; "": none.
         bearer: The bearer token; "": none.
@@ -74,8 +74,8 @@ class DeclaredSession:
     def may_go_to(self, scheme: str, host: str) -> bool:
         """Return True if the session may be sent to the host by this scheme.
 
-        It may if the connection is private (https or this machine), or the operator accepts others
-        (`insecure`)."""
+        The connection has to be private (https, or within this machine), unless the operator
+        accepts all connections (`insecure`)."""
         return scheme == "https" or self.insecure or _is_this_machine(host)
 
 
@@ -135,8 +135,8 @@ def _moment(value: object) -> datetime | None:
 def _cookies(declared: object) -> tuple[tuple[str, str], ...]:
     """Return names and values of cookies.
 
-    `declared`: a mapping of names to references of values, or the reference of a whole Cookie
-    field, or None: there are no cookies."""
+    `declared`: {"name": "env:VALUE"}, or the reference of a whole Cookie field: "file:cookies.txt".
+    None means that there are no cookies."""
     if declared is None:
         return ()
     if isinstance(declared, Mapping):
@@ -161,7 +161,8 @@ def _cookies(declared: object) -> tuple[tuple[str, str], ...]:
 def _secret(key: str, reference: object) -> str:
     """Return the secret in an environment variable (env:NAME) or in a file (file:PATH).
 
-    White space around it is removed, because files end with a line break.
+    `key`: the member of the session, for messages. White space around the secret is removed,
+    because files end with a line break.
     PolicyError: the secret cannot be read, or no header field can carry it."""
     source, _, name = str(reference).partition(":") if isinstance(reference, str) else ("", "", "")
     if source == "env" and name:
@@ -230,8 +231,8 @@ class Sessions:
 def _with_start(session: DeclaredSession, store: Store) -> DeclaredSession:
     """Return the session with the moment when it began.
 
-    An undeclared moment is that of the session's first use, which the store remembers. If the store
-    fails, the moment stays unknown."""
+    If the moment is not declared, it is the first use of the session, which the store remembers. If
+    the store fails, the moment stays unknown."""
     if session.started_at is not None:
         return session
     try:

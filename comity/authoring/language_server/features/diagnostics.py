@@ -17,9 +17,9 @@ from comity.policies import Fetched, PolicyError, Site
 from comity.policies.answers.rule import ERROR, WARNING, Severity
 
 SOURCE = "comity"
-MAX_DIAGNOSTICS = 1000  # of one file
-# Characters. Larger files are checked by themselves: the checks of a folder parse them some hundred
-# times.
+MAX_DIAGNOSTICS = 1000  # the maximum number of problems of one file
+# The maximum characters of a file that is checked with its folder. Larger files are checked by
+# themselves, because the checks of a folder parse each file some hundred times.
 MAX_IN_FOLDER = 128 * 1024
 
 _SEVERITIES = {ERROR: DiagnosticSeverity.Error, WARNING: DiagnosticSeverity.Warning}
@@ -32,8 +32,8 @@ def severity_of(severity: Severity) -> DiagnosticSeverity:
 def problems_in(document: Document, folder: Path | None = None) -> list[Problem]:
     """Return the problems of a file.
 
-    `folder`: the folder of its site. Its other files are read from the disk. None means that the
-    file is checked by itself."""
+    `folder`: the folder of the site. The other files of the site are read from the disk. None means
+    that the file is checked by itself."""
     kind = document.kind
     if kind is None:
         return []

@@ -10,7 +10,7 @@ from comity.authoring.language_server.words import AGENT, Word, href
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.known_crawlers import known
 
-MAX_AGENTS = 5  # that one text lists
+MAX_AGENTS = 5  # the maximum number of agents that one text lists
 
 
 def hover(outline: FileOutline, position: Position) -> Hover | None:
@@ -85,7 +85,9 @@ def known_agent(token: str) -> str:
 
 
 def addressees(agents: list[str], word: Word) -> str:
-    """Return a phrase for a list of agents."""
+    """Return a phrase for a list of agents: "`GPTBot`, `CCBot` and 2 more", or "every agent".
+
+    `word`: a word of the format, which may have a phrase of its own for `*`."""
     if "*" in agents:
         return "every agent" if len(agents) > 1 else word.values_of(AGENT).get("*", "every agent")
     names = [quote_code(agent) for agent in agents[:MAX_AGENTS]]
