@@ -17,13 +17,15 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import target_of
 
 MAX_AGENTS = 5
-# URLs whose differences are explained for one parser. Each explanation parses the file some hundred
-# times.
+# The maximum number of differing URLs that are explained for one parser. Each explanation parses
+# the file some hundred times.
 MAX_EXPLAINED = 2
 
 
 def check_readers(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
-    """Yield a finding at the first line for each cause of a difference, for each parser."""
+    """Yield a finding for each parser and each cause why it differs.
+
+    The finding is at the first line that was found for the cause."""
     url = f"{source.origin}/robots.txt"
     robots = source.site.files[url]
     if availability(robots) is not Availability.PRESENT:

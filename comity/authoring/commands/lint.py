@@ -37,9 +37,9 @@ STANDARD_INPUT = "-"
 OTHER_SUFFIXES = (".xml", ".rsl", ".json", ".txt")
 # The rules that compare files and pages.
 ACROSS_FILES = ("comity.contradiction", "comity.unmatched-element")
-MAX_LISTED = 3  # files that one message lists
-MAX_ROUNDS = 10  # of fixes: a fix may make another one possible
-PROBLEMS = 1  # exit status
+MAX_LISTED = 3  # the maximum number of files that one message lists
+MAX_ROUNDS = 10  # the maximum number of rounds of fixes: a fix may make a further fix possible
+PROBLEMS = 1  # the exit status if there are problems
 
 
 class Selection(NamedTuple):
@@ -168,7 +168,9 @@ def run(options: Namespace) -> int:
 
 
 def _check_origin(origin: str | None) -> None:
-    """Raise PolicyError if --origin is no URL. Single files are checked without any use of it."""
+    """Raise PolicyError if --origin is no URL.
+
+    Not every check of a target would notice this: some do not use the origin."""
     try:
         origin_of(DEFAULT_ORIGIN if origin is None else origin)
     except ValueError as error:
@@ -288,7 +290,7 @@ def _lint_alone(
         name = "standard input"
     if not kind.path:
         return lint_file(kind, name, body, origin=origin)
-    # A file of a kind that only --as tells has no place.
+    # If only --as says of which kind the file is, its name is not that of a published file.
     place = right_place(Path(name), kind) if kind_of(name, body) is kind else ""
     place_problems = [place_problem(name, place)] if place else []
     file = SourceFile(name, origin + kind.path, Fetched(status=200, body=body))

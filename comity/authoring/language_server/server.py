@@ -33,7 +33,7 @@ from comity.authoring.problems import Problem
 NAME = "comity"
 OTHER_FORM = "comity.otherForm"
 QUIET = 0.2  # seconds without a key before a file is checked
-MAX_MESSAGE = 64 * 1024 * 1024  # octets
+MAX_MESSAGE = 64 * 1024 * 1024  # the maximum octets of a message by WebSocket
 _TRIGGERS = [":", " ", "/", "=", "<", '"', ",", "(", "-", ".", "#"]
 
 log = logging.getLogger(__name__)
@@ -94,8 +94,9 @@ class Files(Workspace):
     def site_folder(self, uri: str, kind: LintKind | None) -> Path | None:
         """Return the folder of the site that a file belongs to. None means that it is not known.
 
-        For a policy file at its place, the place tells the folder. Otherwise it is the innermost
-        folder that is open in the editor, or the folder of the file."""
+        A policy file in the right place gives the folder: `/srv/site/robots.txt` is in the site
+        `/srv/site`. For other files, it is the innermost folder around the file that is open in the
+        editor, or else the folder of the file."""
         path = to_fs_path(uri) if uri.startswith("file:") else None
         if path is None:
             return None
@@ -189,7 +190,8 @@ class EditorServer(LanguageServer):
     def look_later(self, uri: str, *, quiet: float = QUIET, in_folder: bool = False) -> None:
         """Check a file after `quiet` seconds without a key.
 
-        `in_folder`: check it together with the other files of its site, too."""
+        `in_folder`: True checks the file a second time, together with the other files of its site.
+        """
         if task := self._checks.get(uri):
             task.cancel()
         task = self._checks[uri] = asyncio.ensure_future(
@@ -481,8 +483,10 @@ def _add_views(server: EditorServer) -> None:
         return await server.ask("lenses", params.text_document.uri)
 
 
-MAX_AT_ONCE = 128 * 1024  # characters of a file that is sent with all its tokens
-MAX_LINES = 2000  # lines in one answer
+# The maximum characters of a file that gets all tokens in one answer, and diagnostics without a
+# wait of QUIET.
+MAX_AT_ONCE = 128 * 1024
+MAX_LINES = 2000  # the maximum number of lines in one answer
 
 
 def _add_changes(server: EditorServer) -> None:

@@ -23,9 +23,9 @@ from comity.gate.fetching.causes import described
 from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
 
-MAX_HEAD = 64 * 1024  # octets of the status line and header fields of one answer
-MAX_INTERIM = 8  # answers 1xx before the final one
-# Octets of one answer as it is framed, with chunk sizes, chunk extensions and trailers.
+MAX_HEAD = 64 * 1024  # the maximum octets of the status line and header fields of one answer
+MAX_INTERIM = 8  # the maximum number of 1xx answers before the final answer
+# The maximum octets of one answer as it is framed, with chunk sizes, chunk extensions and trailers.
 MAX_ANSWER = 8 * MAX_BYTES
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -230,8 +230,8 @@ class Connection(asyncio.Protocol):
 
     def _begin_answer(self) -> None:
         self._is_head = True
-        self._head = 0  # octets of its header fields
-        self._raw = 0  # octets received of it; it may have more
+        self._head = 0  # octets of the answer's header fields
+        self._raw = 0  # octets of the answer that were received so far
         self._status = 0
         self._headers: list[tuple[bytes, bytes]] = []
         self._body = bytearray()

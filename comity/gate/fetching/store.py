@@ -25,14 +25,14 @@ from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
 
 APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
-# The most old files that are dropped for each saved site, so that a store shrinks faster than it
-# grows.
+# The maximum number of old files that are dropped for each saved site. It is more than one, so that
+# old files are dropped faster than sites are added.
 PRUNED = 2
 # Rounds of PBKDF2, so that a thief of the file cannot find short secrets by trial.
 DIGEST_ROUNDS = 100_000
 PAGE = 1000  # origins that are listed at a time
-# The most files that other files refer to and that are kept for an origin, even if it refers to
-# other ones every day.
+# The maximum number of referenced files that are kept for an origin. An origin might refer to new
+# files every day.
 REFERENCES = 20
 
 # The statements that make each version of the schema from the one before, the first from nothing.
@@ -98,11 +98,11 @@ UNREADABLE = (
 
 
 class Store(Protocol):
-    """A place for policy files. OSError: it fails for now.
+    """A place for policy files. Its methods raise OSError if it cannot be used at the moment.
 
     Attributes:
-        is_shared: True if several processes share it and use `claims_fetch`, so that each origin is
-            fetched only once.
+        is_shared: True if several processes share the store and use `claims_fetch`, so that only
+            one of them fetches an origin.
     """
 
     is_shared: bool
@@ -139,7 +139,7 @@ class Store(Protocol):
         """
 
     def gives_back(self, origin: str) -> None:
-        """End the claim, because the files are saved or the fetch was given up."""
+        """End this process's claim. Call it when the files are saved, or the fetch has failed."""
 
     def close(self) -> None:
         """Close the store."""
@@ -154,8 +154,8 @@ class PolicyStore:
     def __init__(self, path: Path) -> None:
         """Open the file, or create it.
 
-        PolicyError: the file cannot be used; the message says what to do. It is never repaired or
-        removed.
+        PolicyError: the file cannot be used; the message says what to do. A damaged file is never
+        repaired or removed.
         """
         self.path = path
         self._db = open_database(path, KIND, check_same_thread=False)
@@ -299,7 +299,9 @@ class PolicyStore:
             )
 
     def _prune_old(self, before: float, at_most: int) -> None:
-        """Drop files that were last written before this moment, and so no longer count."""
+        """Drop files that were last written before this moment, which is too long ago to use them.
+
+        `at_most`: the maximum number of files to drop."""
         self._drop(
             "SELECT origin, path, body FROM file WHERE written < ? LIMIT ?", (before, at_most)
         )
