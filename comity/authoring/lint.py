@@ -141,8 +141,8 @@ def lint_site(
     """Return the problems of a site's files, file by file, in the order of their lines.
 
     Files are checked by themselves and together.
-    `samples`: sample pages in addition to the site's own pages. Rules about single elements are
-    tried on all of them, for any path; on a page of the site, only rules for its path are.
+    `samples`: sample pages in addition to the site's own pages. All rules about single elements are
+    tried on `samples`; on a page of the site, only the rules for its path are tried.
     `only`: the URLs of the files and pages to report. None means all."""
     fetched = {file.url: file.fetched for file in source.files}
     findings = [*_site_findings(SiteFiles(source.origin, fetched, robots_lines=ROBOTS_LINES))]

@@ -76,9 +76,9 @@ def remedy_for(target: str) -> str:
 
 
 def agent_for(target: str) -> Agent:
-    """Return the agent that reads a target.
+    """Return the agent for which the files of a target are read.
 
-    A site is read with the settings of the project, a folder with the default agent.
+    For a URL, it is the agent in the settings of the project. For a folder, it is DEFAULT_AGENT.
 
     PolicyError: the settings of the project cannot be used."""
     if not is_url(target):
@@ -122,8 +122,8 @@ def _read(folder: Path, origin: str, agent: Agent) -> SiteSource:
 def _page_paths(folder: Path, notes: list[str]) -> Iterator[str]:
     """Yield the paths of pages in alphabetical order, with slashes.
 
-    Names that begin with a dot are skipped: servers do not publish them. Add a note if not all
-    folders were searched."""
+    Names that begin with a dot are skipped, because servers do not publish such files.
+    `notes`: gets a sentence if not all folders were searched."""
     count = 0
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -77,8 +77,8 @@ MAX_PORT = 65535
 PROGRESS = ("line", "summary", "off")
 # The answer about uses that a policy file could refuse, while the file cannot be fetched.
 UNREACHABLE_USES = ("deny", "default")
-# "all": all requests of a browser are judged; "documents": documents are judged, and the files
-# that show a page go with its document.
+# "all": all requests of a browser are judged. "documents": only documents are judged, and the
+# decision about a document applies to the files that its display needs, such as images.
 BROWSER = ("all", "documents")
 # Refused elements: "tag": the tag names them; "redact": they are cut out of items; "strip": they
 # are removed from the response.
@@ -95,7 +95,7 @@ HOST = re.compile(r"([^\s/\\?#@*:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 
 
 class SettingsError(SystemExit, PolicyError):
-    """The settings are invalid, so there is no crawl: none may run without its policies.
+    """The settings are invalid, so the crawl must not start.
 
     If the error is not caught, the program ends with status 1 and prints one line, no traceback."""
 
@@ -127,7 +127,7 @@ class Options:
         sessions: The sessions that hosts get.
         purpose_header: The header field that tells servers the purposes; "": none does.
         skip_unusable: Do not fetch pages that are known to refuse every declared use.
-        drop_unusable: Drop an item if none of the declared uses is left.
+        drop_unusable: Drop an item if its policies permit none of the declared uses.
         rel_nofollow: Drop links with rel=nofollow.
         elements: A word of ELEMENTS: the treatment of elements that a page refuses for one of the
             declared uses.
@@ -143,16 +143,17 @@ class Options:
         state: URL of the state that several workers share instead of the store and JOBDIR; "": no
             state is shared.
         crawl: Name of the crawl in the shared state; "": the spider's name.
-        max_waiting: The most requests of the crawl that wait in the shared state; 0: no limit.
+        max_waiting: The maximum number of requests of the crawl that wait in the shared state;
+            0: no limit.
         again_after: Seconds after which a finished crawl in the shared state begins again;
             0: never.
         worker_timeout: Seconds without a sign of life after which a worker counts as dead.
-        part_seconds: The least number of seconds for which a part of a feed grows, if a feed is
-            stored in parts.
+        part_seconds: If a feed is stored in parts, the minimum number of seconds before a part is
+            closed and the next part begins.
         client: The options of the client for policy files.
         policy_timeout: Seconds for one policy file, with all its redirects.
-        min_delay: The least number of seconds between two requests to a host.
-        max_delay: The longest wait in seconds. If a request would have to wait longer, it is
+        min_delay: The minimum number of seconds between two requests to a host.
+        max_delay: The maximum wait in seconds. If a request would have to wait longer, it is
             refused.
     """
 
@@ -185,13 +186,13 @@ class Options:
     def purpose_fields(self, purposes: Iterable[str]) -> dict[str, str]:
         """Return the header fields that tell a server the purposes of a request.
 
-        They are empty without purposes, or without `purpose_header`."""
+        For example {"Automation-Purpose": "research"}; {} without purposes or `purpose_header`."""
         value = ", ".join(purposes)
         return {self.purpose_header: value} if self.purpose_header and value else {}
 
     @property
     def ledger(self) -> Path:
-        """Path of the pace file that all crawls with this store share."""
+        """The path of the pace file, which all crawls with this store share."""
         return self.store.with_name("pace.sqlite")
 
     @classmethod
@@ -624,7 +625,7 @@ def _state(settings: Settings) -> str:
 
 
 def project_store() -> Path:
-    """Return the store in the data folder of the Scrapy project around the current folder.
+    """Return the path of the store in the data folder of the project around the current folder.
 
     Scrapy's documentation, "Default structure of Scrapy projects", defines this folder."""
     folders = (Path.cwd(), *Path.cwd().parents)
@@ -641,9 +642,10 @@ def project_store() -> Path:
 
 
 def machine_store() -> Path:
-    """Return the store that all projects of the user on this machine share.
+    """Return the path of the store that all projects of the user on this machine share.
 
-    Through it they also share the pace of a host. PolicyError: there is no home folder."""
+    Projects with this store also share the pace file, which is in the same folder.
+    PolicyError: there is no home folder."""
     # Without a home folder, platformdirs raises RuntimeError. Older versions return a path that
     # begins with "~".
     with suppress(RuntimeError):

@@ -14,11 +14,11 @@ _AGENT_LINE = re.compile(
     rb"[ \t]*(?:user-?agent|acap-crawler)[ \t]*:[ \t]*([^#\r\n]*)", re.IGNORECASE
 )
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
-MAX_REPORTED = 50  # names in one file
+MAX_REPORTED = 50  # the maximum number of names that are reported in one file
 
 
 def check_addressees(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
-    """Yield a finding for each crawler that is unknown, misspelled or retired."""
+    """Yield a finding for each name of a crawler that is unknown, misspelled or out of use."""
     names = source.site.crawler_names
     for file in source.files:
         yield from _in_file(Draft(file.url, file.fetched.body), names)
@@ -27,7 +27,8 @@ def check_addressees(source: SiteSource, samples: tuple[SourceFile, ...]) -> Ite
 def _in_file(draft: Draft, names: frozenset[str]) -> Iterator[Finding]:
     """Yield the findings about names in a file.
 
-    `names`: the names that a format reads, in lower case."""
+    `names`: the names of crawlers that the formats read in the site's files, in lower case. Other
+    words on the lines are ignored."""
     reported: set[str] = set()
     for line in range(1, draft.lines + 1):
         match = _AGENT_LINE.match(draft.line(line))
@@ -55,7 +56,9 @@ def _in_file(draft: Draft, names: frozenset[str]) -> Iterator[Finding]:
 
 
 def _problem(name: str) -> tuple[str, str] | None:
-    """Return the rule and the message about a name. None means that a crawler in use has it."""
+    """Return the rule and the message about a name.
+
+    None means that it is the name of a known crawler that is still in use."""
     crawler = known(name)
     if crawler is not None and crawler.retired:
         advice = f" Write `{crawler.replaced_by}`." if crawler.replaced_by else ""

@@ -13,13 +13,14 @@ from comity.policies.syntax.path_patterns import covers, normal_target
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import target_of
 
-MAX_PAGES = 20  # of the site's own pages
+MAX_PAGES = 20  # the maximum number of the site's own pages that are used as samples
 
 
 def check_samples(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
-    """Yield a finding for each element of a rule that occurs in no sample page.
+    """Yield a finding for each rule about an element if no sample page has such an element.
 
-    The site's own pages are samples for the rules that apply to them."""
+    `samples` are samples for all rules. In addition, the site's own pages are samples for the rules
+    with a path that matches theirs."""
     for rules in source.site.element_rules:
         element_rules = [
             rule

@@ -1,8 +1,12 @@
 """The access check of the workbench: only its page in the user's browser may use the server.
 
-Every request, WebSockets included, must have - this Host, so that names that resolve to 127.0.0.1
-do not work (DNS rebinding), - no other Origin than this one, - the token: first in the printed URL,
-then in a cookie that scripts cannot read and other sites cannot send."""
+Every request, WebSockets included, must meet three conditions:
+
+1. Its Host is 127.0.0.1 with the port of the server. Other names that resolve to 127.0.0.1 do not
+   work (DNS rebinding).
+2. It has no Origin other than that of the server.
+3. It has the token. The first request has the token in the printed URL, all others have it in a
+   cookie that scripts cannot read and other sites cannot send."""
 
 from __future__ import annotations
 
@@ -17,7 +21,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Fields = Iterable[tuple[bytes, bytes]]
 
-MAX_COOKIE = 16 * 1024  # octets; browsers send the cookies of all servers on this host
+# The maximum octets of Cookie fields. Browsers send the cookies of all servers on this host.
+MAX_COOKIE = 16 * 1024
 
 _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>comity workbench</title>
 <h1>This page needs a token</h1>
@@ -30,7 +35,7 @@ def origin(port: int) -> str:
 
 
 class AccessCheck:
-    """An ASGI application that checks requests before it calls another one."""
+    """An ASGI application that checks each request, and calls another application if it passes."""
 
     def __init__(self, app: App, *, token: str, port: int) -> None:
         self.app = app
@@ -63,7 +68,9 @@ class AccessCheck:
             await self.app(scope, receive, self._with_policy(send))
 
     def _is_addressed(self, scope: Scope) -> bool:
-        """Return True if the request has this Host, once, and comes from no other site's page."""
+        """Return True if the request has this Host, once, and is not made by another site's page.
+
+        A page of another site may only link to the workbench."""
         fields = [(name.lower(), value) for name, value in scope["headers"]]
         hosts = [value for name, value in fields if name == b"host"]
         origins = [value for name, value in fields if name == b"origin"]
@@ -72,7 +79,8 @@ class AccessCheck:
             value != self._origin.encode() for value in origins
         ):
             return False
-        # Pages of other sites may only link here. Then browsers send no cookie.
+        # When a page of another site links to the workbench, browsers send no cookie, so the link
+        # needs the token.
         if any(site not in (b"same-origin", b"none") for site in sites) and not self._is_navigation(
             scope, fields
         ):
@@ -109,7 +117,7 @@ class AccessCheck:
     async def _let_in(self, scope: Scope, send: Send) -> None:
         """Put the token into a cookie, and redirect to `/`.
 
-        Browsers keep the fragment of the address."""
+        Browsers keep the fragment of the first address, which may contain a state (link.py)."""
         cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
         fields = [(b"location", b"/"), (b"set-cookie", cookie.encode()), *_FIELDS]
         await _answer(send, 303, fields, b"")

@@ -1,6 +1,6 @@
-"""The folder to save files in.
+"""The folder in which the workbench saves files.
 
-Files are replaced as a whole, at their places in the folder only."""
+Each file is replaced as a whole. No file outside the folder is read or written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ class Folder:
     """A folder of a site on this machine."""
 
     def __init__(self, root: Path, origin: str, names: Mapping[str, str] | None = None) -> None:
-        """`names`: the paths of files that were read, by absolute URL."""
+        """Take the folder and the origin of its site.
+
+        `names`: absolute URL -> path of a file that was read. Other files have the path that
+        `path_in_folder` gives."""
         self.root = root
         self._origin = origin
         self._names = dict(names or {})
@@ -61,8 +64,8 @@ class Folder:
         """Replace a file atomically.
 
         `expected`: the content that was read. None means that there was no file.
-        `is_sure`: write the file even if its content differs from `expected`.
-        ChangedError: the content differs.
+        `is_sure`: True writes the file even if the content on the disk differs from `expected`.
+        ChangedError: the content on the disk differs from `expected`.
         PolicyError: the file cannot be written."""
         path = self.path(url)
         if not is_sure and self.read(url) != expected:

@@ -1,7 +1,8 @@
 """The parts of the page as HTML. All texts are escaped, and hidden characters in them are visible.
 
-page.py acts on buttons with `data-act`: `open` for a file, `line` for a line of it, `fix` for a
-problem."""
+page.py acts on buttons by their attribute `data-act`. In the parts here it is `open` or `add` for a
+file, `line` for a line of the open file, `fix` for a problem, `detail` for the answer about a URL,
+and `text` for the other form of ai.txt."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from comity.gate.explanation import unread_limit
 from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.syntax.printable import unhidden
 
-MAX_PROBLEMS = 200  # in the list of a file
-MAX_ROWS = 200  # in each list of uses, elements or reasons
+MAX_PROBLEMS = 200  # the maximum number of problems in the list of a file
+MAX_ROWS = 200  # the maximum number of rows in each list of uses, elements or reasons
 
 OPENING = (
     '<form class="opening"><label for="target">Open a folder or URL</label> '
@@ -31,14 +32,14 @@ _LIMITS = {"verdict", "stated", "reasons"}
 
 
 def text(value: object, *, keep: str = "") -> str:
-    """Return a text for HTML, with all its characters visible.
+    """Return a text escaped for HTML, with hidden characters made visible.
 
-    `keep`: characters to leave as they are."""
+    `keep`: hidden characters that stay as they are, such as line ends."""
     return escape(unhidden(str(value), keep=keep))
 
 
 def actions(labels: Iterable[tuple[str, str]]) -> str:
-    """Return buttons, from pairs of an action and a label."""
+    """Return a button for each pair of an action (`data-act`) and a label."""
     return " ".join(_button(act, label=text(label)) for act, label in labels)
 
 

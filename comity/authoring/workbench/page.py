@@ -1,6 +1,6 @@
 """The page of the workbench, by NiceGUI.
 
-It changes a state after each input, and shows its view (`view_of`)."""
+Each input makes a new state, and the page shows the view of this state (`view_of`)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ from comity.policies import PolicyError
 Result = TypeVar("Result")
 
 TYPING = 0.05  # seconds before the view is updated, so that several keys lead to one update
-MAX_MARKS = 500  # problems, and hidden characters, that the editor marks in one file
-MAX_TARGET = 2048  # characters of a folder or URL to open
+# The maximum number of problems, and of hidden characters, that the editor marks in one file.
+MAX_MARKS = 500
+MAX_TARGET = 2048  # the maximum characters of a folder or URL to open
 
 # Listeners. One listener serves all buttons, or all fields, of a part of the page.
 _ON_BUTTON = (
@@ -411,9 +412,10 @@ class Bench:
     # ---- output
 
     def _change(self) -> None:
-        """Compute the view of the state in a thread, and show it.
+        """Compute the view of the current state in a thread, and show it.
 
-        Later input leads to another view."""
+        If the state changes meanwhile, the view is not shown, and a view of the new state follows.
+        """
         self._latest += 1
         if not self._is_busy:
             self._is_busy = True

@@ -17,10 +17,11 @@ class FailureCause(NamedTuple):
     """A cause of failures.
 
     Attributes:
-        name: Its name in statistics.
-        words: The words with which its failures begin.
-        remedy: Sentences for the operator.
-        is_local: True if the operator can remove it, so that the next attempt need not wait long.
+        name: The name of the cause in statistics.
+        words: The words with which failures by this cause begin: "the proxy cannot be reached".
+        remedy: Sentences that tell the operator what to do.
+        is_local: True if the operator can remove the cause. Then the next attempt need not wait
+            long.
     """
 
     name: str
@@ -140,12 +141,12 @@ _ERRNOS = {
 
 
 def cause_of(failure: str) -> FailureCause:
-    """Return the cause of a failure, which its words begin with."""
+    """Return the first of CAUSES with words that the failure begins with."""
     return next(cause for cause in CAUSES if failure.startswith(cause.words))
 
 
 def failure_of(error: Exception) -> str:
-    """Return the words of a failure to connect."""
+    """Return the words for an error of a connection, which begin with the words of its cause."""
     if isinstance(error, ssl.SSLCertVerificationError):
         code = error.verify_code
         cause = UNTIMELY if code in _UNTIMELY else OTHER_NAME if code in _OTHER_NAME else UNTRUSTED

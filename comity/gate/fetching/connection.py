@@ -1,13 +1,13 @@
 """HTTP/1.1 over one connection (RFC 9112).
 
-Requests go out in order. Each gets its answer, or the reason for having none.
+Requests go out in order. The result of each is its answer, or the reason why it has none.
 
 httptools (llhttp, strict) parses the octets. This module does the rest: it finds the request of an
 answer, enforces limits, ends bodies that the end of the connection delimits, and rejects framing
 that httptools lets pass though it can be read in two ways.
 
-An unclean answer counts as no answer. Other answers in the same piece of octets are void too, and
-no more octets are read."""
+An answer with invalid or ambiguous framing is not clean, and counts as no answer. Other answers in
+the same piece of octets do not count either, and no more octets are read."""
 
 from __future__ import annotations
 
@@ -84,15 +84,15 @@ class Connection(asyncio.Protocol):
         self._is_pipelined = False
         self._is_over = False
         self._is_kept_open = False  # True if the last answer says so
-        # True if the server itself ended the connection, and no attacker on the way.
+        # True if the end of the data is certain to come from the server, not from an attacker.
         self._is_closed_cleanly = False
         self._interim = 0
         self._begin_answer()
 
     def ask(self, requests: Sequence[bytes]) -> list[asyncio.Future[HttpAnswer | TransferError]]:
-        """Send the requests at once, and return a future for the answer of each.
+        """Send all requests in one piece, and return a future for the answer to each request.
 
-        No earlier request may be waiting for an answer.
+        Do not call this method while an earlier request has no answer.
         """
         assert self._transport
         assert not self._waiting
@@ -260,8 +260,8 @@ class Connection(asyncio.Protocol):
     def _give_up(self, error: TransferError) -> None:
         """End the connection, and end all waiting requests with the error.
 
-        If several requests were under way, the one at fault is unknown. So they count as
-        unanswered, and may be made again one by one.
+        If several requests were under way, the request with the invalid answer is unknown. So all
+        of them count as unanswered, and may be made again one by one.
         """
         if self._is_pipelined and not isinstance(error, UnansweredError):
             error = UnansweredError(str(error))

@@ -129,11 +129,11 @@ def check_host(url: str, values: Iterable[str | bytes]) -> None:
 
 
 def check_target(request: Request) -> None:
-    """Check that exactly this request would go out.
+    """Check that the request would go out exactly as it is judged.
 
-    PolicyError: the request would go to another host, download handlers would change its target,
-    or a second request could be smuggled in, by line ends in the method or in header fields, or by
-    a wrong length of the body."""
+    PolicyError: the Host field names another host, a download handler would change the URL, or the
+    octets could contain a second request, by line ends in the method or in header fields or by a
+    wrong length of the body."""
     if request.method not in ("GET", "POST", "HEAD") and not _TOKEN.fullmatch(
         request.method.encode()
     ):

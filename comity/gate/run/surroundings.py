@@ -22,7 +22,7 @@ class Run(Protocol):
 
     @property
     def is_closing(self) -> bool:
-        """True if it is ending. A request that starts now may never end."""
+        """True if the crawl or client is ending. A request that begins now may never end."""
 
     @property
     def in_downloader(self) -> Container[Request]:

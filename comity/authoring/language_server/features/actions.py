@@ -131,7 +131,8 @@ def other_formats(
     """Return the actions that state the intents of a document in other formats.
 
     `folder`: the URI of the site's folder.
-    `others`: the texts of its files, by their paths on the site.
+    `others`: path on the site -> text, for the files of the site. The text of the document itself
+    replaces its entry.
     `only`: the requested kinds of action. None means all."""
     kind = document.kind
     document_path = path_of(kind) if kind else ""
