@@ -111,8 +111,8 @@ PATHS = tuple(
 def path_of(kind: LintKind) -> str:
     """Return the path of this kind of file in the forms of intents, e.g. "/robots.txt".
 
-    A kind without a fixed path is an XML document: then the forms decide where it is published.
-    "" means that no form contains a file of this kind."""
+    For a kind without a fixed path, it is the path of a document in the forms with the root element
+    of the kind. "" means that no form contains a file of this kind."""
     if kind.path:
         return kind.path if kind.path in PATHS else ""
     root = f"<{kind.name.partition('.')[0]} "

@@ -24,8 +24,8 @@ from comity.gate.run.surroundings import Stats
 from comity.policies import Decision, Reason, Source, Verdict
 from comity.policies.syntax.urls import origin_or_empty
 
-# Seconds that a host gets no request after a status in TOO_MANY without Retry-After. The pause that
-# the crawl itself sets replaces it when the page is complete.
+# Seconds that a host gets no request after a status in TOO_MANY without Retry-After. The crawl sets
+# its own pause later, when the page is complete.
 PATIENCE = 60.0
 
 FRAMING = ("content-length", "transfer-encoding")  # header fields about the body
@@ -47,8 +47,8 @@ class PageRequest:
         after: The admission of the previous hop of a redirect. None means that this is no redirect.
         is_of_main_frame: True for the main frame of a page, which the operator may fill. The
             content of other frames is always chosen by a page.
-        may_be_script: True if the kind is not known. Then the request is first judged as a request
-            of a script, too, and either refusal refuses it.
+        may_be_script: True if the kind is not known. Then the request is judged as a request of a
+            script, too, and refused if either decision refuses it.
     """
 
     url: str

@@ -49,8 +49,8 @@ class ReaderOutcome(NamedTuple):
     Attributes:
         allowed: True if the reader allows the request. None means that the reader raises an
             exception, or that its decision is unknown.
-        cause: The reason of the decision, as a verb and its objects: "ignores Visit-time". "" if
-            the body was read.
+        cause: The reason of the decision, as a verb and its objects: "treats status 404 as no
+            robots.txt". "" if the rules in the body decide.
     """
 
     allowed: bool | None
@@ -64,8 +64,8 @@ class RobotsReader(NamedTuple):
         module: The name of the reader's module, which is imported when it is needed.
         subject: The reader's name in sentences.
         parse: Called with the module and a body. It may raise any exception of the reader.
-        outcome: Called with the answer for robots.txt. Returns the reader's decision if it depends
-            on the status alone. None means that the reader reads the body.
+        outcome: Called with the answer for robots.txt. Returns the reader's decision if the status
+            or an error decides. None means that the reader reads the body.
     """
 
     module: str

@@ -16,9 +16,9 @@ refused and the look-up ends early. Its outcome is one `Policies` object, which 
 objects replace it.
 
 The outcome depends on the site that leads to the origin. A site may not lead to an inner address
-(SEC-7). Then the outcome is barred for sites of its reach, and kept apart from `cached` outcomes:
-the operator may ask the same origin, and nothing is known about it yet. So each call names the
-reach of the site (`referrer_reach`), and does not use a look-up that began for another reach.
+(SEC-7). Then the outcome is barred for sites of its reach, and kept apart from other outcomes: it
+does not count for the operator, who may ask the same origin. So each call names the reach of the
+site (`referrer_reach`), and does not use the outcome of a look-up that began for another reach.
 
 A look-up raises no error. If it fails by a bug of ours, it refuses the origin and logs that.
 ClosingError tells callers that the crawl ends and that nothing was learnt."""

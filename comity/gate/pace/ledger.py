@@ -2,7 +2,7 @@
 
 Before a request goes out, `acquire` checks all its limits in one transaction. Either the request
 starts now, or the answer is the moment to ask again. No start is booked for the future. So a killed
-process leaves only the requests in the file that it had in flight."""
+process leaves nothing in the file except its starts so far."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Limiter:
         return self.in_flight >= self.most or self.is_asking
 
     def delay(self, now: float) -> float:
-        """Return the average seconds between two requests, for as many as the windows permit.
+        """Return the average seconds between two requests at the fastest pace that is permitted.
 
         `now`: seconds since the epoch. Windows for other times of the day are left out.
         """

@@ -285,7 +285,7 @@ class Access:
     def awaits_files(self, site: Site, request: Request) -> bool:
         """Return True if every declared use is refused only until a missing file can be fetched.
 
-        False if requests need not be useful (`_skips`)."""
+        False for requests that need no permitted use (see `_skips`)."""
         if not self._skips(request):
             return False
         try:
