@@ -16,7 +16,7 @@ from comity.policies.formats.authoring import Draft, Fix
 
 _WORD = re.compile(rb"[^ \t]+")
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+<")
-_QUOTED = re.compile(r"`([^`]+)`")  # the first quotation in a message is its subject
+_QUOTED = re.compile(r"`([^`]+)`")  # the first quotation in a message names its subject
 
 
 class LineSpan(NamedTuple):
@@ -88,8 +88,9 @@ def _problem(draft: Draft, finding: Finding, name: str) -> Problem:
 def _octets(line: bytes, finding: Finding, *, is_markup: bool) -> tuple[int, int]:
     """Return the start and end of the finding in its line, in octets.
 
-    `is_markup`: the file is XML or HTML. The findings of these have a line and no column, so the
-    first quotation of the message is searched in the line. It counts if it occurs once."""
+    `is_markup`: True if the file is XML or HTML. Their findings have a line and no column, so the
+    first quotation of the message is searched in the line. If it occurs exactly once, it is the
+    place of the finding."""
     if not 0 < finding.column <= len(line):
         if is_markup and (quoted := _QUOTED.search(finding.message)):
             text = re.escape(quoted[1].encode("utf-8", "replace"))

@@ -93,8 +93,10 @@ class Admission:
         too many requests. Return the refusal if the answer may not be used, else None. Do not read
         a refused answer: its request has ended.
 
-        `address`: the IP address of the server; None: unknown. It is ignored if a proxy is set.
-        `body_follows`: the request counts as in flight until `ended` is called."""
+        `address`: the IP address of the server. None means unknown. If a proxy is set, the address
+        is ignored.
+        `body_follows`: True if the request is to count as in flight until `ended` is called. False
+        ends it now."""
         parts, request = self._parts, self.request
         parts.pace.settle_start(request)
         parts.back_off(request.url, status, header_pairs(headers))

@@ -254,15 +254,15 @@ class Client:
             url: The URL of the request.
             method: Its method.
             kind: "document", "api", "xhr", several of these, or "resource" for resources that a
-                page embeds; None: inferred from the header fields.
+                page embeds. None means that the header fields tell the kind.
             automations: The automation mechanisms of the request, e.g. "cdp", "headless".
-            purposes: The purposes of the request; None: those of the client.
+            purposes: The purposes of the request. None means the purposes of the client.
             headers: Its header fields.
             referer: The page that makes the request, if the header fields do not name it; None:
                 the header fields decide.
-            session: Facts of the session that the request belongs to; None: no session.
+            session: Facts of the session that the request belongs to. None means no session.
             led_by: The admission of the request whose answer leads there, by a redirect, a link or
-                as a part of its page; None: the operator leads there.
+                as a part of its page. None means that the operator leads there.
 
         RefusedError: the request may not go out, or would have to wait longer than `max_delay`.
         ClosedError: the client is not open, or was closed meanwhile.

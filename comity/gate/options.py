@@ -135,14 +135,14 @@ class Options:
         browser: A word of BROWSER: the requests of a browser that are judged.
         progress: A word of PROGRESS: the output about the progress of the crawl.
         report: Path of the report: JSON if it ends in .json, else an HTML page; "": no report.
-        metrics: Port for Prometheus, on this machine only; 0: any free port; None: no metrics.
+        metrics: Port for Prometheus, on this machine only. 0 means any free port, None no metrics.
         sets_gc: Tune the garbage collector during crawls.
         inner: A word of INNER: "allow": sites may lead to servers at inner addresses that the
             operator has not asked for.
         store: Path of the store for policy files.
         state: URL of the state that several workers share instead of the store and JOBDIR; "": no
             state is shared.
-        crawl: Name of the crawl in the shared state; "": the spider's name.
+        crawl: Name of the crawl in the shared state. "" means the spider's name.
         max_waiting: The maximum number of requests of the crawl that wait in the shared state;
             0: no limit.
         again_after: Seconds after which a finished crawl in the shared state begins again;

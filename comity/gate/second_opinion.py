@@ -268,7 +268,7 @@ def _probes(body: bytes) -> Iterator[str]:
 
 
 def _parse(reader: RobotsReader, module: Any, body: bytes) -> Allows | None:
-    """Parse the body; None: the reader raises an exception."""
+    """Return the parsed body; None if the reader raises an exception."""
     try:
         return reader.parse(module, body)
     except Exception:  # foreign code, and a file from anywhere
@@ -276,7 +276,7 @@ def _parse(reader: RobotsReader, module: Any, body: bytes) -> Allows | None:
 
 
 def _ask(allows: Allows, token: str, url: str) -> bool | None:
-    """Return the decision of a parsed file; None: the reader raises an exception."""
+    """Return the decision of a parsed file; None if the reader raises an exception."""
     try:
         return allows(token, url)
     except Exception:  # foreign code, and a file from anywhere
@@ -284,7 +284,7 @@ def _ask(allows: Allows, token: str, url: str) -> bool | None:
 
 
 def _module(reader: RobotsReader) -> Any:
-    """Import the reader; None: it is not installed, or cannot be imported."""
+    """Return the imported module of the reader; None if it cannot be imported."""
     try:
         return import_module(reader.module)
     except Exception:  # foreign code, which comity can do without
@@ -333,7 +333,7 @@ def _opinion(
 
 
 def _answer(reader: RobotsReader, module: Any, question: ReaderQuestion) -> bool | None:
-    """Return the reader's answer; None: it raises an exception."""
+    """Return the reader's answer; None if the reader raises an exception."""
     allows = _parse(reader, module, question.body)
     return _ask(allows, question.token, question.url) if allows else None
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from comity.authoring.lint import PAGE, LintKind
 
-MAX_STATEMENTS = 50_000  # of one document
+MAX_STATEMENTS = 50_000  # the maximum number of statements of one document that are parsed
 
 
 class StatementForm(Enum):

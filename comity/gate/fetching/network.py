@@ -56,7 +56,7 @@ class Destination(NamedTuple):
 
 
 class Channel(NamedTuple):
-    """A connection, and where it leads.
+    """A connection to a server or proxy.
 
     Attributes:
         connection: The connection.
@@ -84,7 +84,7 @@ class Network:
         return reach_of(address)
 
     async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
-        """Return the addresses of a host. OSError: it has none.
+        """Return the addresses of a host. OSError: the host has no address, or the look-up fails.
 
         Each name is looked up in a thread of its own, so that a slow look-up delays neither other
         look-ups nor the end of the program.
@@ -308,7 +308,7 @@ class _Tunnel(asyncio.Protocol):
             self._head.set_result(self._received)
 
     async def open(self, proxy: Proxy, destination: Destination) -> None:
-        """Ask the proxy to connect to the destination. TransferError: it does not."""
+        """Ask the proxy to connect to the destination. TransferError: the proxy fails to do so."""
         host = f"[{destination.host}]" if ":" in destination.host else destination.host
         authority = f"{host}:{destination.port}"
         credentials = (

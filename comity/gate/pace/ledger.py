@@ -202,7 +202,7 @@ class RateLedger:
         self._late: list[Callable[[], object]] = []  # writes that failed, to be done again
         self._swept = ""  # the host up to which old starts were dropped
         self._warned = False
-        self._failing_since: float | None = None  # monotonic; None: the last write succeeded
+        self._failing_since: float | None = None  # monotonic; None after a write that succeeded
 
     @property
     def is_used(self) -> bool:

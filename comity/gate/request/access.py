@@ -61,7 +61,7 @@ class Outgoing(NamedTuple):
         site: The policies by which the request was admitted.
         decision: The decision of those policies.
         facts: The facts of the request, with its session.
-        session: The session that goes out with the request; None: it goes without one.
+        session: The session that goes out with the request. None means no session.
     """
 
     url: str
@@ -97,7 +97,8 @@ class _State:
 
     def __init__(self) -> None:
         self.answer: _Answer | None = None
-        # The site that judged the request; None: no site did, or the request still waits.
+        # The site by which the request was judged before it goes out. None means that no site
+        # judged the request, or that it still waits in the queue.
         self.site: Site | None = None
         self.outgoing: Outgoing | None = None
 
@@ -152,8 +153,8 @@ class Access:
     ) -> Decision:
         """Return the decision about the request.
 
-        `policies`: the policies of the request's origin; None: its URL has no origin.
-        `waits`: the request will be decided on again before it goes out."""
+        `policies`: the policies of the request's origin. None means that its URL has no origin.
+        `waits`: True if the request will be decided on again before it goes out."""
         refusal = self._refuse_referral(policies, request)
         state = self._requests.get(request)
         if state is None:

@@ -38,10 +38,11 @@ class Declaration(NamedTuple):
     """The spider's declaration of a request.
 
     Attributes:
-        kinds: Words of KINDS; None: not declared.
-        automations: Automation mechanisms in lower case; None: not declared.
-        purposes: The purposes of this request; None: not declared.
-        session: False: the request goes without the session of its host.
+        kinds: Words of KINDS: ("xhr",). None means not declared.
+        automations: Automation mechanisms in lower case: ("cdp", "headless"). None means not
+            declared.
+        purposes: The purposes of this request. None means not declared.
+        session: False if the request has to go without the session of its host.
     """
 
     kinds: tuple[str, ...] | None = None
@@ -190,7 +191,7 @@ class RequestFacts:
     def for_request(self, request: Request, session: Session | None = None) -> Facts:
         """Return the facts of a request.
 
-        `session`: the session that the request goes with; None: it goes without one.
+        `session`: the session that goes out with the request. None means no session.
         PolicyError: the declaration of the request is invalid."""
         if (
             session is not None

@@ -84,7 +84,7 @@ class Referrals:
         self._awaited: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()
 
     def handle(self, request: Request | None) -> None:
-        """Assign all further work in this context to the request; None: to no request."""
+        """Assign all further work in this context to the request. None assigns it to no request."""
         if request is None:
             _handled.set(None)
             return
@@ -132,7 +132,7 @@ class Referrals:
         return None if self._is_inner_allowed or origin_or_empty(url) in self._origins else leader
 
     def _leader(self, request: Request, response: Response) -> Reach | None:
-        """Return the reach of the site that has led to the response; None: the operator did.
+        """Return the reach of the site that has led to the response; None for the operator.
 
         If a browser or a middleware ended at another origin than the requested one, the requested
         site has led there."""
@@ -167,7 +167,7 @@ class Referrals:
         return leading, reach
 
     def _server_reach(self, request: Request | None, response: Response) -> Reach | None:
-        """Return the reach of the server that answered; None: its address is unknown."""
+        """Return the reach of the server that answered; None if its address is unknown."""
         address = _address(response.url)
         # Behind a proxy, the address of the response is that of the proxy.
         if address is None and not (request and request.meta.get("proxy")):
@@ -194,7 +194,7 @@ def set_referrer_reach(request: R, reach: Reach) -> R:
 
 
 def referrer_stamp(request: Request) -> Reach | None:
-    """Return the reach in the meta of a request; None: no site is known to lead there."""
+    """Return the reach in the meta of a request; None if no site is known to lead to it."""
     value = request.meta.get(KEY)
     if value is None:
         return None
@@ -203,7 +203,7 @@ def referrer_stamp(request: Request) -> Reach | None:
 
 
 def _address(url: str) -> IPAddress | None:
-    """Return the IP address in a URL; None: the host is a name, or the text is not a URL."""
+    """Return the IP address in a URL; None if the host is a name, or the text is not a URL."""
     try:
         return _address_of(origin_or_empty(url) or url)
     except ValueError:

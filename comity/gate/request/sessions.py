@@ -210,7 +210,7 @@ class Sessions:
         return self.go_out and bool(self._sessions)
 
     def for_url(self, url: str) -> DeclaredSession | None:
-        """Return the session that a request for the URL may carry; None: it may carry none."""
+        """Return the session that a request for the URL may carry, or None without a session."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         port = parts.port or DEFAULT_PORTS.get(parts.scheme)

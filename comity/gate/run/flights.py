@@ -31,7 +31,7 @@ class Flights(Generic[T]):
         self._is_closed = False
 
     def get(self, key: Hashable) -> asyncio.Task[T] | None:
-        """Return the unfinished task for the key; None: there is none."""
+        """Return the unfinished task for the key; None if there is no such task."""
         return self._tasks.get(key)
 
     def begin(self, key: Hashable, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:

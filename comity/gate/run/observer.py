@@ -61,7 +61,7 @@ class Observer:
         """The policies of an origin are known.
 
         `files`: URL of each policy file -> its answer. `error`: the reason why the origin cannot be
-        crawled; "": it can."""
+        crawled. "" means that it can be crawled."""
 
     def backed_off(self, url: str, status: int) -> None:
         """The host of the URL answered that it gets too many requests."""

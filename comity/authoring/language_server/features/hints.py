@@ -18,10 +18,10 @@ from comity.authoring.problems import Problem
 from comity.authoring.source import DEFAULT_ORIGIN
 from comity.policies import Agent, PolicyError, Reason, Site
 
-MAX_HINTS = 2000  # in one answer; hints about other lines are left out first
+MAX_HINTS = 2000  # the maximum in one answer; hints about other lines are left out first
 MAX_LENSES = 50
 MAX_LENS_TEXT = 128 * 1024  # characters; larger files have no lenses
-MAX_LINES_NAMED = 3  # in one hint
+MAX_LINES_NAMED = 3  # the maximum number of lines that one hint names
 ANYBODY = "any-agent"  # a product token that no file contains
 
 _READ_AS = re.compile(r"is read as (`[^`]+`)")

@@ -13,7 +13,8 @@ from comity.authoring.language_server.words import AGENT, NAME, PATH, URL
 
 TYPES = ("keyword", "string", "variable", "enumMember", "comment", "type", "property", "class")
 LEGEND = SemanticTokensLegend(token_types=list(TYPES), token_modifiers=[])
-MAX_TOKENS = 20_000  # in one answer; editors request the visible part of larger files
+# The maximum number of tokens in one answer. Of larger files, editors request the visible part.
+MAX_TOKENS = 20_000
 
 _OF_KIND = {
     AGENT: "type",
