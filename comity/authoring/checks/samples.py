@@ -20,7 +20,7 @@ def check_samples(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterat
     """Yield a finding for each rule about an element if no sample page has such an element.
 
     `samples` are samples for all rules. In addition, the site's own pages are samples for the rules
-    with a path that matches theirs."""
+    with a path that matches theirs. A rule that is tried on no page has no finding."""
     for rules in source.site.element_rules:
         element_rules = [
             rule
