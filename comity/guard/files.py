@@ -54,7 +54,7 @@ class OwnFiles:
     def judging(self) -> dict[str, Fetched]:
         """The files by which requests are judged: absolute URL -> file.
 
-        These are all files except those of formats that never restrict access."""
+        These are all files except those in FILES that are about uses only and refuse no request."""
         served_only = {self.origin + file.path for file in FILES if not file.restricts_access}
         return {url: fetched for url, fetched in self.fetched.items() if url not in served_only}
 

@@ -64,9 +64,8 @@ _Row = tuple[int, int, bytes, float]  # length, requests, moments, until
 class SharedClients:
     """All clients of a site, counted by several processes.
 
-    Every SWEPT claims, surplus clients are removed: the `max_clients` clients remain whose counts
-    are needed for the longest time. Clients with no windows, only requests in flight, always
-    remain."""
+    Every SWEPT claims, the recent requests of surplus clients are removed: the `max_clients`
+    clients remain that are needed for the longest time. Requests in flight are not removed."""
 
     def __init__(self, path: Path, *, max_clients: int = 10_000) -> None:
         """`path`: the SQLite file, on a disk of this machine. A missing file is created.

@@ -39,8 +39,10 @@ from comity.policies.answers.element_rule import ALL
 from comity.policies.answers.qualifiers import MODIFIABLE
 from comity.policies.elements.coverage import refusing_actions
 
-MAX_REMEMBERED = 10_000  # answers, one for each combination of facts
-# Restrictions of a use that end it. All others depend on the content of the record.
+# The maximum number of remembered answers. There is one for each combination of facts.
+MAX_REMEMBERED = 10_000
+# Restrictions that end the permission of a use. All other restrictions depend on the content of the
+# record.
 _TIMES = ("until", "until_recrawled")
 _LIMITS = tuple(
     name
@@ -68,7 +70,7 @@ class Prefilter:
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        # Facts -> True if rows with these facts stay unchanged, and the cause if they go.
+        # Facts -> True if rows with these facts stay unchanged, and the cause if they are refused.
         self._answers: dict[str, tuple[bool, str | None]] = {}
 
     @property
@@ -110,9 +112,9 @@ class Prefilter:
     def _answers_to(
         self, facts: pa.StringArray, batch: pa.RecordBatch, rows: pa.Array
     ) -> list[tuple[bool, str | None]]:
-        """Return an answer for each distinct value of the facts, in their order.
+        """Return an answer for each distinct value of the facts, in the order of first appearance.
 
-        `rows`: the positions of the facts' rows in the batch."""
+        `rows`: for each value in `facts`, the position of its row in `batch`."""
         distinct = [name for name in facts.unique().to_pylist() if name is not None]
         unknown = [name for name in distinct if name not in self._answers]
         if unknown:
@@ -137,7 +139,9 @@ class Prefilter:
 
 
 def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
-    """Return the facts of each row as a text, null for rows that are particular."""
+    """Return the facts of each row as a text, e.g. "allow ended" (for a use and `preserve`).
+
+    Null for particular rows."""
     length = len(tag)
     uses, rules = Flat(tag.field("uses")), _Rules(Flat(tag.field("reasons")))
     facts, is_refused, is_particular = [], _same(False, length), _same(False, length)
