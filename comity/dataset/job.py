@@ -34,8 +34,8 @@ class JobOptions(NamedTuple):
     """Called with a warning. The job goes on."""
 
 
-# The maximum number of tasks for each slot that are queued at a time. It is high because the
-# results for files take little memory, and because a large file must not stop the other slots.
+# `ahead` of `in_order` for tasks on files. It is high because the results for files take little
+# memory, and because a large file must not stop the other slots.
 FILES_AHEAD = 1000
 
 

@@ -14,8 +14,8 @@ to read its octets. Therefore:
 3. The main process receives the outcomes in the order of the parts. It alone writes, and merges
    results. So the output has the records in the order of the input, and equal inputs give equal
    files for any number of processes.
-4. At most about one part for each process is queued, or is finished and not yet written. This
-   bounds the memory, even if one part is slow. If columns are copied from file to file, or files
+4. About one part for each process is queued, in work, or finished and not yet written. This bounds
+   the memory, even if one part is slow. If columns are copied from file to file, or files
    are small, more processes are not faster, and the main process does all the work.
 5. If the output is a folder, each file of the output is written by one process
    (comity.dataset.export.folder_export). This process runs a pass over one input file, and returns

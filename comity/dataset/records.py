@@ -46,7 +46,8 @@ class PositionedRecord(Record):
 
 
 class DatasetError(Exception):
-    """A mistake of the operator, or an unusable file. The message is one line and names the file."""
+    """A mistake of the operator, or an unusable file. The message is one line, and names the file
+    or setting."""
 
 
 class Unreadable(NamedTuple):

@@ -2,8 +2,8 @@
 
     sources_in(path)       the sources that an argument names
 
-A damaged piece raises nothing: it is a Damage among the captures. Each source can be read on from
-any offset at which reading stopped."""
+A damaged piece raises no error. It is a Damage among the captures. If reading stops at an offset,
+it can be continued from there."""
 
 from __future__ import annotations
 
@@ -56,9 +56,11 @@ class FileCapture(NamedTuple):
     answer: Fetched
     """The answer: `fetched_at` is its moment, `body` its decoded content, at most MAX_BYTES."""
     location: str = ""
-    """The absolute URL of the redirect's target, or of the capture that it repeats. Else empty."""
+    """The absolute URL of the redirect's target, or with `repeats`, of the repeated capture. Empty
+    for other captures."""
     repeats: datetime | None = None
-    """The moment of the capture with its content. None: it has its own content."""
+    """The moment of an earlier capture, whose content this capture repeats (WARC revisit). None:
+    this capture has content itself."""
     is_unread: bool = False
     """True if there was an answer that cannot be read."""
 
@@ -104,7 +106,8 @@ class CaptureSource(Protocol):
 def sources_in(path: Path) -> Iterator[CaptureSource]:
     """Yield the sources of a WARC file or of a folder.
 
-    The sources of a folder are its WARC files, and its folders of sites, each named by its host.
+    The sources of a folder are its WARC files, and its subfolders for sites. The name of such a
+    subfolder is the host of the site.
 
     PolicyError, with the remedy: the path is no source."""
     try:
@@ -139,7 +142,8 @@ def sources_in(path: Path) -> Iterator[CaptureSource]:
 def _in_folder(folder: Path, *, is_named: bool) -> Iterator[CaptureSource]:
     """Yield the sources in a folder.
 
-    `is_named`: the operator has named the folder, so a folder without captures is an error."""
+    `is_named`: True if the operator wrote the path of the folder. Then a folder without captures is
+    an error."""
     if any((folder / path.lstrip("/")).is_file() for path in WELL_KNOWN):
         host = folder.absolute().name
         origins = tuple(filter(None, (_origin(f"{scheme}://{host}") for scheme in SCHEMES)))
@@ -173,7 +177,8 @@ def _in_file(path: Path) -> Iterator[CaptureSource]:
 def _urls(name: str, origins: tuple[str, ...]) -> Iterator[str]:
     """Yield the possible URLs of a file in the folder of a site.
 
-    `name`: its path in the folder. Files of another host are in a folder with that host's name."""
+    `name`: the path of the file in the folder of the site. A file of another host is in a subfolder
+    with the name of that host."""
     for origin in origins:
         yield f"{origin}/{name}"
     host, slash, path = name.partition("/")
@@ -290,7 +295,9 @@ def _block_limit(fields: Fields) -> int:
 
 
 def _content(record: WarcRecord, *, is_wanted: bool = False) -> FileCapture | Elsewhere | Damage:
-    """Return the content of a record. `is_wanted`: a policy file redirects or refers to it."""
+    """Return the content of a record.
+
+    `is_wanted`: True if a policy file redirects or refers to the URL of the record."""
     fields, target = record.fields, _target(record.fields)
     try:
         url = origin_of(target) + target_of(target)
