@@ -183,7 +183,7 @@ class _Expire(NamedTuple):
     tells_facts: bool = False
 
     def __call__(self, task: _Expiring) -> _Expired:
-        """Expire one file of a folder, in a process of its own."""
+        """Expire one file of a folder, within one process."""
         notes: list[Note] = []
         outcome = self.expire(task, JobOptions(1, removed=notes.append))
         assert task.folder

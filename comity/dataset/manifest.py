@@ -185,7 +185,8 @@ class History(NamedTuple):
     defaults: Mapping[str, str]
     """Use -> its verdict if no site mentions the use. It replaces the default of the crawl."""
     tagged: Any = None
-    """For records of others: the agent and the policies by which they were tagged."""
+    """For records that `dataset tag` tagged: the agent and the policies by which it did so. None:
+    there are no such records."""
 
 
 class PolicyCount(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tags in a file of their own.
+"""Tags in a separate file, the sidecar.
 
 A crawl with `COMITY_TAG = "sidecar:FILE"` writes the file, and datasets are read with it. Each item
 has a row, which is a line of JSON:

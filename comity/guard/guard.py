@@ -58,7 +58,7 @@ MAX_NAME = 64  # characters of a method or purpose; no file lists a longer one
 
 
 class Pass:
-    """A request that goes on to the application.
+    """The permission to pass a request on to the application.
 
     `is_counted`: True if the request counts as in flight. Then call `end` when the response is
     complete, or the client has disconnected. Otherwise no call is necessary."""

@@ -28,7 +28,7 @@ class RawTag(NamedTuple):
     """True if the field has the tag as JSON text."""
 
     def put(self, record: Record, raw: dict[str, Any]) -> Record:
-        """Return the record with the tag `raw`, in the field and form of its own tag."""
+        """Return the record with the tag `raw` in `field`: as an object, or as text (`is_text`)."""
         return record | {
             self.field: json.dumps(raw, separators=(",", ":")) if self.is_text else raw
         }

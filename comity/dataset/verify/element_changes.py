@@ -28,7 +28,7 @@ Key = tuple[str, str]  # selector, file type
 
 
 def document_of(record: Record) -> Content | None:
-    """Return the page, if the record has it from its beginning to its end. Else None."""
+    """Return the page from the field `html`. None if the field does not have a whole document."""
     text = record.get(DOCUMENT)
     if (
         not isinstance(text, str)

@@ -29,7 +29,8 @@ PACKED = "one gzip member holds several records"  # their beginnings cannot be f
 #   version = "WARC/" 1*DIGIT "." 1*DIGIT CRLF
 _VERSION = re.compile(rb"WARC/[0-9]+\.[0-9]+\r\n")
 _BEGINNING = re.compile(rb"(?<=\n)WARC/[0-9]+\.[0-9]+\r\n")
-# Possible beginnings of a record behind a damage. The damage may include the octet before it.
+# Possible beginnings of a record after a damage. The damage may include the octet directly before
+# the record.
 _PLAIN_START = re.compile(rb"(?:(?<=\n)|(?<=\r\n\r.))WARC/", re.DOTALL)
 _MEMBER_START = re.compile(re.escape(GZIP))
 
