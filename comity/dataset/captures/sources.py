@@ -59,7 +59,7 @@ class FileCapture(NamedTuple):
     """The absolute URL of the redirect's target, or with `repeats`, of the repeated capture. Empty
     for other captures."""
     repeats: datetime | None = None
-    """The moment of an earlier capture, whose content this capture repeats (WARC revisit). None:
+    """The moment of an earlier capture, if this capture repeats its content (WARC revisit). None:
     this capture has content itself."""
     is_unread: bool = False
     """True if there was an answer that cannot be read."""

@@ -37,8 +37,8 @@ from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import TAG_FIELDS, Batch, DatasetError, Record, Unreadable
 from comity.dataset.tags.sources import TEXT_FIELDS
 
-# A batch that is read has at most this many rows, and about this many octets without compression
-# at most. It has at least one row, even if that row is larger.
+# The maximum size of a batch that is read: this many rows, and about this many octets without
+# compression. A batch has at least one row, even if that row is larger.
 ROWS = 2_500
 OCTETS = 16 * 2**20
 # A row group that is written ends after this many rows, or this many octets in memory.
@@ -160,9 +160,10 @@ class Reader(formats.Reader):
 
 
 def _columns(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | None:
-    """Return the names of the columns to read for these fields. None, for `fields` None: all.
+    """Return the names of the columns to read for these fields.
 
-    TAG_FIELDS in `fields` stands for all columns that may have a tag."""
+    If `fields` is None, return None, which means all columns. TAG_FIELDS in `fields` stands for all
+    columns that may have a tag."""
     if fields is None:
         return None
     names = [name for name in fields if name != TAG_FIELDS]

@@ -1,7 +1,7 @@
 """Files on the disk that are replaced as a whole, or not at all.
 
 Replacement(path)       a new file that replaces the file at `path` in one step
-open_beside(path)       open a file beside a dataset, whose name the operator did not choose
+open_beside(path)       open a file beside a dataset, under a name that the operator did not choose
 sync(folder)            make new names in a folder survive a crash of the machine"""
 
 from __future__ import annotations

@@ -159,10 +159,10 @@ class _Doubts:
 
 
 def doubtful_rows(batch: pa.RecordBatch, tag: pa.StructArray) -> pa.Array | None:
-    """Return the numbers of the rows for which columns do not show a valid tag and no further
-    fields.
+    """Return the numbers of the doubtful rows, perhaps with repetitions. None: no row is doubtful.
 
-    `tag`: the column with the tags. None: there are no such rows."""
+    A row is doubtful unless its columns show that its tag is valid, and EXTRA has no fields with
+    values. `tag`: the column with the tags."""
     doubts = _Doubts()
     rows = numbers(len(tag))
     if EXTRA in batch.schema.names and (extra := batch.column(EXTRA)).null_count < len(tag):
