@@ -199,7 +199,7 @@ class FileSource:
     """A policy file on the disk. It counts as fetched at its last modification."""
 
     def __init__(self, path: Path, urls: tuple[str, ...]) -> None:
-        """`urls`: the possible URLs of the file. An offset of this source is an index into them."""
+        """`urls`: the possible URLs of the file. Offsets of this source are indices of `urls`."""
         self.name = str(path.absolute())
         self.size = len(urls)
         self._path = path
@@ -281,7 +281,9 @@ def _is_answer(fields: Fields) -> bool:
 
 
 def _is_policy(fields: Fields) -> bool:
-    """Return True if the record is surely that of a policy file."""
+    """Return True if the record has the field POLICY, or its URL ends like that of a policy file.
+
+    Its URL may still be another one, e.g. https://example.com/a/robots.txt."""
     return POLICY.lower() in fields or _target(fields).endswith(WELL_KNOWN)
 
 
@@ -290,7 +292,7 @@ def _target(fields: Fields) -> str:
 
 
 def _block_limit(fields: Fields) -> int:
-    """Return the number of octets to read of the block of a record."""
+    """Return the maximum number of octets to read of the block of a record."""
     return MAX_BLOCK if _is_answer(fields) and _is_policy(fields) else 0
 
 
@@ -357,7 +359,9 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> FileCapture:
 
 
 def _revisit(fields: Fields, url: str, moment: datetime) -> FileCapture:
-    """Return a capture with the content of an earlier one (WARC 1.1 section-6.7)."""
+    """Return a capture that repeats the content of an earlier capture (WARC 1.1 section-6.7).
+
+    ValueError, with the cause: the record does not identify the earlier capture."""
     if not fields.get("warc-profile", "").endswith(PROFILES):
         raise ValueError("a revisit record of another profile")
     try:
@@ -394,9 +398,10 @@ def _redirect(
 
 
 def _content_of(pairs: list[tuple[bytes, bytes]], body: bytes, *, cut: bool) -> tuple[bytes, bool]:
-    """Decode a body. Return its content, and whether the content is cut.
+    """Decode a body. Return the content, and True if the content is cut off.
 
-    `cut`: the body is cut. ValueError: the body is incomplete or in an unknown coding."""
+    `pairs`: the header fields. `cut`: True if the record says that the body is cut off. ValueError:
+    the body is incomplete without being marked as cut off, or its coding is unknown."""
     if transfer := words(pairs, b"transfer-encoding"):
         if transfer != [b"chunked"]:
             raise ValueError(f"Transfer-Encoding {printable(b', '.join(transfer))}")
@@ -420,9 +425,10 @@ def _complete_answer(
     *,
     cut: bool,
 ) -> Fetched:
-    """Return an answer with the file.
+    """Return an answer with the content of the file, at most MAX_BYTES of it.
 
-    ValueError: the capture has less of the file than a crawl would have read."""
+    `cut`: True if `body` is cut off. ValueError: it is cut off before MAX_BYTES octets,
+    so a crawl would have read more of the file."""
     if cut and len(body) < MAX_BYTES:
         raise ValueError(f"the capture was cut after {len(body)} octets")
     return Fetched(

@@ -166,7 +166,7 @@ def _map_numbers(path: Path, code: str) -> Numbers:
 
 
 class _Unknown(Recrawled):
-    """A Recrawled for records whose refetched pages are unknown: `supersedes` is always None."""
+    """A Recrawled if the pages that were fetched again are unknown: `supersedes` returns None."""
 
     def supersedes(self, record: Record) -> None:
         return None

@@ -85,7 +85,9 @@ def first_part(name: str) -> str:
 
 
 def value_of(record: Mapping[str, Any], names: Iterable[str]) -> tuple[str, Any]:
-    """Return the first name whose field is not blank, and its value. "" and None if all are."""
+    """Return the first name of a field that is not blank, and the value of the field.
+
+    "" and None if all fields are blank."""
     for name in names:
         value = record.get(name)
         if value is None and "." in name:

@@ -60,8 +60,8 @@ def other_page(tag: Tag, site: Site, sites: Sites) -> Cause | None:
     """Return the cause of an unknown result: another page of the item, on another site.
 
     An item can be made from pages of several sites. The URLs of the other pages are unknown, so
-    their result is known only if the files of their sites have not changed. None if this is so, or
-    if there is no other site."""
+    their result is known only if the files of their sites have not changed. None if the files of
+    all these sites are unchanged, or if all pages are on one site."""
     for url in tag["policies"]:
         if (
             url.endswith("/robots.txt")
