@@ -198,7 +198,7 @@ class PolicyCount(NamedTuple):
     without_copy: int
     """The number of files that were not captured, or could not be fetched. They count in `all`."""
     is_estimate: bool
-    """True if `all` or `without_copy` is estimated, because there are many copies."""
+    """True if `all` is an estimate, because there are too many copies to count them exactly."""
 
 
 class Composition(NamedTuple):
@@ -482,7 +482,7 @@ def written_names(path: Path) -> frozenset[str]:
 def last(path: Path) -> dict[str, Any] | None:
     """Read the last manifest, even if the dataset has changed since.
 
-    None if the dataset never had a manifest. DatasetError: the manifest cannot be read."""
+    None if there is neither a manifest nor an old one. DatasetError: a manifest cannot be read."""
     return next(
         (
             value
