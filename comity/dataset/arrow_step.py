@@ -1,4 +1,4 @@
-"""A pass over columns as a step of other programs: an Arrow batch or table in, another one out."""
+"""A pass over columns as a step of other programs. It maps an Arrow batch or table to a new one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Table = TypeVar("Table", pa.RecordBatch, pa.Table)
 
 
 def pass_through(work: ColumnWork, batch: Table, schema: pa.Schema, summary: Summary) -> Table:
-    """Return the output of a pass over a batch or table, in `schema`.
+    """Return the output of a pass over a batch or table, as a batch or table with this schema.
 
-    The results of the pass are merged into `summary`. Unreadable rows are counted there, and left
-    out."""
+    `summary`: the results of the pass are merged into it. The output lacks unreadable rows, which
+    are counted in `summary`."""
     is_table = isinstance(batch, pa.Table)
     outputs = []
     check_columns(batch.schema)

@@ -1,4 +1,4 @@
-"""The export as a step of other programs: Arrow batches in, batches of usable records out.
+"""The export as a step of other programs. It maps Arrow batches to batches of usable records.
 
     usable = UsableBatches(Terms.of(["train"]))
     dataset.map_batches(usable, batch_format="pyarrow")                             Ray Data
@@ -7,9 +7,9 @@
     pyarrow.RecordBatchReader.from_batches(usable.schema(schema), map(usable, reader))
 
 Records and tags have the form of comity's Parquet files (docs/datasets.md), or of files of other
-programs. A usable record comes out as in an export: without its refused parts, cut to the permitted
-length, and with its required additions. A single batch cannot tell which pages were fetched again:
-`recrawled_in` reads whole datasets for that."""
+programs. A usable record is changed as in an export: its refused parts are removed, its text is cut
+to the permitted length, and the required fields are added. A single batch cannot tell which pages
+were fetched more than once. `recrawled_in` finds these pages in whole datasets."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ from comity.dataset.permissions.terms import Terms
 
 
 class UsableBatches:
-    """A step that keeps the usable records. It can be pickled, and depends on no other batches."""
+    """A step that keeps the usable records. It can be pickled.
+
+    The output for a batch does not depend on other batches."""
 
     def __init__(self, terms: Terms, recrawled: Recrawled | None = None) -> None:
         """`recrawled`: the result of `recrawled_in`. None: it is unknown which pages were fetched
-        again, so a use that is permitted until then is refused.
+        again, so a use that is permitted until its page is fetched again is refused.
 
-        DatasetError: `recrawled` is None, and one of the uses means the most recent fetch."""
+        DatasetError: `recrawled` is None, but `terms.last_fetch` is True, or one of the uses means
+        the most recent fetch."""
         self.terms = terms.by_single_records(recrawled)
         self._pass = ExportPass(self.terms)
 
@@ -47,7 +50,9 @@ class UsableBatches:
         return self.counted(batch)[0]
 
     def counted(self, batch: Table) -> tuple[Table, Summary]:
-        """Return the usable records, and a summary of all. Unreadable rows are only counted."""
+        """Return the usable records, and a summary of all rows of the batch.
+
+        Unreadable rows are counted in the summary, and are not in the output."""
         summary = Summary()
         return pass_through(self._pass, batch, self.schema(batch.schema), summary), summary
 
@@ -59,7 +64,10 @@ def recrawled_in(
 ) -> Recrawled:
     """Return the pages in these files and folders that were fetched more than once.
 
-    Without reading all records, return no pages if neither the terms nor the tags depend on it."""
+    If neither the terms nor the tags depend on the last fetch of a page, return no pages. The
+    records are not all read then.
+
+    DatasetError: a file cannot be read."""
     paths = [path_of(dataset) if isinstance(dataset, str) else dataset for dataset in datasets]
     return find_recrawled(
         open_readers(paths), options, terms.tags, terms.uses, last_fetch=terms.last_fetch

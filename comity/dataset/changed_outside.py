@@ -1,7 +1,7 @@
 """Find datasets that another program has changed since comity wrote their manifests.
 
-Datasets without a manifest are not checked. After a process was killed before it wrote a manifest,
-there is none either."""
+Datasets without a manifest are not checked. A dataset also lacks a manifest if comity was killed
+after it changed the dataset and before it wrote the manifest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ MESSAGE = "differs from its manifest: another program has changed it"
 
 
 class _Described(NamedTuple):
-    """A file, and its description in a manifest."""
+    """A file, and its description in a manifest.
+
+    `manifest_of`: the dataset or file that the manifest describes."""
 
     reader: Reader
     facts: manifest.Digest
@@ -28,16 +30,20 @@ class _Described(NamedTuple):
 
 
 def _differs(file: _Described) -> bool:
-    """Return True if a file differs from its manifest. It is read only if its size is right."""
+    """Return True if a file differs from its manifest.
+
+    The file is read only if its size is that in the manifest, or the manifest has no size."""
     if file.facts.octets not in (None, file.reader.size):
         return True
     return manifest.sha256_of(file.reader.path) != file.facts.sha256
 
 
 def changed_outside(paths: Sequence[Path], options: JobOptions = JobOptions()) -> list[Path]:  # noqa: B008  # immutable
-    """Return the datasets, and the files in them, that differ from the manifests beside them.
+    """Return the datasets that differ from their manifests.
 
-    `options.complain` is called for each. DatasetError: a manifest cannot be read."""
+    In a folder, a file with a manifest of its own is checked too, and returned if it differs.
+    `options.complain` is called with a warning for each returned path. DatasetError: a manifest
+    cannot be read."""
     changed: dict[Path, None] = {}
     tasks: list[_Described] = []
     for dataset in map(open_dataset, paths):
@@ -59,10 +65,12 @@ def changed_outside(paths: Sequence[Path], options: JobOptions = JobOptions()) -
 
 
 def _find_manifests(dataset: Dataset) -> Iterator[tuple[Path, dict[Path, manifest.Digest] | None]]:
-    """Yield each path with a manifest, and the files that the manifest describes.
+    """Yield each path with a manifest, and a mapping: file -> its digest in the manifest.
 
-    None instead of the files: another program is already known to have changed them."""
-    # In a store, each look for a manifest is a request, and most files have none.
+    None instead of the mapping: the path is known to be changed, because its manifest says so, or
+    because the folder has other files than its manifest lists."""
+    # In a store, a search for a manifest takes a request, and most files in folders have no
+    # manifest.
     single_files = dataset.files if is_local(dataset.path) or not dataset.is_folder else ()
     for path in dict.fromkeys((dataset.path, *single_files)):
         described = manifest.current(path)

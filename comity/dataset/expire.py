@@ -1,8 +1,8 @@
-"""The expiry of datasets: remove the records that may not be kept, and log them.
+"""The expiry of datasets: remove the records that may no longer be kept, and log their removal.
 
 NAME.expired.jsonl lists the removed records. In a folder, each file is a task, as in an export to
-a folder: the process with the task replaces the old file. If a run is interrupted, some files are
-done, and the next run does the others."""
+a folder: the process with the task replaces the old file. If a run is interrupted, some files may
+be replaced already, and the next run processes the rest."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from comity.dataset.side_files import (
 )
 from comity.dataset.tags.sources import GUESSED, TagSource
 
-# The beginnings of the causes for records with unknown limits.
+# The causes of records with unknown limits begin with one of these words.
 UNTAGGED = ("no-tag", "several-tags", "invalid-tag")
 
 
 class ExpirePass(NamedTuple):
-    """A pass that keeps the records that stay."""
+    """A pass that keeps the records that need not be removed, with a note for each other record."""
 
     terms: ExpiryTerms
     fields: Sequence[str] | None = None
@@ -79,7 +79,7 @@ class ExpirePass(NamedTuple):
 
 
 class _NothingGoes(Exception):  # noqa: N818  # not an error
-    """Leaves a dataset unchanged, because no record goes."""
+    """Raised to leave a dataset unchanged, because no record is removed, or in a dry run."""
 
 
 def expire(
@@ -91,12 +91,13 @@ def expire(
     dry_run: bool = False,
     options: JobOptions = JobOptions(),  # noqa: B008
 ) -> RecordCounts:
-    """Remove the records that may not be kept from datasets, durably.
+    """Remove from datasets all records that may no longer be kept. Return counts of all records.
 
-    `now`: an aware moment. `taken_down`: URLs of pages to take down. `dry_run`: count only.
+    `now`: the moment of the expiry, aware. `taken_down`: URLs of pages to take down. `dry_run`:
+    True to count the records and change nothing.
 
-    DatasetError: a dataset cannot be used or written. It is unchanged, and those before it are
-    done."""
+    DatasetError: a dataset cannot be used or written. The file that cannot be used is unchanged.
+    Datasets before it, and some files of its folder, have been changed already."""
     opened, readers = [open_dataset(path) for path in datasets], open_readers(datasets)
     files = files_of(paths_read(readers, tags))
     for reader in readers:
@@ -132,7 +133,7 @@ def _expire_file(
 def _expire_folder(
     dataset: Dataset, tasks: Sequence[_Expiring], expire_one: _Expire, options: JobOptions
 ) -> RecordCounts:
-    """Expire the files of a folder. Its manifest is away until all files are done."""
+    """Expire the files of a folder. The folder has no manifest until all files are complete."""
     folder, summary, facts = dataset.path, Summary(), []
     described = None if expire_one.dry_run else manifest.read(folder)
     if described:
@@ -169,12 +170,12 @@ class _Expired(NamedTuple):
     """The outcome for a file."""
 
     summary: Summary
-    notes: Sequence[Note] = ()  # one for each record that goes
+    notes: Sequence[Note] = ()  # one for each removed record
     facts: manifest.FileFacts | None = None
 
 
 class _Expire(NamedTuple):
-    """A task that removes the records that may not be kept from a file."""
+    """A task that removes from a file all records that may no longer be kept."""
 
     terms: ExpiryTerms
     dry_run: bool
@@ -182,7 +183,7 @@ class _Expire(NamedTuple):
     tells_facts: bool = False
 
     def __call__(self, task: _Expiring) -> _Expired:
-        """Expire one file of a folder, in a process of its own."""
+        """Expire one file of a folder, within one process."""
         notes: list[Note] = []
         outcome = self.expire(task, JobOptions(1, removed=notes.append))
         assert task.folder
@@ -199,9 +200,10 @@ class _Expire(NamedTuple):
         return _expire(task, self, options)
 
     def facts_of_change(self, path: Path) -> dict[str, bool]:
-        """Return an addition to the new manifest if another program had changed the dataset.
+        """Return members to add to the new manifest: CHANGED_OUTSIDE, if `path` was altered.
 
-        The manifest must not vouch for records that the old one did not describe."""
+        Without this member, the new manifest would vouch for records that another program has
+        added, and that the old manifest did not describe. {} if `path` was not altered."""
         return {manifest.CHANGED_OUTSIDE: True} if path in self.altered else {}
 
 
@@ -241,8 +243,8 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
             executor=options.executor,
         )
         summary.counts.unreadable += unread.records
-        # An unreadable part of a table. It would be lost, though another program may read some of
-        # it.
+        # A part of the table is unreadable. Replacing the file would lose it, though another
+        # program may be able to read some of it.
         if unread.unkept and not rewriter:
             raise DatasetError(
                 f"{path}: {unread.unkept}. It would be lost, so nothing has changed:"

@@ -1,9 +1,9 @@
-"""A folder as the output of a job: one file for each input file, with its name, and one manifest.
+"""A folder as the output of a job. It has one file for each input file, and one manifest.
 
-A task is one file. The process with the task reads, judges and writes that file, and returns only
-its counts, no records. The main process names the files, puts the folder in its place, and writes
-the manifest when all files are complete. A task can be repeated after its process was killed: its
-file is replaced as a whole.
+A task is one file. The process with the task reads the input file, judges its records, writes the
+output file, and returns only counts, no records. The main process names the files. When all files
+are complete, it renames the new folder and writes the manifest. A task can be repeated after its
+process was killed, because its file is replaced as a whole.
 
 After a run was killed, the next run begins anew. It does not use the earlier files, because they
 were judged at another moment."""
@@ -50,7 +50,7 @@ class FolderPart(NamedTuple):
         return open_writer(output)
 
     def aside(self, number: int = 0) -> Path:
-        """Return the side file of this file. `number`: the index of its kind."""
+        """Return the path of the side file for this file. `number`: the index of its kind."""
         return self.asides[number] / f"{self.name}.jsonl"
 
     def facts(self, records: int) -> FileFacts:
@@ -71,10 +71,10 @@ class FolderOutput(NamedTuple):
         do_by: Callable[[int | None], Do[FolderPart, tuple[R, FileFacts]]],
         options: JobOptions,
     ) -> Iterator[R]:
-        """Yield the result for each file, in their order.
+        """Yield the result for each file, in the order of the files. Collect their `facts`.
 
-        `do_by`: returns the function that does a task. Its argument is the number of processes for
-        one file, as in JobOptions.workers."""
+        `do_by`: a function that returns the function for a task. The argument of `do_by` is the
+        number of processes for one file, as in JobOptions.workers."""
         # A single file is shared among the processes.
         is_one = len(self.parts) == 1 and options.executor == PROCESSES
         do = do_by(options.workers if is_one else 1)
@@ -95,11 +95,13 @@ def folder_output(
     reader_of: Callable[[Reader], Reader] = lambda reader: reader,
     tags: TagSource = GUESSED,
 ) -> Iterator[FolderOutput]:
-    """Fill a new folder. At the end of `with` it is in its place, and needs its manifest.
+    """Fill a new folder. At the end of `with`, it replaces the old folder. Then the caller must
+    write its manifest.
 
-    If the block raises, nothing has changed. `folder`: the result of `nameable_folder`. `kinds`:
-    the kinds of side files, each in a folder of its own. `ending`: the ending of the new files, one
-    of WRITABLE. "" keeps the ending of each file.
+    If the block raises, nothing changes. `folder`: the result of `nameable_folder`. `kinds`: the
+    kinds of side files. Each kind has a folder. `ending`: the ending of the new files, one of
+    WRITABLE. "" keeps the ending of each file, or is UNWRITABLE_AS if the ending cannot be written.
+    `reader_of`: returns a reader to use instead of the given one. `tags`: the source of the tags.
 
     DatasetError: a file cannot be used or written."""
     asides = [side_folder(folder, kind) for kind in kinds]
@@ -135,8 +137,9 @@ def folder_output(
 
 
 def is_folder(name: str, path: Path) -> bool:
-    """Return True if an output is to be a folder. `name`: as the operator wrote it. `path`: its
-    path."""
+    """Return True if an output must become a folder: `name` ends with `/`, or `path` is a folder.
+
+    `name`: the output as the operator wrote it."""
     return name.endswith(("/", "/.")) or path.is_dir()
 
 

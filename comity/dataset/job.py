@@ -27,15 +27,15 @@ class JobOptions(NamedTuple):
     progress: Callable[[int], object] = lambda _: None
     """Called with the number of octets read since its last call."""
     removed: Callable[[Note], object] = lambda _: None
-    """Called for each record that goes, with its `url`, `why` and `because`."""
+    """Called for each removed record with a note, which has `url`, `why` and `because`."""
     executor: str = PROCESSES
     """One of EXECUTORS."""
     complain: Callable[[str], object] = lambda _: None
     """Called with a warning. The job goes on."""
 
 
-# Tasks for each slot that are submitted at a time. They may be many: the results of files are
-# small, and files differ in size.
+# `ahead` of `in_order` for tasks on files. It is high because the results for files take little
+# memory, and because a large file must not stop the other slots.
 FILES_AHEAD = 1000
 
 
@@ -54,7 +54,10 @@ R_co = TypeVar("R_co", covariant=True)
 def each_file(
     do: Do[Task, R_co], tasks: Sequence[Task], options: JobOptions
 ) -> Generator[R_co, None, None]:
-    """Yield the result of `do` for each file, in their order. One process does a whole file."""
+    """Yield the result of `do` for each task, in the order of the tasks.
+
+    One process processes a whole file. `options.workers` None: one process for a single file or for
+    small files, else a process for each core."""
     workers = options.workers
     if workers is None and options.executor == PROCESSES:
         is_alone = len(tasks) == 1 or is_small(task.reader for task in tasks)
@@ -110,8 +113,10 @@ def find_recrawled(
 ) -> Recrawled:
     """Return the pages of these files that were fetched more than once.
 
-    `uses` and `last_fetch`: as in Terms. Return no pages, without a pass over all records, if
-    neither these arguments nor the tags depend on it."""
+    `uses` and `last_fetch`: as in Terms. If neither these arguments nor the tags depend on the last
+    fetch of a page, return no pages. There is no pass over all records then.
+
+    DatasetError: a file cannot be read."""
     if (
         not last_fetch
         and CURRENT.isdisjoint(uses)
@@ -126,14 +131,16 @@ def find_recrawled(
 
 
 def fields_with_tag(tags: TagSource, *fields: str) -> tuple[str, ...] | None:
-    """Return the fields to read for the tag, the page and `fields`. None: all fields."""
+    """Return the fields to read: the URLs of the page, those with the tag, and `fields`.
+
+    None: all fields must be read, because the tag depends on all of them."""
     return None if tags.fields is None else ("url", "final_url", *tags.fields, *fields)
 
 
 def open_readers(paths: Sequence[Path]) -> list[Reader]:
     """Open readers for these files, and for the files in these folders.
 
-    DatasetError: a file cannot be read, or is among them twice, even under another name."""
+    DatasetError: a file cannot be read, or is given twice, even if its second name is a link."""
     files = [file for path in paths for file in open_dataset(path).files]
     readers = [open_reader(file) for file in files]
     if len(files_of(files)) < len(files):
@@ -146,7 +153,7 @@ def open_readers(paths: Sequence[Path]) -> list[Reader]:
 
 
 def paths_read(readers: Iterable[Reader], tags: TagSource) -> list[Path]:
-    """Return the paths of all input files, with the sidecar of the tags."""
+    """Return the paths of all input files, and of the sidecar if `tags` is one."""
     return [
         *(reader.path for reader in readers),
         *([tags.path] if isinstance(tags, Sidecar) else ()),
@@ -164,11 +171,12 @@ def check_outside(output: Path, inputs: Iterable[Path]) -> None:
             )
 
 
-File = tuple[int, int] | str  # identifies a file, under any of its names
+# The identity of a file, which all names of the file share: device and inode, or the URL in a store
+File = tuple[int, int] | str
 
 
 def files_of(paths: Iterable[Path]) -> set[File]:
-    """Return the identities of files."""
+    """Return the identities of files. The files must exist."""
     return {_file_of(path) for path in paths}
 
 
@@ -180,7 +188,7 @@ def _file_of(path: Path) -> File:
 
 
 def first_of(paths: Iterable[Path], files: set[File]) -> Path | None:
-    """Return the first of these paths that is one of these files. None if none is."""
+    """Return the first path in `paths` that is a name of a file in `files`. None if no path is."""
     return next(
         (path for path in paths if path.exists() and not files.isdisjoint(files_of([path]))), None
     )

@@ -1,17 +1,18 @@
 """The manifest beside a dataset: its content and its history, as a Croissant description.
 
 Croissant 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html) is JSON-LD that
-tools for datasets load. Facts for which it has no property use comity's own terms, `comity:...`.
+tools for datasets load. If Croissant has no property for a fact, the manifest uses a term of
+comity's own, `comity:...`.
 
     manifest(path, history, composition)    return the content of a manifest
     write(path, manifest)                   write NAME.croissant.json beside NAME
-    announce(path, files)                   list the files of a folder before they replace others
-    read(path)                              read the manifest; None if there is none
-    retract(path)                           move it away before the dataset changes
+    announce(path, files)                   list the new files of a folder before they appear in it
+    read(path)                              read the manifest; None if there is no manifest
+    retract(path)                           rename the manifest before the dataset changes
 
-A manifest has the SHA-256 of its file, or of each file in its folder. It is moved away before the
-dataset changes, and written again afterwards. So no crash leaves a manifest beside a dataset that
-it does not describe."""
+A manifest has the SHA-256 of the dataset's file, or of each file in the dataset's folder. It is
+renamed before the dataset changes, and written anew afterwards. So a crash never leaves a dataset
+beside a manifest that does not describe it."""
 
 from __future__ import annotations
 
@@ -42,10 +43,11 @@ ENCODINGS = {
 FILE = "file"  # @id of the FileObject
 FILES = "files"  # @id of the FileSet, which has all files of a folder
 RECORDS = "records"  # @id of the RecordSet
-# True if another program had changed the dataset before it expired.
+# This member is True if another program had changed the dataset before `dataset expire` rewrote it.
 CHANGED_OUTSIDE = "comity:changedOutside"
 
-# Appendix 1 of the specification, then comity's terms. Their values are plain JSON with any keys.
+# Appendix 1 of the specification, then comity's terms. The values of comity's terms are plain JSON
+# with any keys.
 CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -140,7 +142,9 @@ def _kind(name: str, value: Any) -> str:
 
 
 def _common_type(kinds: set[str]) -> str:
-    """Return the common type of these. "?" if they have none."""
+    """Return the type that includes all of `kinds`, e.g. sc:Float for integers and floats.
+
+    "" for null only. "?" if no type includes all of them."""
     kinds = kinds - {""}
     if len(kinds) > 1:
         kinds = kinds - {"[]"}
@@ -150,7 +154,7 @@ def _common_type(kinds: set[str]) -> str:
 
 
 def taken_for_date(name: str) -> bool:
-    """Return True if pandas reads a text in this field as a time if it looks like one.
+    """Return True if pandas parses texts in a field of this name as times, e.g. `fetched_at`.
 
     mlcroissant reads JSON Lines with pandas."""
     return (
@@ -177,11 +181,12 @@ class History(NamedTuple):
     counts: Mapping[str, Any]
     """The numbers of records: read, written, and dropped for each cause."""
     vocabulary: Mapping[str, str]
-    """Name -> revision of its words."""
+    """Name of a vocabulary -> revision of its words."""
     defaults: Mapping[str, str]
-    """Use -> verdict where no site mentions it, in place of the crawl's default."""
+    """Use -> its verdict if no site mentions the use. It replaces the default of the crawl."""
     tagged: Any = None
-    """For records of others: the agent and the policies by which they were tagged."""
+    """For records that `dataset tag` tagged: the agent and the policies by which it did so. None:
+    there are no such records."""
 
 
 class PolicyCount(NamedTuple):
@@ -189,10 +194,11 @@ class PolicyCount(NamedTuple):
 
     all: int
     listed: int
-    """The copies that the manifest lists."""
+    """The number of copies that the manifest lists."""
     without_copy: int
-    """Files among `all` that were not captured, or could not be fetched."""
+    """The number of files that were not captured, or could not be fetched. They count in `all`."""
     is_estimate: bool
+    """True if `all` is an estimate, because there are too many copies to count them exactly."""
 
 
 class Composition(NamedTuple):
@@ -230,7 +236,7 @@ def sha256_of(path: Path) -> str:
 
 
 def facts_of(path: Path, name: str = "", records: int | None = None) -> FileFacts:
-    """Return the facts about a file. `name`: its path in its folder."""
+    """Return the facts about a file. `name`: its path in the dataset's folder. "": no folder."""
     form = format_of(path)
     # Only readers of tables have a schema.
     columns = tuple(getattr(open_reader(path), "schema").names) if form == "parquet" else None  # noqa: B009
@@ -242,7 +248,9 @@ def facts_of(path: Path, name: str = "", records: int | None = None) -> FileFact
 def manifest(
     path: Path, history: History, composition: Composition, files: Sequence[FileFacts] | None = None
 ) -> dict[str, Any]:
-    """Return the manifest of a new dataset. `files`: the files of a folder, None for one file."""
+    """Return the manifest of a new dataset.
+
+    `files`: the files of the folder `path`. None: `path` is a file."""
     moment = history.exported_at.isoformat(timespec="seconds")
     return {
         "@context": CONTEXT,
@@ -273,8 +281,8 @@ def after_removal(
 ) -> dict[str, Any]:
     """Return the manifest of a dataset after records were removed.
 
-    `described`: the manifest before. `removed`: cause -> number of records. `files`: the files of a
-    folder, None for one file."""
+    `described`: the manifest before the removal. `removed`: cause -> number of removed records.
+    `files`: all files of a folder. None: `path` is a file."""
     before = Counter(described.get("comity:removed", {}))
     before.update(removed)
     moment = when.isoformat(timespec="seconds")
@@ -388,10 +396,10 @@ def _octets(size: str) -> int | None:
 def _describe_fields(
     fields: Fields, uses: Sequence[str], columns: Collection[str] | None, source: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the fields of the record set. `columns`: the columns of a table, None for others.
+    """Yield the descriptions of the fields of records.
 
-    A tag is described by its agent and, unless it is in columns, by its verdicts. Other nested
-    values are not described."""
+    `columns`: the columns of a table. None: the format has no columns. A tag is described by its
+    agent, and by its verdicts unless the format has columns. Other nested values are omitted."""
     for name, kinds in fields.kinds.items():
         if columns is not None and name not in columns:
             continue
@@ -458,9 +466,9 @@ def announced_path(path: Path) -> Path:
 
 
 def announce(path: Path, files: Sequence[FileFacts]) -> None:
-    """List the files that a folder gets.
+    """Write the list of the new files of a folder, at `announced_path`.
 
-    If a run is killed before it writes the manifest, the list tells which files are comity's."""
+    If a run is killed before it writes the manifest, the list shows the files that comity wrote."""
     described = {"distribution": [_file_object(file.name, file.name, file) for file in files]}
     with Replacement(announced_path(path), is_named=False) as file:
         file.write(json.dumps(described).encode() + b"\n")
@@ -474,7 +482,7 @@ def written_names(path: Path) -> frozenset[str]:
 def last(path: Path) -> dict[str, Any] | None:
     """Read the last manifest, even if the dataset has changed since.
 
-    None if there was none. DatasetError: it cannot be read."""
+    None if there is neither a manifest nor an old one. DatasetError: a manifest cannot be read."""
     return next(
         (
             value
@@ -486,10 +494,11 @@ def last(path: Path) -> dict[str, Any] | None:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Read the manifest of a dataset, or the last one if a crash has left none.
+    """Read the manifest of a dataset, or after a crash the manifest from before the change.
 
-    The last manifest of a dataset that was being replaced counts only if it still describes the
-    dataset. None if there is none. DatasetError: it cannot be read."""
+    If a crash ended the replacement of the dataset, the old manifest is used only if its digests
+    are still those of the files. None if there is no manifest. DatasetError: a manifest cannot be
+    read."""
     for name in (path_of, before_path):
         if (described := _read(name(path))) is not None:
             return described
@@ -513,9 +522,9 @@ def _is_it(path: Path, sha256: str) -> bool:
 
 
 def current(path: Path) -> dict[str, Any] | None:
-    """Read the manifest of a dataset. None if there is none, and while the dataset changes.
+    """Read the manifest of a dataset. None if there is no manifest, or the dataset is changing.
 
-    DatasetError: it cannot be read."""
+    DatasetError: the manifest cannot be read."""
     return _read(path_of(path))
 
 
@@ -532,7 +541,9 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def retract(path: Path, *, is_replaced: bool = False) -> None:
-    """Move the manifest away before the dataset changes. `is_replaced`: another one replaces it."""
+    """Rename the manifest before the dataset changes.
+
+    `is_replaced`: True if a new dataset replaces this one. False if its records are removed."""
     moved = (before_path(path), path_of(path)) if is_replaced else (path_of(path),)
     for file in moved:
         if file.exists():
@@ -542,7 +553,7 @@ def retract(path: Path, *, is_replaced: bool = False) -> None:
 
 @contextmanager
 def restored_on_error(path: Path) -> Iterator[None]:
-    """Move the manifest back if the block raises, because the dataset has not changed."""
+    """Give the manifest its old name if the block raises, because the dataset is unchanged then."""
     was_there = path_of(path).exists()
     try:
         yield
@@ -568,7 +579,7 @@ def _move(source: Path, target: Path) -> None:
 
 
 def write(path: Path, described: Mapping[str, Any]) -> None:
-    """Write the manifest of a dataset that is complete."""
+    """Write the manifest of a complete dataset, and remove its old manifests."""
     with Replacement(path_of(path), is_named=False) as file:
         file.write(
             json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")

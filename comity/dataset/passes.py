@@ -1,28 +1,30 @@
 """Passes over all records of some files, in processes of this machine or by an engine.
 
-    run(work, readers, sinks)               the results of `work` for each batch, in their order
-    run(work, readers, sinks, writer=...)   the same, and the records that it gives are written
+    run(work, readers, sinks)               pass the results of `work` to `sinks`, in their order
+    run(work, readers, sinks, writer=...)   also write the records that `work` returns
 
 A dataset may be larger than memory. To decode, judge and encode its records takes far longer than
 to read its octets. Therefore:
 
-1. A Reader finds the parts of its file: a few MB each, which begin and end with a record. The main
-   process only finds the parts, in the order of the files, when they are needed.
+1. A Reader finds the parts of its file. A part is a few MB of whole records. The main process finds
+   the parts in the order of the files, each part only when it is needed, and does not decode them.
 2. A process takes a part, reads it, gives each batch of records to its copy of `work`, and encodes
    the output for the writer. `work` must be picklable. It may cache, but its outcome for a batch
    must not depend on earlier batches.
-3. The outcomes come back in the order of the parts. Only the main process writes and merges
-   results. So the output has the records in their order, and equal inputs give equal files for any
-   number of processes.
-4. No more than one part for each process waits, for its process or for the parts before it. This
-   bounds the memory, even if one part is slow. If columns go from file to file, or files are small,
-   a second process gains nothing, and the main process does all the work.
-5. If the output is a folder, processes write its files by themselves
-   (comity.dataset.export.folder_export). Each runs a pass over one file, and returns only results.
+3. The main process receives the outcomes in the order of the parts. It alone writes, and merges
+   results. So the output has the records in the order of the input, and equal inputs give equal
+   files for any number of processes.
+4. About one part for each process is queued, in work, or finished and not yet written. This bounds
+   the memory, even if one part is slow. If columns are copied from file to file, or files
+   are small, more processes are not faster, and the main process does all the work.
+5. If the output is a folder, each file of the output is written by one process
+   (comity.dataset.export.folder_export). This process runs a pass over one input file, and returns
+   only results to the main process.
 
-If a process is killed, usually for lack of memory, another process gets its part. If this happens
-TRIES times, the pass ends with an error, and the output is unchanged. If the main process is
-killed, the others end too. They ignore Ctrl-C: the main process ends them."""
+If a process is killed, usually for lack of memory, another process repeats its part. If processes
+are killed TRIES times for a part, the pass ends with an error, and the output is unchanged. If the
+main process is killed, the other processes end too. Ctrl-C does not reach them: the main process
+ends them."""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ from comity.dataset.files.formats import Part, Reader, Writer
 from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import Record, Unreadable
 
-# Octets. Files with fewer octets together are done before other processes have started.
+# Octets. A pass over files of fewer octets in total ends before other processes have started.
 SMALL = 16 * 2**20
 WHOLE = "whole"  # position of a part that is a whole file
 
@@ -60,16 +62,16 @@ class Work(Protocol):
 
     @property
     def fields(self) -> Sequence[str] | None:
-        """The fields of records that it needs. None: all."""
+        """The fields of records that the pass needs. None: all fields."""
 
     def __call__(self, records: list[Record]) -> Outcome:
         """Do the work on a batch of records."""
 
 
 class ColumnWork(Work, Protocol):
-    """A pass that can take columns too, if a Reader has them (`read_columns`).
+    """A pass that can also process columns, for a Reader with `read_columns`.
 
-    The outcome is the same, and faster."""
+    `columns` is faster than `__call__`, and has the same outcome."""
 
     def columns(self, batch: Any, number: int) -> Outcome:
         """Do the work on a pyarrow.RecordBatch. `number`: the number of its first row in the
@@ -94,13 +96,13 @@ class PartOutput(NamedTuple):
 
 
 class Sinks(NamedTuple):
-    """The functions that take the output of a pass besides the records."""
+    """The functions that are called with the output of a pass, except the records to write."""
 
     result: Callable[[Result], object]
     notes: Callable[[list[Note]], object] = lambda _: None
     unreadable: Callable[[UnreadRecord], object] = lambda _: None
     progress: Callable[[int], object] = lambda _: None
-    """Called with the number of octets done since its last call."""
+    """Called with the number of octets that were processed since its last call."""
 
 
 def run(
@@ -112,15 +114,16 @@ def run(
     workers: int | None = None,
     executor: str = PROCESSES,
 ) -> None:
-    """Run one pass.
+    """Run one pass over the records of all readers.
 
-    `writer`: must have been entered. `workers`: the number of processes. 1 is this process only.
-    None is the number of cores, or 1 for small files, and if columns go from file to file, because
-    copying them to another process would cost more. `executor`: one of EXECUTORS. The processes of
-    an engine read whole files if nothing has to be written.
+    `writer`: receives the records. The caller has entered it by `with`. None: no record is written.
+    `workers`: the number of processes. 1 means this process only. None means the number of cores,
+    except that small files, and columns that are copied from file to file, are processed by this
+    process only, because copying them to another process would take longer. `executor`: one of
+    EXECUTORS. If nothing is written, a task of an engine is a whole file instead of a part.
 
-    DatasetError: a file cannot be read, or a process was killed. Part of the output may have been
-    written to `writer`."""
+    DatasetError: a file cannot be read, or processes were killed TRIES times. `writer` may have
+    received a part of the records."""
     task = _Task(
         work,
         tuple(readers),

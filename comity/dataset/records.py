@@ -1,4 +1,4 @@
-"""Records: the items of a dataset as lines of JSON have them, with their tag in `permissions`."""
+"""Records: the items of a dataset, each a dict like a line of JSON Lines, with its tag."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def is_blank(value: Any) -> bool:
 
 
 class PositionedRecord(Record):
-    """A record that is copied octet by octet if it stays, not written anew. It can be pickled."""
+    """A record of a file that is rewritten by copying the octets of the records that stay.
+
+    It can be pickled."""
 
     __slots__ = ("position",)
 
@@ -44,7 +46,8 @@ class PositionedRecord(Record):
 
 
 class DatasetError(Exception):
-    """A mistake of the operator, or an unusable file. The message is one line, with its name."""
+    """A mistake of the operator, or an unusable file. The message is one line, and names the file
+    or setting."""
 
 
 class Unreadable(NamedTuple):
@@ -61,7 +64,7 @@ Batch = list[Record | Unreadable]
 
 
 _COMPACT = re.compile(r"[0-9]{14}")  # a moment as in names of captures: 20240518015810
-_MILLISECONDS = 100_000_000_000  # numbers from here on are milliseconds, below it seconds
+_MILLISECONDS = 100_000_000_000  # lower numbers are seconds, others are milliseconds
 
 
 def moment_of(value: Any) -> datetime | None:
@@ -95,11 +98,11 @@ def moment_of(value: Any) -> datetime | None:
 def parse_json(text: str | bytes) -> Any:
     """Parse the JSON of records or tags.
 
-    JSON does not define repeated names, and the tag that a parser drops may be the one that
-    refuses. Octets must be UTF-8, because other code searches them for words. They may contain half
-    of a surrogate pair.
+    `text`: octets must be UTF-8, because other code searches the octets for words. They may contain
+    half of a surrogate pair.
 
-    ValueError: the text is not JSON, or it repeats a tag or a name in a tag."""
+    ValueError: the text is not JSON, or an object in it repeats the name of a tag, or a name within
+    a tag. Parsers drop one of two values with the same name, and the dropped one may refuse."""
     if isinstance(text, bytes):
         text = text.removeprefix(BOM).decode("utf-8", "surrogatepass")
     end = text[-_END:]
@@ -121,19 +124,21 @@ def parse_json(text: str | bytes) -> Any:
 
 
 BOM = b"\xef\xbb\xbf"
-# A check of the names in each object takes a third longer than parsing alone. But most records of a
-# site end with the same tag. A text from its tag to its end without repeated names is remembered by
-# its last characters.
-_END = 100  # characters; the end of a tag has the copies of policies, with the times of fetching
-_MAX_TAIL = 10_000  # characters
+# To check the names in each object takes a third longer than parsing alone. But most records of a
+# site end with the same tag. Therefore the part of a record from its tag to its end is remembered,
+# by its last characters, if it repeats no name. It is not checked again in the next record.
+# Characters. This is enough to tell tags apart: a tag ends with the copies of policies, which have
+# the times of fetching.
+_END = 100
+_MAX_TAIL = 10_000  # the maximum number of characters of a remembered part
 _TAILS: Bounded[str, str] = Bounded(1_000)  # last characters -> the text from the tag on
 
 
 def _may_hold_names(text: str, end: int) -> bool:
-    """Return True if the text before `end` may contain names that must be checked.
+    """Return True if the names before `end` must be checked.
 
-    These are names of a tag, as an object or a text, or with escaped letters, and the names of any
-    object in the record, which may be an HTTP header."""
+    This is so if the text before `end` may have a tag, as an object or as JSON text, an escaped
+    letter, or an object in the record, which may be an HTTP header."""
     signs = ('"uses', f'"{FIELD}"', "\\u00")
     return text.find("{", text.find("{") + 1, end) >= 0 or any(
         text.find(sign, 0, end) >= 0 for sign in signs
@@ -145,7 +150,7 @@ class _RepetitionError(Exception):
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its members. _RepetitionError: a name is repeated."""
+    """Return an object with these members. _RepetitionError: a name is repeated."""
     members = dict(pairs)
     if len(members) < len(pairs):
         raise _RepetitionError
@@ -156,7 +161,7 @@ _decode = json.JSONDecoder(object_pairs_hook=_make_object).decode
 
 
 class Repeating(Record):
-    """An object with a repeated name. The last value counts, except in the header of a page."""
+    """An object with a repeated name. It has the last value of the name, and `pairs` has all."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -167,7 +172,7 @@ class Repeating(Record):
 
 
 def every_value(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its members. A repeated name gets the list of its values."""
+    """Return an object with these members. A repeated name has the list of its values."""
     values_of: dict[str, list[Any]] = {}
     for name, value in pairs:
         values_of.setdefault(name, []).append(value)
@@ -180,10 +185,12 @@ def _repeated_names(pairs: Iterable[tuple[str, Any]]) -> Iterator[str]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its members. ValueError: it repeats a tag, or a name in a tag.
+    """Return an object with these members.
 
-    A repeated field of a header gets all of its values. Of any other repeated name, the last value
-    counts."""
+    If a name is repeated in an HTTP header (a member with `header` in its name), the value is the
+    list of all values. In other objects it is the last value.
+
+    ValueError: the name of a tag, or a name within a tag, is repeated."""
     members: dict[str, Any] = dict(pairs)
     if len(members) < len(pairs):
         members = Repeating(pairs)

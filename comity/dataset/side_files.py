@@ -1,7 +1,7 @@
-"""The files beside a dataset: for unreadable, expired and kept-apart records.
+"""The side files of a dataset, for records that are not in the dataset.
 
     NAME.unreadable.jsonl       records that cannot be read
-    NAME.expired.jsonl          records that have gone
+    NAME.expired.jsonl          records that were removed
     NAME.no-policies.jsonl      records of sites without copies of policies
 
 The side files of a folder are in the folders FOLDER.unreadable and FOLDER.expired, under the names
@@ -9,8 +9,8 @@ of the folder's files. So the folder itself contains only records, and each proc
 own side file.
 
     side_files(dataset)         all files that are written with a dataset
-    beside(file, kind, folder)  one of them
-    PendingLines(path)          lines for a side file, which are written when they are certain
+    beside(file, kind, folder)  one side file
+    PendingLines(path)          lines for a side file, written by `append` or `replace`
     UnreadLines(path)           the lines for unreadable records"""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from comity.dataset.passes import UnreadRecord
 
 
 def side_files(dataset: Path) -> list[Path]:
-    """Return all files that are written with a dataset."""
+    """Return the paths of all files that may be written beside a dataset, with its manifests."""
     names = (f"{dataset.name}{ending}" for ending in SIDE_ENDINGS)
     manifests = (
         manifest.path_of,
@@ -43,7 +43,7 @@ def side_files(dataset: Path) -> list[Path]:
 
 
 def side_folders(folder: Path) -> list[Path]:
-    """Return all folders that are written with a folder."""
+    """Return the paths of all folders that may be written beside a folder."""
     return [folder.with_name(f"{folder.name}{ending}") for ending in SIDE_FOLDERS]
 
 
@@ -53,8 +53,9 @@ def side_folder(folder: Path, kind: str) -> Path:
 
 
 def beside(path: Path, kind: str, folder: Path | None = None) -> Path:
-    """Return the side file of a file. `folder`: the folder that is its dataset, None if the file
-    is."""
+    """Return the path of the side file for a file.
+
+    `folder`: the folder that is the dataset. None: the file is the dataset."""
     if folder is None:
         return path.with_name(f"{path.name}.{kind}.jsonl")
     name = path.relative_to(folder)
@@ -62,7 +63,7 @@ def beside(path: Path, kind: str, folder: Path | None = None) -> Path:
 
 
 class PendingLines:
-    """Lines for a side file. They are written only when they are certain."""
+    """Lines for a side file. They are in a temporary file until `append` or `replace`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -135,7 +136,8 @@ class UnreadLines(PendingLines):
         self.unkept = ""  # message about the first record without its octets, or ""
 
     def add(self, unread: UnreadRecord) -> None:
-        """Put a line for an unreadable record: UTF-8 as text, other octets in base64."""
+        """Add a line for an unreadable record. Its octets become text if they are UTF-8, or else
+        base64."""
         position, octets, error = unread.unreadable
         try:
             content = {"text": octets.decode()}

@@ -1,13 +1,13 @@
-"""Tags in a file of their own.
+"""Tags in a separate file, the sidecar.
 
 A crawl with `COMITY_TAG = "sidecar:FILE"` writes the file, and datasets are read with it. Each item
 has a row, which is a line of JSON:
 
     {"id": "9f86d0...", "url": "https://example.com/a", "permissions": {...}}
 
-`id` is the item_id of the item's content. It can be computed from the item alone, so the order of
-the rows does not matter. `url` is the URL of the page. If several pages have the same content, the
-tags of all of them bind it. Of several rows for one page, the last one counts."""
+`id` is the `item_id` of the item. It is computed from the item alone, so the order of the rows does
+not matter. `url` is the URL of the page. If items of several pages are equal, they share an `id`,
+and the tags of all these pages apply. If there are several rows for a page, the last row counts."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ from comity.dataset.tags.sources import GUESSED, RawTag
 from comity.policies import Agent
 from comity.policies.tag import TagError, join_tags, read_tag
 
-MAX_JOINED = 1_000  # joined tags of content with several rows that are kept in memory
+MAX_JOINED = 1_000  # the maximum number of joined tags in memory, one for each `id`
 _EXACT = 2**53  # whole numbers up to this are exact as floats
-# The beginning of a row. The row may be cut off.
+# The beginning of a row. The end of the row may be missing.
 _ROW = re.compile(rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?')
 
 
 def item_id(item: Record) -> str:
-    """Return the SHA-256, in hexadecimal digits, of an item without its tag, as JSON.
+    """Return the SHA-256 of an item in JSON, in hexadecimal digits.
 
-    The order of fields, null fields, and the difference between 1 and 1.0 do not matter."""
+    `item`: without its tag. The order of fields, fields with null, and the difference between 1 and
+    1.0 do not matter."""
     present = {name: _plain(value) for name, value in item.items() if value is not None}
     return hashlib.sha256(
         json.dumps(present, sort_keys=True, separators=(",", ":")).encode()
@@ -64,7 +65,7 @@ def _plain(value: Any) -> Any:
 
 
 def row(item: Record, url: str, tag: dict[str, Any]) -> bytes:
-    """Return the row of an item, as a line."""
+    """Return the row of an item, as a line. `item`: without its tag. `url`: the URL of its page."""
     return (
         json.dumps({"id": item_id(item), "url": url, FIELD: tag}, separators=(",", ":")).encode()
         + b"\n"
@@ -105,9 +106,10 @@ class Sidecar:
         return self.__dict__ | {"_file": None, "_joined": Bounded(MAX_JOINED)}
 
     def find(self, record: Record) -> RawTag:
-        """Return the tag of a record's content.
+        """Return the tag of a record, from its row. If it has no row, return the tag in its fields.
 
-        WARC files and exports have their tags in a field, even if the crawl wrote a sidecar."""
+        Records of WARC files and of exports have their tags in a field, even if the crawl wrote a
+        sidecar. TagError: the record has no tag, or several."""
         try:
             tags = [] if isinstance(record, PositionedRecord) else self._tags_of(item_id(record))
         except RecursionError:  # a record with such deep nesting has no row
@@ -118,9 +120,9 @@ class Sidecar:
         return RawTag(tag, SPARE_FIELD if FIELD in record else FIELD)
 
     def _tags_of(self, identity: str) -> list[Any]:
-        """Return the tag of an identity in a list. The list is empty if it has no row.
+        """Return the tag for an `item_id`, in a list of one. If there is no row, the list is empty.
 
-        The tags of several pages with this content are joined."""
+        The tags of several pages with equal items are joined to one tag."""
         if identity in self._joined:
             return [self._joined[identity]]
         rows = [*self._tags(identity)]
@@ -130,9 +132,9 @@ class Sidecar:
         return [joined]
 
     def _tags(self, identity: str) -> Iterator[tuple[bytes, Any]]:
-        """Yield the URL and the tag of each row, in their order.
+        """Yield the URL and the tag of each row for an `item_id`, in the order of the rows.
 
-        A row that is cut off counts, because the rest of it may have refused something."""
+        An incomplete row is included, because its missing part may have refused something."""
         key = _key(identity)
         for number in range(bisect_left(self._keys, key), len(self._keys)):
             if self._keys[number] != key:
@@ -151,7 +153,7 @@ class Sidecar:
 
 
 def _join(tags: list[Any]) -> Any:
-    """Join the tags of several pages. If one of them is invalid, return it: it permits nothing."""
+    """Join the tags of several pages. If a tag is invalid, return that one: it permits nothing."""
     for tag in tags:
         try:
             read_tag(tag)
@@ -166,7 +168,7 @@ def _key(identity: str) -> int:
 
 
 def _tag_of(line: bytes) -> Any:
-    """Return the tag of a row. If the row is cut off, return an object that is not a tag."""
+    """Return the tag of a row. If the row is incomplete, return an object that is not a tag."""
     try:
         return parse_json(line).get(FIELD) or {}
     except (ValueError, RecursionError):

@@ -39,9 +39,9 @@ class StatsPass(NamedTuple):
     now: datetime
     tags: TagSource = GUESSED
     by: str = USE
-    """One of BY."""
+    """The groups of the counts: "use", "rule", "origin" or "month"."""
     uses: frozenset[str] = frozenset()
-    """The uses that are counted. Empty: all uses in the tags."""
+    """The uses to count. Empty: all uses in the tags."""
 
     @property
     def fields(self) -> Sequence[str] | None:
@@ -72,7 +72,10 @@ class StatsPass(NamedTuple):
 
 
 def check_output(output: Path, datasets: Sequence[Path], tags: TagSource) -> None:
-    """Raise DatasetError if counts cannot be written to this file."""
+    """Check that counts of these datasets may be written to a file.
+
+    DatasetError: the ending of `output` is unknown, or `output` is one of the files that are read,
+    or would be in a folder that is read."""
     if output.suffix not in _WRITERS:
         raise DatasetError(
             f"{output}: unknown format: write a name that ends in {', '.join(_WRITERS)}"
@@ -83,7 +86,9 @@ def check_output(output: Path, datasets: Sequence[Path], tags: TagSource) -> Non
 
 
 def write(counts: UseCounts, output: Path) -> None:
-    """Write all rows of the counts in the format of the file's ending. `.json` has the totals too.
+    """Write the rows of the counts as Parquet, CSV or JSON, as the ending of the file says.
+
+    A `.json` file has the totals too.
 
     DatasetError: the file cannot be written."""
     with Replacement(output) as file:
@@ -127,7 +132,8 @@ def stats(
 ) -> UseCounts:
     """Count the uses in datasets at the aware moment `now`.
 
-    `by`: the groups, one of BY. `uses`: the uses to count. None given: all uses in the tags.
+    `by`: the groups of the counts: "use", "rule", "origin" or "month". `uses`: the uses to count.
+    Empty: all uses in the tags.
 
     DatasetError: a file cannot be read."""
     counts, readers = UseCounts(by), open_readers(datasets)

@@ -1,4 +1,4 @@
-"""`scrapy dataset tag` as a step of other programs: Arrow batches in, batches with tags out.
+"""`scrapy dataset tag` as a step of other programs. It maps Arrow batches to batches with tags.
 
     tag = tagger(policies, "examplebot", ["train"])
 
@@ -8,8 +8,8 @@
     schema = tag.schema(reader.schema)                  # DuckDB
     pyarrow.RecordBatchReader.from_batches(schema, map(tag, reader))
 
-The output is the same as the command's output for the rows of a Parquet file.
-comity.dataset.batches.UsableBatches exports it."""
+The output is the same as the command's output for the rows of a Parquet file. To keep only usable
+rows, pass the output to comity.dataset.batches.UsableBatches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ from comity.policies import Agent
 
 
 class TaggedBatches:
-    """A step that tags rows. It can be pickled, and depends on no other batches."""
+    """A step that tags rows. It can be pickled.
+
+    The output for a batch does not depend on other batches."""
 
     def __init__(
         self,
@@ -42,7 +44,9 @@ class TaggedBatches:
         policies: Policies,
         columns: Columns = Columns(),  # noqa: B008  # immutable
     ) -> None:
-        """DatasetError: the question keeps records apart, and a batch has no place for them."""
+        """`question`: the agent and the options. `columns`: the names of the fields.
+
+        DatasetError: `question.missing` is KEEP_APART, but a batch cannot keep records apart."""
         if question.missing == KEEP_APART:
             raise DatasetError(
                 "a batch has no place to keep records apart:"
@@ -59,7 +63,7 @@ class TaggedBatches:
         self.close()
 
     def close(self) -> None:
-        """Close the captures that this step has opened itself, for all copies of the step."""
+        """Close the captures that `tagger` has opened. Copies of this step cannot be used then."""
         if self._opened is not None:
             self._opened.close()
 
@@ -75,7 +79,7 @@ class TaggedBatches:
         return self.counted(batch)[0]
 
     def counted(self, batch: Table) -> tuple[Table, Tagged]:
-        """Return the tagged rows, and counts of all. Unreadable rows are only counted."""
+        """Return the tagged rows, and counts of all rows. Unreadable rows are only counted."""
         tagged = Tagged()
         return pass_through(self._pass, batch, self.schema(batch.schema), tagged), tagged
 

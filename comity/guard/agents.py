@@ -1,10 +1,10 @@
-"""The agents that a User-Agent may name: crawlers in the policy files, or an agent without rules.
+"""The agents that a User-Agent may name: crawlers in the policy files, or an agent without a name.
 
     Agents(names, key_header).asking(user_agent) -> Asking
 
 A crawler's product token may be anywhere in a User-Agent, often after the name of the browser that
-it imitates. Words that browsers send identify no crawler, even if a file names them. They count
-only if there are no other words."""
+the crawler imitates. Words that browsers send, e.g. "chrome", do not identify a crawler, even if a
+file has rules for "chrome". These words count only if the User-Agent has no other words."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from comity.bounded import Bounded
 from comity.policies.agent import PRODUCT_TOKEN, Agent
 from comity.policies.formats.acap import CrawlerNames
 
-MAX_NAMED = 4  # crawlers that one User-Agent may name; more of them tell nothing
-# Characters. In a longer User-Agent, which no real client sends, the words of versions and
-# addresses count too.
+# The maximum number of crawlers that one User-Agent may name. A request with more is refused.
+MAX_NAMED = 4
+# Characters. In a longer User-Agent, which no real client sends, words in versions and in addresses
+# count as product tokens too.
 MAX_PARSED = 2048
-# Agents that are kept. There is one for each name in the files, and one for each combination of
-# names with several words.
+# The maximum number of agents in memory. There is one for each pair of a product token and a
+# combination of ACAP names.
 MAX_AGENTS = 1000
 
 _ITEMS = re.compile(r"[^\s;,()<>\[\]{}\"'+]+")  # products, and words in comments
 
-# Words in the User-Agents of browsers, and of applications that show pages with them. Words of less
-# than MIN_WORD characters are versions and models.
+# Words in the User-Agents of browsers, and of applications that show pages in a browser window. A
+# word of fewer than MIN_WORD characters counts as a browser's: it is a version or a model.
 MIN_WORD = 3
 BROWSER_WORDS = frozenset(
     """
@@ -63,23 +64,26 @@ BROWSER_WORDS = frozenset(
 
 
 class Asking(NamedTuple):
-    """The agents that a request may come from."""
+    """The agents that may have sent a request."""
 
     agents: tuple[Agent, ...]
-    """An agent for each crawler that the User-Agent may name."""
+    """An agent for each product token that is in the files and in the User-Agent. If there is no
+    such token, a single agent with a name that no file has. Each agent has all matching ACAP
+    names in its `user_agent`."""
     is_named: bool
-    """True if a file names the crawler, so the request comes from a crawler."""
+    """True if the request counts as a crawler's, because a file names a word of the User-Agent
+    that browsers do not send."""
     is_clear: bool
-    """False if the User-Agent names more than MAX_NAMED crawlers. `agents` has some of them."""
+    """False if the User-Agent names more than MAX_NAMED crawlers. Then `agents` is incomplete."""
 
 
 class Agents:
     """The agents that the policy files distinguish.
 
-    Clients cannot create more agents than the files name."""
+    An agent has only names from the files, so clients cannot fill the memory with new agents."""
 
     def __init__(self, names: Iterable[str], key_header: str) -> None:
-        """`names`: `Site.crawler_names`. `key_header`: the header field with a key."""
+        """`names`: `Site.crawler_names`. `key_header`: the header field with a crawler's key."""
         self._tokens = frozenset(name for name in names if PRODUCT_TOKEN.fullmatch(name))
         # Names in ACAP, with several words or with `*` at the end.
         self._others = tuple(sorted(set(names) - self._tokens))
@@ -104,7 +108,10 @@ class Agents:
         return Asking(agents, is_named, is_clear)
 
     def _product_tokens(self, user_agent: str) -> tuple[list[str], list[str]]:
-        """Return the words that browsers do not send, and the product tokens that files name."""
+        """Return the words that browsers do not send, and the product tokens that files name.
+
+        The tokens are words that browsers do not send, or if there are no such words, any words.
+        Both lists are empty if the files have no ACAP names, and name no word of the User-Agent."""
         words = PRODUCT_TOKEN.findall(user_agent.lower())
         if not self._others and self._tokens.isdisjoint(words):
             return [], []
@@ -130,7 +137,7 @@ class Agents:
 def words_of(user_agent: str) -> list[str]:
     """Return the names of products and the words of comments, in lower case.
 
-    Versions and addresses are left out."""
+    Versions, URLs and mail addresses are omitted: "Bot/1.0 (+http://a.example)" -> ["bot"]."""
     items = (item for item in _ITEMS.findall(user_agent.lower()) if not _is_address(item))
     return [word for item in items for word in PRODUCT_TOKEN.findall(item.partition("/")[0])]
 
@@ -146,8 +153,9 @@ def is_of_browsers(word: str) -> bool:
 
 
 def _tells_apart(name: str, distinctive: Iterable[str]) -> bool:
-    """Return True if a name in ACAP has one of these words, or the beginning of one.
+    """Return True if an ACAP name has a word of `distinctive`.
 
+    The last word of a name that ends with `*` may also be the beginning of a word of `distinctive`.
     `distinctive`: the words of the User-Agent that browsers do not send."""
     of_name = words_of(name)
     return any(

@@ -14,9 +14,10 @@ from comity.policies.answers.rule import RULES
 
 RETRY = (429, 503)  # statuses with a Retry-After
 
-# For a WebSocket that cannot be answered by an HTTP response. IANA's WebSocket Close Code Number
-# Registry: "Unauthorized", "Forbidden", "Try Again Later". Others: RFC 6455 section-7.4.1, a policy
-# is violated.
+# HTTP status -> the code that closes a WebSocket, if the server cannot answer it by an HTTP
+# response. The codes are "Unauthorized", "Forbidden" and "Try Again Later" in IANA's WebSocket
+# Close Code Number Registry. Other statuses give 1008, "violates its policy" (RFC 6455
+# section-7.4.1).
 _CLOSE_CODES = {401: 3000, 403: 3003, 429: 1013, 503: 1013}
 
 # RFC 9110 section-8.8.3, without the W/, because comparison is weak (section-13.1.2).
@@ -24,7 +25,7 @@ _ENTITY_TAG = re.compile(r'"[^"]*"')
 
 
 class Answer(NamedTuple):
-    """A whole response."""
+    """A complete response."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -43,9 +44,10 @@ class Answer(NamedTuple):
 
 
 def status_of(reasons: tuple[Reason, ...]) -> tuple[int, Reason]:
-    """Return the status for refusing a request, and its reason.
+    """Return the status for refusing a request, and the reason that decides the status.
 
-    401 means that credentials would help, so it needs all reasons to have this status."""
+    The first reason with a status other than 401 decides. The status is 401 only if it is the
+    status of all reasons, because 401 means that credentials are enough."""
     statuses = [(RULES[reason.rule].status, reason) for reason in reasons]
     return next((pair for pair in statuses if pair[0] != HTTPStatus.UNAUTHORIZED), statuses[0])
 
@@ -54,15 +56,19 @@ class Problems:
     """Refusals as problems (RFC 9457)."""
 
     def __init__(self, *, types: str, challenge: str) -> None:
-        """`types`: the beginning of a problem's type, before the rule id. `challenge`: the
-        WWW-Authenticate of a 401."""
+        """`types`: the beginning of a problem's `type`, before the rule id, e.g.
+        "urn:comity:rule:". `challenge`: the WWW-Authenticate field of answers with status 401."""
         self._types = types
         self._challenge = challenge
 
     def answer(
         self, method: str, reasons: tuple[Reason, ...], *, detail: str = "", retry_after: int = 0
     ) -> Answer:
-        """Return the refusal of a request. `retry_after`: seconds, for a 429 or 503."""
+        """Return the refusal of a request.
+
+        `method`: for HEAD, the answer has no body. `reasons`: at least one. `detail`: a sentence
+        for people. "" means the reason that decides. `retry_after`: the seconds to wait, for
+        status 429 or 503."""
         status, reason = status_of(reasons)
         source = reason.source
         problem: dict[str, Any] = {

@@ -20,12 +20,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 class ASGIMiddleware:
     """Guards an ASGI application: `app = ASGIMiddleware(app, guard)`.
 
-    A WebSocket is judged by the GET that opens it."""
+    A WebSocket is judged like the GET request that opens it."""
 
     def __init__(self, app: Application, guard: Guard, *, root_path: str | None = None) -> None:
-        """`root_path`: the path under which clients know the application, "" for the root. None:
-        the server's `root_path`. Requests are then judged by the path below it too, because some
-        servers let any client set it."""
+        """`root_path`: the path under which clients know the application, e.g. `/app`. "" is the
+        root of the site. None: the server's `root_path` is used. Some servers let any client set
+        that value, so a request is then judged with and without it."""
         self._app = app
         self._guard = guard
         self._root_path = None if root_path is None else root_path.rstrip("/")
@@ -75,8 +75,8 @@ def _has_no_underscore(field: Sequence[bytes]) -> bool:
 def _targets(scope: Scope, root_path: str | None) -> Iterator[str]:
     """Yield the targets that a client of the origin may mean.
 
-    These are the target as it was sent, if the server provides it, and the decoded path. With some
-    servers, paths begin with the `root_path` of the scope, with others they do not."""
+    These are the target as it was sent (`raw_path`), if the server provides it, and the decoded
+    path. Some servers begin both with the `root_path` of the scope, and others do not."""
     query = scope.get("query_string", b"")
     scope_root = scope.get("root_path", "").encode("utf-8", "surrogatepass").rstrip(b"/")
     root = None if root_path is None else root_path.encode()
@@ -90,9 +90,10 @@ def _targets(scope: Scope, root_path: str | None) -> Iterator[str]:
 
 
 def _public(path: bytes, scope_root: bytes, root: bytes | None) -> Iterator[bytes]:
-    """Yield the paths that clients of the origin may know for a path in a scope.
+    """Yield the paths under which clients of the origin may know a path in a scope.
 
-    `scope_root`: the root in the scope. `root`: the true root. None: it is unknown."""
+    `scope_root`: the `root_path` of the scope. `root`: the `root_path` of the operator. None: the
+    operator gave none."""
     if root is not None:
         yield root + _below(path, root)
         yield root + _below(path, scope_root)
@@ -123,8 +124,7 @@ async def _answer(answer: Answer, scope: Scope, send: Send) -> None:
 
 
 def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
-    """Wrap `send` to report the end of the response to the guard, just before the client gets
-    it."""
+    """Wrap `send`: report the end of the response to the guard before the last octets are sent."""
 
     async def counting_send(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,8 +1,8 @@
 """Counts of requests: the recent requests of each client, and its requests in flight.
 
-A client within the limits is never refused. A client beyond them is refused the excess requests
-only, because refused requests do not count: it gets as many through as the limits permit. Times are
-seconds since the epoch."""
+A client within the limits is never refused. If a client exceeds the limits, only the excess
+requests are refused, because refused requests do not count: as many requests pass as the limits
+permit. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from comity.bounded import Bounded
 from comity.guard.incoming import Incoming
 from comity.policies.syntax.windows import Window
 
-# Moments that are kept for a window. For more requests, only every k-th moment is kept. So too few
-# requests may be counted, but never too many.
+# The maximum number of moments that are kept for a window. If the window permits more requests,
+# only the moment of every k-th request is kept. So the guard may count too few requests in the
+# window, but never too many.
 MAX_STAMPS = 256
-# Seconds. A clock that is behind by no more than this counts as the moment of the last request.
+# Seconds. If the clock is at most this much before the last request, the time of the last request
+# is used instead of the clock. If it is more, the clock was set back.
 SLACK = 1.0
 SLOT_WAIT = 1  # seconds to wait if too many requests are in flight; their ends are unknown
 
@@ -39,7 +41,7 @@ class ClientLimit(NamedTuple):
     """The share of its requests by which a window may be exceeded."""
 
     def join(self, other: ClientLimit) -> ClientLimit:
-        """Return a limit that includes another one. `other`: has the same key."""
+        """Return this limit with the windows of `other` added. `other` must have the same key."""
         return self._replace(windows=tuple(dict.fromkeys(self.windows + other.windows)))
 
 
@@ -58,15 +60,16 @@ class TooMany(NamedTuple):
 class RequestCounts(Protocol):
     """A counter of requests for this process (`Clients`) or for several (`SharedClients`).
 
-    Two threads never call it at a time."""
+    The guard calls it in one thread at a time."""
 
     def claim(self, name: str, limits: Sequence[ClientLimit], now: float) -> TooMany | None:
-        """Count one more request of a client and return None, if all limits permit it.
+        """Count one more request of a client, if all limits permit the request.
 
-        `release` must end the request. Else return the exceeded limit."""
+        Return None if the request was counted. The caller must call `release` when the request
+        ends. Return the exceeded limit if the request was not counted."""
 
     def release(self, name: str, limits: Sequence[ClientLimit]) -> None:
-        """End a request that was counted."""
+        """End a request that `claim` counted. `name` and `limits`: the arguments of `claim`."""
 
 
 # RFC 7239 section-6: an address with a port, as some proxies forward it. The port differs between
@@ -90,10 +93,11 @@ def client_of(address: str) -> str:
 
 
 def behind_proxies(number: int = 1) -> Callable[[Incoming], str]:
-    """Return the argument `client` for a guard behind a chain of this many proxies.
+    """Return the argument `client` of Guard for a guard behind a chain of `number` proxies.
 
-    Each proxy appends the address of its peer to X-Forwarded-For. The addresses before these come
-    from the client, which can write anything."""
+    Each proxy appends the address of its peer to X-Forwarded-For, so the last `number` addresses
+    are from the proxies, and the first of these is the client's. Addresses before it are ignored,
+    because the client can write anything there."""
 
     def client(incoming: Incoming) -> str:
         addresses = [address.strip() for address in incoming.field("x-forwarded-for").split(",")]
@@ -123,9 +127,11 @@ class Stamps:
         self.length = max(self.length, requests // self.stride + 2)
 
     def oldest(self, requests: int) -> float | None:
-        """Return the moment of the request that must leave a full window before the next request.
+        """Return the moment that must be outside the window before the next request may pass.
 
-        The returned moment may be a little earlier. None if the window is not full."""
+        `requests`: the capacity of the window. The moment is that of the request so many requests
+        before the next one, or if only every k-th moment is kept, of an earlier one. None if the
+        window is not full."""
         number = (self.requests + 1 - requests) // self.stride
         newer = self.requests // self.stride - number
         return self.moments[-1 - newer] if number > 0 and newer < len(self.moments) else None
@@ -156,9 +162,9 @@ class CountedClient:
         self.in_flight: Counter[str] = Counter()  # key of the limit -> requests
 
     def claim(self, limits: Sequence[ClientLimit], now: float) -> TooMany | None:
-        """Count one more request and return None, if the limits permit it.
+        """Count one more request and return None, if the limits permit the request.
 
-        Else return the limit with the longest wait."""
+        Otherwise return the exceeded limit with the longest wait."""
         now = self._not_before(now)
         refused = self._exceeded_limit(limits, now)
         if refused is None:
@@ -221,7 +227,8 @@ class CountedClient:
 class Clients:
     """All clients of a site, counted in this process.
 
-    Of the clients without requests in flight, the latest `max_clients` are kept."""
+    All clients with requests in flight are kept. Of the other clients, the `max_clients` with the
+    most recent activity are kept."""
 
     def __init__(self, max_clients: int) -> None:
         self._busy: dict[str, CountedClient] = {}
@@ -255,10 +262,11 @@ class Clients:
 
 
 def _capacity(limit: ClientLimit, window: Window) -> tuple[int, int]:
-    """Return the number of requests that a window may hold, and k.
+    """Return the number of requests at which the window is full, and k.
 
-    The moment of every k-th request is kept. So a window may get k - 1 requests too many, which are
-    within the tolerance, if there is one."""
+    The moment of every k-th request is kept. So up to k - 1 requests more than this number may
+    pass. The returned number is lower than the tolerated one by k - 1, but at least the limit: only
+    with a tolerance below k - 1 requests may more pass than are tolerated."""
     requests = max(1, window.requests)
     tolerated = requests + int(requests * limit.tolerance)
     stride = -(-tolerated // MAX_STAMPS)

@@ -21,10 +21,13 @@ Files = Mapping[str, bytes | Path] | Path
 
 
 class OwnFiles:
-    """The policy files of a site. `bodies` has the octets of each, by absolute URL."""
+    """The policy files of a site. `bodies`: absolute URL -> the octets of the file."""
 
     def __init__(self, origin: str, files: Files) -> None:
-        """`files`: a folder, or path or absolute URL -> octets or a file with them.
+        """`files`: the path of a folder, or a mapping.
+
+        The keys of the mapping are paths (`/robots.txt`) or absolute URLs. Its values are the
+        octets of the file, or the path from which to read them.
 
         PolicyError: a file is missing, or crawlers would reject it."""
         try:
@@ -49,9 +52,9 @@ class OwnFiles:
 
     @property
     def judging(self) -> dict[str, Fetched]:
-        """The files by which requests are judged.
+        """The files by which requests are judged: absolute URL -> file.
 
-        These are the files that may refuse a request, and the files that they refer to."""
+        These are all files except those in FILES that are about uses only and refuse no request."""
         served_only = {self.origin + file.path for file in FILES if not file.restricts_access}
         return {url: fetched for url, fetched in self.fetched.items() if url not in served_only}
 

@@ -2,8 +2,8 @@
 
     guard.check(incoming) -> Pass | Answer
 
-Requests for a policy file are answered for all clients. Automated requests are judged, by the same
-engine by which a crawler judges its requests. Requests of people pass."""
+The guard answers requests for a policy file, for all clients. It judges automated requests as
+comity's crawlers judge their own requests. It passes all other requests on."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.urls import spellings, target_of
 from comity.policies.syntax.windows import Window
 
-ROBOTS = "/robots.txt"  # the file with rates, which are limits
+ROBOTS = "/robots.txt"  # the file with Crawl-delay and Request-rate, which limit each client
 
 logger = logging.getLogger(__name__)
 
-# Limits of an automated request. A longer request is refused, because the part that is not read
-# could decide.
+# Maximum lengths of an automated request. A longer request is refused: the guard would read only
+# a part of it, and a rule may refuse the rest.
 MAX_TARGET = 8000  # characters; RFC 9110 section-4.1 requires support of at least 8000 octets
-# Characters of all meanings that an application may give to the target, once for each crawler and
-# method that may be meant.
+# Characters of all spellings of all possible targets, multiplied by the number of possible crawlers
+# and by the number of possible methods.
 MAX_JUDGED = 2 * MAX_TARGET
 MAX_REFERER = 2048  # characters, if the Referer matters
 MAX_PURPOSES = 64
@@ -58,10 +58,10 @@ MAX_NAME = 64  # characters of a method or purpose; no file lists a longer one
 
 
 class Pass:
-    """A request that goes on to the application.
+    """The permission to pass a request on to the application.
 
-    Call `end` when its response is complete, or its client has gone. If `is_counted` is False, no
-    call is necessary."""
+    `is_counted`: True if the request counts as in flight. Then call `end` when the response is
+    complete, or the client has disconnected. Otherwise no call is necessary."""
 
     def __init__(self, end: Callable[[], None] | None = None) -> None:
         self.is_counted = end is not None
@@ -69,7 +69,9 @@ class Pass:
         self._remaining: int | None = None  # octets of the body that are not sent yet
 
     def begins(self, length: str | None, *, has_body: bool = True) -> None:
-        """Note that the header fields are being sent. `length`: the Content-Length, or None."""
+        """Note that the header fields are being sent. A response without a body ends here.
+
+        `length`: the Content-Length. None: there is no such field."""
         if not has_body:
             self.end()
         elif length and length.isascii() and length.isdigit():
@@ -77,9 +79,10 @@ class Pass:
             self.sends(0)
 
     def sends(self, octets: int) -> None:
-        """Note that octets of the body are being sent.
+        """Note that `octets` more octets of the body are being sent.
 
-        The last ones complete the response for the client, before the server reports its end."""
+        The request ends with the last octet of the Content-Length. For the client, the response is
+        complete then, even if the server reports its end later."""
         if self._remaining is not None:
             self._remaining -= octets
             if self._remaining <= 0:
@@ -98,8 +101,11 @@ UNTOUCHED = Pass()
 class Guard:
     """The guard of one origin. Several threads may use it.
 
-    `findings`: the findings in its files. `passed` and `refused`: rule that decided -> automated
-    requests."""
+    Attributes:
+        origin: The origin, e.g. "https://example.com".
+        findings: The findings in the policy files.
+        passed: Rule that decided -> the number of automated requests that were passed on.
+        refused: Rule that decided -> the number of automated requests that were refused."""
 
     def __init__(
         self,
@@ -120,7 +126,7 @@ class Guard:
         counts: RequestCounts | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """docs/guard.md describes the arguments.
+        """Read the policy files. docs/guard.md describes the arguments.
 
         PolicyError: a file is missing, or every crawler would reject it, or an argument is
         invalid."""
@@ -184,10 +190,11 @@ class Guard:
         return judged
 
     def _policy_file(self, incoming: Incoming, targets: _Targets) -> Pass | Answer | None:
-        """Return the answer to a request for a policy file.
+        """Return the answer if the request is for a policy file of the site.
 
-        A request for a policy file that the site does not have goes on to the application. None if
-        the target is not a policy file, or may also mean something else."""
+        Return UNTOUCHED for a plain GET or HEAD of a policy file that the site does not have: the
+        application answers. Return None for all other requests, which `check` must judge: for
+        another target, and for one that an application may read as several targets."""
         path, *others = {target.partition("?")[0] for target in targets.spellings}
         if others:
             return None
@@ -223,9 +230,10 @@ class Guard:
         targets: tuple[str, ...],
         agents: tuple[Agent, ...],
     ) -> Pass | Answer:
-        """Judge the request for each agent, method and target that may be meant.
+        """Judge the request for each agent, method and target that it may have, and count it.
 
-        One refusal is enough to refuse it, and all limits hold."""
+        The request passes if all of these judgements allow it, and all of their limits permit one
+        more request of the client."""
         now = self._clock()
         moment = datetime.fromtimestamp(now, UTC)
         decisions = [
@@ -255,18 +263,18 @@ class Guard:
         return Pass(lambda: self._release(client, permitted))
 
     def _release(self, client: str, limits: tuple[ClientLimit, ...]) -> None:
-        """Release a request, without ever waiting for the lock.
+        """Stop counting a request as in flight, without ever waiting for the lock.
 
-        The garbage collector may end a request that the server dropped, in a thread that has the
-        lock already."""
+        Waiting could block forever: the garbage collector may end a request that the server
+        dropped, and may do so in a thread that has already acquired the lock."""
         self._ended.append((client, limits))
         self._settle()
 
     def _settle(self) -> None:
         """Release the requests that have ended.
 
-        If another thread has the lock, that thread does it: it checks again after it has released
-        the lock."""
+        If another thread has the lock, return at once. That thread calls `_settle` after it has
+        released the lock, and then releases these requests."""
         while self._ended and self._lock.acquire(blocking=False):
             try:
                 self._release_ended()
@@ -287,7 +295,10 @@ class Guard:
             )
 
     def _refuse_by(self, incoming: Incoming, refusing: list[Decision], now: float) -> Answer:
-        """Refuse a request. A permanent refusal takes precedence over one with an end."""
+        """Refuse a request for these decisions.
+
+        The detail of the answer is from a permanent refusal. It is from a temporary one (DEFER)
+        only if there is no permanent one. The wait is that of the last `not_before`."""
         refusing.sort(key=lambda decision: decision.verdict is Verdict.DEFER)
         reasons = tuple(
             dict.fromkeys(reason for decision in refusing for reason in decision.reasons)
@@ -323,9 +334,9 @@ class Guard:
 class _Targets(NamedTuple):
     """The targets that a request may mean."""
 
-    judged: tuple[str, ...]  # targets to judge; judging covers all their spellings
+    judged: tuple[str, ...]  # the targets to judge; judging a target covers all its spellings
     spellings: frozenset[str]  # the spellings of all targets, in normal form
-    length: int  # characters to judge
+    length: int  # the number of characters in all spellings of `judged`
 
 
 def _targets_of(targets: Iterable[str]) -> _Targets:
@@ -343,7 +354,9 @@ def _targets_of(targets: Iterable[str]) -> _Targets:
 
 
 def _too_long(asking: Asking, facts: Facts) -> str:
-    """Return the part of the request that exceeds its limit, with the limit. "" if none does."""
+    """Return the first part of the request that is too long, and its limit, as text.
+
+    For example "Referer: at most 2048 characters". "" if no part is too long."""
     purposes = facts.purposes or ()
     if not asking.is_clear:
         return f"User-Agent: at most {MAX_NAMED} crawlers that the files name"
@@ -355,7 +368,9 @@ def _too_long(asking: Asking, facts: Facts) -> str:
 
 
 def _windows(rates: Rates) -> tuple[Window, ...]:
-    """Return the rates as windows. A client may use up a window in any way."""
+    """Return the rates as windows. Crawl-delay 5 becomes a window of 1 request in 5 seconds.
+
+    A client may send the requests of a window at any times within it."""
     delay = (Window(1, rates.crawl_delay),) if rates.crawl_delay else ()
     return (*delay, *(Window(*rate) for rate in rates.request_rates))
 

@@ -1,8 +1,8 @@
-"""A request as the server received it, and the facts that it shows.
+"""A request as the server received it, and the facts that the request shows.
 
-is_automated(incoming)     True if a program makes it by itself
-mechanisms(incoming)       the tools that make it
-credentials(fields)        the kinds of its credentials
+is_automated(incoming)     True if a program makes the request without a person
+mechanisms(incoming)       the tools that make the request, e.g. ("headless",)
+credentials(fields)        the kinds of credentials in the request
 Incoming.targets           the targets that an application may answer for
 Incoming.methods           the methods that an application may act on"""
 
@@ -17,11 +17,11 @@ from urllib.parse import quote
 from comity.policies.agent import Agent
 from comity.policies.answers import request as requests
 
-KEY_HEADER = Agent("_").key_header  # the default for crawlers
+KEY_HEADER = Agent("_").key_header  # the header field for a crawler's key, by default
 
 # Some applications and frameworks obey these fields instead of the request line.
 _TARGET_FIELDS = ("x-original-url", "x-rewrite-url")
-MAX_TARGETS = 64  # targets of one request
+MAX_TARGETS = 64  # the maximum number of targets of one request
 
 # Visible ASCII to keep, besides the characters that `quote` always keeps. `#` is not among them,
 # because it would begin a fragment.
@@ -70,11 +70,12 @@ class Incoming(NamedTuple):
 
 
 def _overriding(value: str, root: str) -> Iterator[str]:
-    """Yield the targets that an application may answer for because of a field.
+    """Yield the targets to which a field like X-Original-URL may change the request's target.
 
-    `value`: the value of the field. The whole value is a target, and so is each value if several
-    fields were joined. Each may count with or without its fragment, and with `root` before it, if
-    it does not begin with `root`."""
+    `value`: the value of the field. The whole value is a target. The value may also be several
+    fields joined by commas, so each member that is a path or URL is a target too. Each target is
+    yielded with and without its fragment. A target outside `root` is also yielded below `root`:
+    for the root `/app`, `/a` is yielded as `/a` and `/app/a`."""
     several = [
         word
         for part in value.split(",")
@@ -92,12 +93,12 @@ def _overriding(value: str, root: str) -> Iterator[str]:
 
 
 def target_from(octets: bytes) -> str:
-    """Return a target from the octets that were received for it."""
+    """Return a target, in visible ASCII, from the octets that the server received."""
     return quote(octets, safe=_VISIBLE)
 
 
 def target_of_path(path: bytes, query: bytes) -> str:
-    """Return a target from a decoded path and a query that is not decoded."""
+    """Return a target. `path`: percent-decoded. `query`: as received, not decoded."""
     target = target_from(path.replace(b"%", b"%25").replace(b"?", b"%3F"))
     return f"{target}?{target_from(query)}" if query else target
 
@@ -107,7 +108,7 @@ def _octets(text: str) -> bytes:
 
 
 def list_members(value: str) -> tuple[str, ...]:
-    """Return the values of a field that is a comma-separated list, each once."""
+    """Return the members of a comma-separated list without duplicates: "a, b, a" -> (a, b)."""
     return tuple(dict.fromkeys(word for part in value.split(",") if (word := part.strip())))
 
 
@@ -121,14 +122,15 @@ _TEXT_BROWSER = re.compile(r"(?:Lynx|Links|ELinks|w3m|Dillo|NetSurf)\b")
 
 
 def is_automated(incoming: Incoming) -> bool:
-    """Return True if a program makes the request by itself, and shows it.
+    """Return True if the request shows that a program makes it without a person.
 
-    It shows it by a missing User-Agent, by one that is not a browser's, by one with the name of a
-    robot, a URL or a mail address, and by a From field (RFC 9110 section-10.1.2: robots should send
-    one). A program that imitates a browser cannot be recognised.
+    Signs of a program are a missing User-Agent, a User-Agent that is not a browser's, a User-Agent
+    with the name of a robot, a headless browser, a URL or a mail address, and a From field (RFC
+    9110 section-10.1.2: robots should send one). A program that imitates a browser cannot be
+    recognised.
 
-    The guard does not call this for requests with a purpose, and for crawlers that a policy file
-    names: these are automated."""
+    The guard does not call this function for requests that state a purpose, nor for crawlers that
+    a policy file names. These requests always count as automated."""
     user_agent = incoming.field("user-agent")
     if "from" in incoming.fields:
         return True
@@ -137,10 +139,9 @@ def is_automated(incoming: Incoming) -> bool:
 
 
 def mechanisms(incoming: Incoming) -> tuple[str, ...]:
-    """Return the tools that make the request, in words of draft-liao-aipref-autoctl-ext
-    section-3.2.
+    """Return ("headless",) if a headless browser makes the request. () if no tool is recognised.
 
-    () if the request shows none."""
+    The word is from draft-liao-aipref-autoctl-ext section-3.2."""
     products = incoming.field("user-agent") + incoming.field("sec-ch-ua")
     return ("headless",) if "HeadlessChrome" in products or "PhantomJS" in products else ()
 

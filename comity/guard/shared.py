@@ -1,8 +1,9 @@
 """Clients that several processes of one machine count together, such as the workers of a server.
 
-An SQLite file has the counts of each `Client`, and each claim is one transaction. A request in
-flight counts as long as its process is alive. A living process holds the lock of a file of its own,
-which the system releases when the process ends in any way."""
+An SQLite file has the counts of each client, and each claim is one transaction. A request in flight
+counts as long as its process is alive. Each process creates its own file and locks it. The system
+releases the lock when the process ends, even if it is killed. So a locked file means a live
+process."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from comity.policies.answers.errors import PolicyError
 logger = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x636F6D67  # "comg", in the header of the file
-# Seconds that a claim waits for claims of other processes. Each of them takes less than a
-# millisecond.
+# The maximum number of seconds that a claim waits for the claims of other processes. A claim takes
+# less than a millisecond.
 BUSY = 1.0
 ASK_AGAIN = 1  # seconds to wait if the file cannot be used
 SWEPT = 256  # claims between two removals of outdated rows
@@ -63,17 +64,19 @@ _Row = tuple[int, int, bytes, float]  # length, requests, moments, until
 class SharedClients:
     """All clients of a site, counted by several processes.
 
-    At most `max_clients` are kept: those with counts that matter for the longest time."""
+    Every SWEPT claims, the recent requests of surplus clients are removed: the `max_clients`
+    clients remain that are needed for the longest time. Requests in flight are not removed."""
 
     def __init__(self, path: Path, *, max_clients: int = 10_000) -> None:
-        """`path`: the file, on a disk of this machine. It is created if it does not exist.
+        """`path`: the SQLite file, on a disk of this machine. A missing file is created.
 
-        PolicyError: it cannot be used."""
+        PolicyError: the file cannot be used."""
         self._path = path
         self._max_clients = max_clients
         self._db: sqlite3.Connection | None = None
         self._process = _Process(path)
-        # Connections of the parent process, from before a fork. They must not be closed here.
+        # Connections and processes of the parent process, from before a fork. This process must
+        # not close them, so it keeps references to them.
         self._inherited: list[object] = []
         self._late: list[tuple[bytes, tuple[str, ...]]] = []  # requests that must be released
         self._claims = 0
@@ -175,7 +178,7 @@ class SharedClients:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a transaction. It releases pending requests first."""
+        """Run the body of `with` in a transaction. Requests in `_late` are released first."""
         db = self._connection()
         with transaction(db):
             for name, keys in self._late:
@@ -197,7 +200,7 @@ class SharedClients:
         return self._db
 
     def _open(self) -> sqlite3.Connection:
-        """Open the file. A new one can be read by this user only, because it names clients."""
+        """Open the file. Only this user can read a new file, because it names clients."""
         return connect(self._path, _prepare, busy=BUSY, check_same_thread=False)
 
     def _log_failure(self, error: Exception) -> None:
@@ -220,10 +223,10 @@ class _Process:
         self._lock: sqlite3.Connection | None = None
 
     def live(self) -> None:
-        """Count as alive from now on.
+        """Create the file of this process and lock it, once. Then other processes see it alive.
 
         Another process may find the file before it is locked, and remove it as the file of a dead
-        process. Then try again with another file."""
+        process. In this case, choose another `number`, and create another file."""
         while self._lock is None:
             lock = sqlite3.connect(
                 self._file(self.number), isolation_level=None, check_same_thread=False
@@ -237,7 +240,9 @@ class _Process:
                 self.number = secrets.randbits(62)
 
     def is_alive(self, number: int) -> bool:
-        """Return True if the process with this number is alive. Else remove its file."""
+        """Return True if the process with this number is alive.
+
+        Remove the file of a dead process, and return False."""
         file = self._file(number)
         if not file.exists():
             return False

@@ -13,7 +13,7 @@ from comity.guard.incoming import Incoming, target_from, target_of_path
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-MAX_DISCARDED = 64 * 1024  # octets of a refused request's body that are read
+MAX_DISCARDED = 64 * 1024  # the maximum number of octets to read of a refused request's body
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
 
@@ -24,9 +24,9 @@ class WSGIMiddleware:
     def __init__(
         self, app: WSGIApplication, guard: Guard, *, script_name: str | None = None
     ) -> None:
-        """`script_name`: the path under which clients know the application, "" for the root. None:
-        the server's SCRIPT_NAME. Requests are then judged by the path below it too, because some
-        servers let any client set it."""
+        """`script_name`: the path under which clients know the application, e.g. `/app`. "" is the
+        root of the site. None: the server's SCRIPT_NAME is used. Some servers let any client set
+        that value, so a request is then judged with and without it."""
         self._app = app
         self._guard = guard
         self._script_name = None if script_name is None else script_name.rstrip("/")
@@ -73,16 +73,17 @@ def _targets(environ: WSGIEnvironment, script_name: str | None) -> Iterator[str]
     """Yield the targets that a client of the origin may mean.
 
     These are the target in the request line, if the server provides it (gunicorn, Werkzeug, uWSGI
-    and waitress do), and the path that the application sees."""
+    and waitress do), and the path in SCRIPT_NAME and PATH_INFO, which the application sees."""
     below, query = _octets(environ.get("PATH_INFO", "")), _octets(environ.get("QUERY_STRING", ""))
     for name in ("RAW_URI", "REQUEST_URI"):
         if environ.get(name):
             sent = _octets(environ[name])
             if script_name and sent.startswith(b"/") and not _is_within(sent, _octets(script_name)):
-                sent = _octets(script_name) + sent  # a proxy has removed it
+                sent = _octets(script_name) + sent  # a proxy has removed the script_name
             yield target_from(sent)
     if script_name is not None:
-        # A server that believes a SCRIPT_NAME of the client leaves a path without its first slash.
+        # A server that accepts a SCRIPT_NAME from the client may remove the first slash of
+        # PATH_INFO.
         slash = b"/" if below and not below.startswith(b"/") else b""
         yield target_of_path(_octets(script_name) + slash + below, query)
     else:
@@ -100,8 +101,9 @@ def _octets(text: str) -> bytes:
 
 
 def _discard_body(environ: WSGIEnvironment) -> None:
-    """Read a small body. If a server closes with an unread body, it resets the connection, and the
-    answer is lost."""
+    """Read a small or chunked body of a refused request, up to MAX_DISCARDED octets.
+
+    A server that closes a connection with an unread body resets it, and the answer is lost."""
     length = environ.get("CONTENT_LENGTH") or "0"
     if (
         length.isascii()

@@ -12,12 +12,14 @@ from comity.gate import options
 
 
 def stop(spider: str, message: str) -> NoReturn:
-    """End the program with one line. For other exceptions, Scrapy would print a traceback."""
+    """End the program with one line: `message`. If a spider raised, Scrapy would print a traceback.
+
+    `spider`: the name of the spider, for the beginning of the line."""
     options.stop(message, program=f"scrapy crawl {spider}")
 
 
 def number(spider: str, name: str, value: str | int | None) -> int | None:
-    """Return a whole number of at least 0, or None if the argument is missing."""
+    """Return the whole number, 0 or more, in the argument `name`. None: `value` is None."""
     if value is None:
         return None
     try:
@@ -54,6 +56,6 @@ def extractor(spider: str, value: str) -> Extractor | None:
 def only(spider: str, unknown: dict[str, object], arguments: str) -> None:
     """End the program if there are unknown arguments.
 
-    `arguments`: a phrase that lists the known ones."""
+    `arguments`: the end of the message, which lists the known arguments, e.g. "it takes url"."""
     if unknown:
         stop(spider, f"there is no argument `{next(iter(unknown))}`: {arguments}")

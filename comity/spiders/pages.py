@@ -13,7 +13,7 @@ from comity.crawler import elements
 from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
 from comity.policies.syntax.urls import base_url
 
-_OF_NO_ELEMENT = {elements.CSS: ""}  # the field comes from no element of the page
+_OF_NO_ELEMENT = {elements.CSS: ""}  # metadata of a field without content of the page
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,8 +27,8 @@ class PageItem:
         fetched_at: The time of the answer in UTC, in ISO 8601.
         content_type: The media type that the server sent, or "".
         title: The title.
-        text: The main text, one block in each line, or the text of the extractor.
-        links: The links: absolute, each once, in the order of the page.
+        text: The main text, one block in each line, or the output of another extractor.
+        links: The absolute URLs of the links, without duplicates, in the order of the page.
         sha256: The SHA-256 digest of the body, hexadecimal.
         html: The source of the page. None if it was not requested, or is not text.
         permissions: The tag with the permitted uses. comity writes it.

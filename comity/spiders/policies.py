@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from comity.crawler.feeds.policy_archive import PolicyArchive
 
 ARGUMENTS = "origins, field, warc, tries, unreachable"
-TRIES = 4  # for an origin with a robots.txt that cannot be fetched
-MOST_NAMED = 100  # bad lines, and unreachable origins, in the log; all of them are counted
+TRIES = 4  # the default number of tries for an origin with a robots.txt that cannot be fetched
+# The maximum number of bad lines in the log, and of unreachable origins. All of them are counted.
+MOST_NAMED = 100
 TELL_AFTER = 60.0  # seconds between two log lines about the progress
 ENDINGS = (".warc", ".warc.gz")
 BOM = b"\xef\xbb\xbf"
@@ -59,7 +60,7 @@ class PoliciesSpider(Spider):
     ) -> None:
         """Check the arguments, and open the list.
 
-        `origins`: a file with a URL or host in each line, `-` for standard input, or a dataset.
+        `origins`: a file with a URL or host in each line, a dataset, or `-` for standard input.
         `field`: the field of the dataset with the URLs. "" means the usual names of such fields.
         `warc`: a WARC file for all policy files. "" means none.
         `tries`: the number of tries for an unreachable origin, at least 1.
@@ -139,9 +140,10 @@ class PoliciesSpider(Spider):
         return f"{text}   {share:.0%} of the list{remaining}"
 
     def _open_list(self, name: str, fields: Sequence[str], files: ExitStack) -> Iterator[str]:
-        """Open the list, and return its origins.
+        """Open the list, and return an iterator over its origins.
 
-        `files`: gets the open file, to close it if nothing is read."""
+        `fields`: the fields of a dataset with URLs. `files`: receives the open file, so that the
+        caller can close it if an error occurs before the iterator starts."""
         if name == "-":
             return self._of_lines(name, sys.stdin.buffer)
         path = path_of(name)
@@ -201,7 +203,9 @@ class PoliciesSpider(Spider):
             self.logger.info("%s", self.comity_progress())
 
     def _note_unreachable(self, entry: str) -> None:
-        """List an unreachable origin. `entry`: a line of JSON."""
+        """Add an unreachable origin to the summary and to the file `unreachable`.
+
+        `entry`: a line of JSON with `origin` and `error`."""
         self._unreachable_count += 1
         if len(self._unreachable) < MOST_NAMED:
             fields = json.loads(entry)
@@ -225,9 +229,9 @@ class PoliciesSpider(Spider):
 
 
 def _archive_class(name: str) -> type[PolicyArchive] | None:
-    """Return the class of the archive. None means that no archive was requested.
+    """Return the class of the archive. None if `name` is empty: no archive was requested.
 
-    DatasetError: the name is no WARC file, or warcio is not installed."""
+    DatasetError: `name` does not end like a WARC file (ENDINGS), or warcio is not installed."""
     if not name:
         return None
     if not name.lower().endswith(ENDINGS):

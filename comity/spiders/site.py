@@ -22,9 +22,9 @@ from comity.spiders.pages import PageItem, page_item
 
 ARGUMENTS = "url, depth, max_pages, subdomains, html, text"
 MAX_SITEMAP_BYTES = 50 * 1024 * 1024  # octets of an uncompressed sitemap; the limit of sitemaps.org
-MAX_SITEMAPS = 100  # including sitemaps in sitemap indexes
+MAX_SITEMAPS = 100  # sitemaps to request in a crawl, including those in sitemap indexes
 
-# Without URLs, tldextract fetches nothing and uses the list in its package.
+# With no URL of a suffix list, tldextract fetches nothing and uses the list in its package.
 registered_domain = tldextract.TLDExtract(suffix_list_urls=())
 
 
@@ -97,7 +97,9 @@ class SiteSpider(Spider):
             yield from self._requests(item.links)
 
     def parse_sitemap(self, response: Response) -> Iterator[Request]:
-        """Yield requests for the pages in a sitemap. They count as linked from the first page."""
+        """Yield requests for the pages in a sitemap, or for the sitemaps in a sitemap index.
+
+        For `depth`, the pages count as linked from the first page."""
         response.meta["depth"] = 0  # Scrapy adds 1 for the next requests
         try:
             body = (
@@ -118,9 +120,10 @@ class SiteSpider(Spider):
             yield from self._requests(locations)
 
     def _named_sitemaps(self, policies: OriginPolicies | None) -> Iterator[Request]:
-        """Yield requests for the sitemaps in robots.txt, once.
+        """Yield requests for the sitemaps in robots.txt, at the first call that knows robots.txt.
 
-        If robots.txt cannot be fetched yet, yield nothing: the server may recover later."""
+        If robots.txt cannot be fetched yet, yield nothing: a later call may succeed. If `depth` is
+        0, yield nothing."""
         if self._has_sitemaps or policies is None or policies.unreachable or self.depth == 0:
             return
         self._has_sitemaps = True
@@ -134,7 +137,7 @@ class SiteSpider(Spider):
                 yield request
 
     def _request(self, url: str) -> Request | None:
-        """Return a request for a URL. None means that it is invalid, or belongs to another site."""
+        """Return a request for a URL. None if the URL is invalid, or belongs to another site."""
         try:
             return Request(url) if self._in_scope(url) else None
         except ValueError:  # for example, an invalid port
@@ -164,7 +167,7 @@ class SiteSpider(Spider):
 
 
 def _absolute(response: Response, location: str | None) -> str:
-    """Return the absolute URL of an entry, or "" if it has no valid one."""
+    """Return the absolute URL of a sitemap entry. "" if `location` is missing or invalid."""
     try:
         return response.urljoin(location) if location else ""
     except ValueError:
@@ -172,7 +175,11 @@ def _absolute(response: Response, location: str | None) -> str:
 
 
 def _scope(url: str, *, subdomains: bool) -> str:
-    """Return the host of a URL, or "." and its registered domain to include all hosts in that."""
+    """Return the scope of a crawl that starts at `url`: a host, or "." and a domain.
+
+    With `subdomains`, the scope of https://www.example.com/ is ".example.com", which includes
+    example.com and all its subdomains. It is the host if that has no registered domain, e.g. if
+    it is an IP address."""
     host = urlsplit(url).hostname or ""
     domain = registered_domain(host).top_domain_under_public_suffix if subdomains else ""
     return f".{domain}" if domain else host

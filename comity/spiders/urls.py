@@ -18,7 +18,7 @@ from comity.spiders.arguments import extractor, flag, only, stop
 from comity.spiders.pages import PageItem, page_item
 
 ARGUMENTS = "file, html, text"
-PAUSE = 0.1  # seconds between two looks at the number of waiting requests
+PAUSE = 0.1  # seconds between two checks of the number of waiting requests
 
 
 class UrlsSpider(Spider):
@@ -30,7 +30,7 @@ class UrlsSpider(Spider):
     ... | scrapy crawl urls -a file=-"""
 
     name = "urls"
-    most_waiting = 1000  # the list is not read on while so many requests wait
+    most_waiting = 1000  # reading of the list pauses while at least this many requests wait
 
     def __init__(
         self, file: str = "", html: str | bool = False, text: str = "main", **unknown: object
@@ -57,7 +57,7 @@ class UrlsSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         number = 0
         with self._lines:
-            # Reading may block, on a pipe without limit.
+            # Reading may block. On a pipe, it may block for any time.
             while line := await asyncio.to_thread(self._lines.readline):
                 number += 1
                 if request := self._request(line.strip(), number):

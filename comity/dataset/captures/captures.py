@@ -2,10 +2,9 @@
 
     captures = PolicyCaptures.open(sources, agent=agent, index=path)
     captures.at(origin, moment)     the site's policies at that moment, and the copies they are from
-    captures.today(origin)          its latest policies
+    captures.today(origin)          the site's latest policies
 
-A doubt is decided as a crawl would decide it: a file without a copy counts as one that could not
-be fetched."""
+A file without a copy counts as a file that could not be fetched, as in a crawl."""
 
 from __future__ import annotations
 
@@ -44,11 +43,12 @@ from comity.policies.formats import WELL_KNOWN, accepted
 from comity.policies.formats.file import MAX_REFERENCES
 from comity.policies.syntax.printable import printable
 
-MAX_AGE = timedelta(seconds=STAND_IN)  # an older copy does not count
-MAX_SITES = 2000  # sites that are kept compiled
-# Octets of policy files of the sites in memory. A compiled site takes up to three times as much.
+MAX_AGE = timedelta(seconds=STAND_IN)  # a copy that is older at a moment does not count then
+MAX_SITES = 2000  # the maximum number of compiled sites in memory
+# The maximum octets of all policy files of the sites in memory. A compiled site takes up to three
+# times as much as its files.
 MAX_SITE_BYTES = 32 * 2**20
-MAX_SPANS = 8  # spans of time with their policies that are kept for an origin
+MAX_SPANS = 8  # the maximum number of spans of time that are kept for an origin
 SECOND = 10**6  # microseconds; WARC records are dated to the second
 NO_COPY = Fetched(status=0, error="there is no copy of it", was_asked=False)
 INDEX = "captures.sqlite"
@@ -101,7 +101,7 @@ class _Span:
         self.captured: SiteAtMoment | None = None
 
     def narrow(self, start: int, end: int) -> None:
-        """Leave out the moments before `start`, and those from `end` on."""
+        """Remove from the span the moments before `start`, the moment `end`, and all after it."""
         self.start, self.end = max(self.start, start), min(self.end, end)
 
 
@@ -120,8 +120,8 @@ class PolicyCaptures:
     ) -> None:
         """Read an index that `open` has written.
 
-        `max_age`: an older copy does not count at a moment. `now`: an aware moment; None is the
-        moment of this call."""
+        `max_age`: a copy that is older at a moment does not count then. `now`: the moment for
+        `today`, aware. None: the moment of this call."""
         self.index = index
         self.agent = agent
         self.max_age = max_age
@@ -154,9 +154,10 @@ class PolicyCaptures:
     ) -> Self:
         """Return the captures of these sources.
 
-        `index`: a file that is kept, so that the next run reads on behind the end of this one.
-        None: a temporary file, which `close` removes. `progress`: called with the amount read since
-        its last call, in the unit of the sources' sizes.
+        `index`: a file to keep, so that the next run reads only the captures that are new in the
+        sources. None: a temporary file, which `close` removes. `progress`: called with the amount
+        read since its last call, in the unit of the sources' sizes. `max_age`, `now`: as in
+        `__init__`.
 
         PolicyError, with the remedy: a source cannot be read at all."""
         with ExitStack() as stack:
@@ -300,13 +301,13 @@ class PolicyCaptures:
         captures: Iterable[CaptureRow],
         on_the_way: tuple[str, ...] = (),
     ) -> _File:
-        """Return the answer that counts, as PolicyFile chooses it.
+        """Return the answer that applies to a URL, by the same rules as PolicyFile.
 
-        This is the last answer. If that is a failure, the last good answer stands in for it as long
-        as PolicyFile permits.
+        This is the last answer. If the last answer is a failure, the last good answer is used
+        instead, for as long as PolicyFile permits.
 
-        `captures`: those that may count, the latest first. `span` is narrowed to the moments with
-        the same answer. `on_the_way`: the URLs that redirected to this one."""
+        `captures`: the captures of the URL that may count, the latest first. `span` is narrowed to
+        the moments with the same answer. `on_the_way`: the URLs that redirected to `url`."""
         failure: _File | None = None
         since: datetime | None = None  # moment of the first of the failures
         targets: dict[str, _File] = {}
@@ -323,7 +324,7 @@ class PolicyCaptures:
                 )
             failure, since = failure or (fetched, of_body), _moment(row)
             if not _is_of_server(fetched, of_body):
-                break  # The site has answered since, but the capture lacks its words.
+                break  # The site has answered here, but the capture lacks the content.
         return failure or (NO_COPY, None)
 
     def _answer(
@@ -336,7 +337,8 @@ class PolicyCaptures:
     ) -> _File:
         """Return the answer of a capture after its redirects, and the capture that contains it.
 
-        `targets`: URL -> the answer there, for the redirects that were followed before."""
+        `targets`: URL -> its answer, for the redirects that were followed before. New answers are
+        added."""
         if not row.location:
             return self._read_answer(row, on_the_way[0]), row
         if not row.is_whole:

@@ -1,11 +1,12 @@
-"""An SQLite file of captures: a row for each capture, and each text once.
+"""An SQLite file of captures: a row for each capture, and a row for each distinct text.
 
-Index(path)          writes: `take` reads on behind the end of any earlier run
+Index(path)          writes: `take` reads the part of the sources that earlier runs have not read
 IndexReader(path)    reads, in any number of processes
 
-An index holds the sources that it was given last. If the file is lost, the sources give it again. A
-process that is killed while it writes loses the last second of work. Captures of other URLs wait in
-a table of their own (`elsewhere`): the targets of redirects and references are read at the end."""
+An index has the captures of the sources of the last `take`. A lost index can be written anew from
+the sources. A process that is killed while it writes loses the last second of work. URLs that are
+not known as policy files are first listed in the table `elsewhere`. At the end, those that are
+targets of redirects or references are read."""
 
 from __future__ import annotations
 
@@ -31,11 +32,11 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 
 APPLICATION_ID = 0x636F6D63  # "comc"
-SAVE_AFTER = 1.0  # seconds of work; a killed process loses no more
-MAX_DAMAGES = 1000  # damages of a source that are listed; all are counted
+SAVE_AFTER = 1.0  # seconds of work in a transaction; a killed process loses one transaction
+MAX_DAMAGES = 1000  # the maximum number of listed damages of a source; all are counted
 DAMAGED = "the index of captures is damaged"
-MAX_CAPTURES = 1000  # captures of a URL that are searched for a good one
-MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
+MAX_CAPTURES = 1000  # the maximum number of captures that a query returns
+MAX_HOPS = 5  # the maximum number of redirects to follow; RFC 9309 section-2.3.1.2
 CACHE = 64 * 2**10  # KiB of the file that stay in memory while it is written
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -102,7 +103,7 @@ class CaptureRow(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Return True if the row is as it was written."""
+        """True if the row is undamaged, by its checksum."""
         return checksum(*self[:-1]) == self.sum
 
 
@@ -118,7 +119,7 @@ class Index:
     def take(
         self, sources: Iterable[CaptureSource], progress: Callable[[int], object] = lambda _: None
     ) -> None:
-        """Read the sources, each from the end of the last run, and drop the captures of all others.
+        """Read each source from the offset at which the last run ended. Drop all other sources.
 
         `progress`: called with the amount read since its last call, in the unit of the sources'
         sizes. OSError: a source cannot be read."""
@@ -164,7 +165,7 @@ class Index:
     ) -> tuple[bool, int]:
         """Write entries for SAVE_AFTER seconds.
 
-        Return whether there may be more of them, and the offset of the next one."""
+        Return True if there may be more entries, and the offset of the next entry."""
         save_at = monotonic() + SAVE_AFTER
         for offset, entry_end, content in entries:
             end = entry_end
@@ -222,7 +223,7 @@ class Index:
     def _drop(self, query: str, arguments: tuple[object, ...]) -> None:
         """Drop the captures of the sources that a query selects.
 
-        Texts stay, because most of them come again."""
+        The texts (table `body`) stay, because most of them are in the new captures too."""
         ids = [source_id for (source_id,) in self._db.execute(query, arguments)]
         with transaction(self._db):
             for table in ("capture", "elsewhere", "damage"):
@@ -319,9 +320,9 @@ class IndexReader:
     def captures(
         self, urls: Sequence[str], after: int, until: int
     ) -> dict[str, list[CaptureRow]] | None:
-        """Return the captures of each URL after one moment and until another, the latest first.
+        """Return the captures of each URL with `after` < moment <= `until`, the latest first.
 
-        None if there are more than MAX_CAPTURES."""
+        The moments are in microseconds. None if there are more than MAX_CAPTURES in total."""
         marks = ", ".join("?" * len(urls))
         query = (
             f"SELECT * FROM capture WHERE url IN ({marks}) AND moment > ? AND moment <= ?"  # noqa: S608
@@ -336,7 +337,9 @@ class IndexReader:
         return captures
 
     def nearest(self, url: str, after: int, until: int) -> Iterator[CaptureRow]:
-        """Return the captures of a URL after one moment and until another, the latest first."""
+        """Return the captures of a URL with `after` < moment <= `until`, the latest first.
+
+        The moments are in microseconds. At most MAX_CAPTURES captures are returned."""
         query = (
             "SELECT * FROM capture WHERE url = ? AND moment > ? AND moment <= ?"
             " ORDER BY moment DESC, source DESC, offset DESC LIMIT ?"
@@ -344,7 +347,7 @@ class IndexReader:
         return map(CaptureRow._make, self._db.execute(query, (url, after, until, MAX_CAPTURES)))
 
     def body(self, row: CaptureRow) -> bytes:
-        """Return the body of a capture. ValueError: it is not there as it was written."""
+        """Return the body of a capture. ValueError: the row or the body is damaged."""
         if not row.is_whole:
             raise ValueError(DAMAGED)
         if row.body is None:

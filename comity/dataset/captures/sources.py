@@ -2,8 +2,8 @@
 
     sources_in(path)       the sources that an argument names
 
-A damaged piece raises nothing: it is a Damage among the captures. Each source can be read on from
-any offset at which reading stopped."""
+A damaged piece raises no error. It is a Damage among the captures. If reading stops at an offset,
+it can be continued from there."""
 
 from __future__ import annotations
 
@@ -56,9 +56,11 @@ class FileCapture(NamedTuple):
     answer: Fetched
     """The answer: `fetched_at` is its moment, `body` its decoded content, at most MAX_BYTES."""
     location: str = ""
-    """The absolute URL of the redirect's target, or of the capture that it repeats. Else empty."""
+    """The absolute URL of the redirect's target, or with `repeats`, of the repeated capture. Empty
+    for other captures."""
     repeats: datetime | None = None
-    """The moment of the capture with its content. None: it has its own content."""
+    """The moment of an earlier capture, if this capture repeats its content (WARC revisit). None:
+    this capture has content itself."""
     is_unread: bool = False
     """True if there was an answer that cannot be read."""
 
@@ -104,7 +106,8 @@ class CaptureSource(Protocol):
 def sources_in(path: Path) -> Iterator[CaptureSource]:
     """Yield the sources of a WARC file or of a folder.
 
-    The sources of a folder are its WARC files, and its folders of sites, each named by its host.
+    The sources of a folder are its WARC files, and its subfolders for sites. The name of such a
+    subfolder is the host of the site.
 
     PolicyError, with the remedy: the path is no source."""
     try:
@@ -139,7 +142,8 @@ def sources_in(path: Path) -> Iterator[CaptureSource]:
 def _in_folder(folder: Path, *, is_named: bool) -> Iterator[CaptureSource]:
     """Yield the sources in a folder.
 
-    `is_named`: the operator has named the folder, so a folder without captures is an error."""
+    `is_named`: True if the operator wrote the path of the folder. Then a folder without captures is
+    an error."""
     if any((folder / path.lstrip("/")).is_file() for path in WELL_KNOWN):
         host = folder.absolute().name
         origins = tuple(filter(None, (_origin(f"{scheme}://{host}") for scheme in SCHEMES)))
@@ -173,7 +177,8 @@ def _in_file(path: Path) -> Iterator[CaptureSource]:
 def _urls(name: str, origins: tuple[str, ...]) -> Iterator[str]:
     """Yield the possible URLs of a file in the folder of a site.
 
-    `name`: its path in the folder. Files of another host are in a folder with that host's name."""
+    `name`: the path of the file in the folder of the site. A file of another host is in a subfolder
+    with the name of that host."""
     for origin in origins:
         yield f"{origin}/{name}"
     host, slash, path = name.partition("/")
@@ -194,7 +199,7 @@ class FileSource:
     """A policy file on the disk. It counts as fetched at its last modification."""
 
     def __init__(self, path: Path, urls: tuple[str, ...]) -> None:
-        """`urls`: the possible URLs of the file. An offset of this source is an index into them."""
+        """`urls`: the possible URLs of the file. Offsets of this source are indices of `urls`."""
         self.name = str(path.absolute())
         self.size = len(urls)
         self._path = path
@@ -276,7 +281,9 @@ def _is_answer(fields: Fields) -> bool:
 
 
 def _is_policy(fields: Fields) -> bool:
-    """Return True if the record is surely that of a policy file."""
+    """Return True if the record has the field POLICY, or its URL ends like that of a policy file.
+
+    Its URL may still be another one, e.g. https://example.com/a/robots.txt."""
     return POLICY.lower() in fields or _target(fields).endswith(WELL_KNOWN)
 
 
@@ -285,12 +292,14 @@ def _target(fields: Fields) -> str:
 
 
 def _block_limit(fields: Fields) -> int:
-    """Return the number of octets to read of the block of a record."""
+    """Return the maximum number of octets to read of the block of a record."""
     return MAX_BLOCK if _is_answer(fields) and _is_policy(fields) else 0
 
 
 def _content(record: WarcRecord, *, is_wanted: bool = False) -> FileCapture | Elsewhere | Damage:
-    """Return the content of a record. `is_wanted`: a policy file redirects or refers to it."""
+    """Return the content of a record.
+
+    `is_wanted`: True if a policy file redirects or refers to the URL of the record."""
     fields, target = record.fields, _target(record.fields)
     try:
         url = origin_of(target) + target_of(target)
@@ -350,7 +359,9 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> FileCapture:
 
 
 def _revisit(fields: Fields, url: str, moment: datetime) -> FileCapture:
-    """Return a capture with the content of an earlier one (WARC 1.1 section-6.7)."""
+    """Return a capture that repeats the content of an earlier capture (WARC 1.1 section-6.7).
+
+    ValueError, with the cause: the record does not identify the earlier capture."""
     if not fields.get("warc-profile", "").endswith(PROFILES):
         raise ValueError("a revisit record of another profile")
     try:
@@ -387,9 +398,10 @@ def _redirect(
 
 
 def _content_of(pairs: list[tuple[bytes, bytes]], body: bytes, *, cut: bool) -> tuple[bytes, bool]:
-    """Decode a body. Return its content, and whether the content is cut.
+    """Decode a body. Return the content, and True if the content is cut off.
 
-    `cut`: the body is cut. ValueError: the body is incomplete or in an unknown coding."""
+    `pairs`: the header fields. `cut`: True if the record says that the body is cut off. ValueError:
+    the body is incomplete without being marked as cut off, or its coding is unknown."""
     if transfer := words(pairs, b"transfer-encoding"):
         if transfer != [b"chunked"]:
             raise ValueError(f"Transfer-Encoding {printable(b', '.join(transfer))}")
@@ -413,9 +425,10 @@ def _complete_answer(
     *,
     cut: bool,
 ) -> Fetched:
-    """Return an answer with the file.
+    """Return an answer with the content of the file, at most MAX_BYTES of it.
 
-    ValueError: the capture has less of the file than a crawl would have read."""
+    `cut`: True if `body` is cut off. ValueError: it is cut off before MAX_BYTES octets,
+    so a crawl would have read more of the file."""
     if cut and len(body) < MAX_BYTES:
         raise ValueError(f"the capture was cut after {len(body)} octets")
     return Fetched(

@@ -1,4 +1,4 @@
-"""The summary of records that leave a pass as columns, and never become records."""
+"""The summary of rows that are in the output of a pass as columns, and never become records."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MOMENT = ArrowMoment("+00:00")
 
 
 def note(summary: Summary, batch: pa.RecordBatch, name: str) -> None:
-    """Note the rows of a batch, which all leave the pass.
+    """Note in a summary that all rows of a batch are kept.
 
-    `name`: the column with their tags. All of the tags must be valid."""
+    `name`: the column with the tags of the rows. All of these tags must be valid."""
     tag = batch.column(name)
     agents = {
         entry["values"]: entry["counts"] for entry in tag.field("agent").value_counts().to_pylist()
@@ -35,9 +35,9 @@ def note(summary: Summary, batch: pa.RecordBatch, name: str) -> None:
 
 
 def _licenses(batch: pa.RecordBatch) -> list[str]:
-    """Return the licenses that an earlier export has listed.
+    """Return the licenses that an earlier export has listed in the column LICENSE.
 
-    A field with the same name and other content has none."""
+    [] if this column has other content than lists of texts."""
     if LICENSE not in batch.schema.names or not _is_list(batch.column(LICENSE)):
         return []
     texts = pc.list_flatten(batch.column(LICENSE)).drop_null()
@@ -67,7 +67,7 @@ def _arrangements(reasons: pa.ListArray) -> dict[str, int]:
 
 
 def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the URL and the copy of each policy file, each copy once."""
+    """Yield the URL and the copy of each policy file. Equal copies are yielded once."""
     policies = pc.list_flatten(tag.field("policies"))
     names = ("status", "sha256", "fetched_at")
     copies = pa.table(

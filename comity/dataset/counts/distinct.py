@@ -1,12 +1,13 @@
-"""The number of distinct values among any number of them, in bounded memory.
+"""Count the distinct values among any number of values, in bounded memory.
 
     count = DistinctCount()
     count.add("https://example.com/robots.txt")
     count.number, count.is_exact
 
 A hash turns each value into a number below 2**64. Only the smallest KEPT numbers are kept. If there
-are fewer, they are counted. Else their density gives an estimate of the whole number, with an error
-of about 0.4 percent (K minimum values, Bar-Yossef et al. 2002, section 2.1)."""
+are at most KEPT distinct numbers, their count is exact. If there are more, the density of the kept
+numbers gives an estimate of the count, with an error of about 0.4 percent (K minimum values,
+Bar-Yossef et al. 2002, section 2.1)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class DistinctCount:
     """A count of distinct values. It can be merged and pickled."""
 
     _numbers: set[int] = field(default_factory=set)
-    _end: int = _END  # numbers from here on are not kept
+    _end: int = _END  # only numbers below this are kept
 
     def add(self, value: str) -> None:
         """Count a value, if it is new."""

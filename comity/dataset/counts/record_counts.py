@@ -1,4 +1,6 @@
-"""Counts of the records that leave a pass, for its manifest. Counts of parts can be merged."""
+"""Counts of the records that a pass has kept or dropped, for the manifest of its output.
+
+Counts of parts can be merged."""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 
 from comity.dataset.counts.distinct import DistinctCount
 
-MAX_POLICIES = 20_000  # copies of policy files that are listed; all are counted
+MAX_POLICIES = 20_000  # the maximum number of listed copies of policy files; all are counted
 
 
 class RecordCounts:
@@ -44,8 +46,9 @@ class RecordCounts:
     ) -> None:
         """Count records that are kept.
 
-        `agents`: agent -> number of these records. `policies`: URL and copy of each policy file in
-        their tags, each at least once."""
+        `records`: the number of records. `agents`: product token of an agent -> the number of these
+        records with its tags. `policies`: the URL and the copy of each policy file in the tags of
+        these records, at least once."""
         self.records += records
         self.kept += records
         for agent, number in agents.items():

@@ -1,4 +1,4 @@
-"""The summary of a pass over records, for its manifest and its caller."""
+"""The summary of a pass over records, for the manifest of the output and for the caller."""
 
 from __future__ import annotations
 

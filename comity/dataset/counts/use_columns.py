@@ -37,8 +37,9 @@ def count_columns(
 ) -> list[Unreadable]:
     """Count the uses of a batch, and return the rows that cannot be read.
 
-    `number`: the number of its first row in the file. `uses`: as in UseCounts. `read`: called to
-    count a record whose tag the columns do not show to be valid."""
+    `number`: the number of the batch's first row in the file. `uses`: the uses to count. Empty: all
+    uses in the tags. `read`: counts a record. It is called for each row for which the columns do
+    not show that the tag is valid."""
     name, rows = tag_column(batch.schema, tags), numbers(batch.num_rows)
     doubtful = rows if name is None else doubtful_rows(batch, batch.column(name))
     if doubtful is None:
@@ -95,7 +96,7 @@ def _count(
 
 
 def _is_until(moments: pa.Array, moment: datetime) -> pa.BooleanArray:
-    """Return True for each row with a moment that is not after the given one."""
+    """Return True for each row with a moment at or before `moment`. False for null."""
     return pc.fill_null(pc.less_equal(moments, pa.scalar(moment, pa.timestamp("us", "UTC"))), False)
 
 

@@ -20,13 +20,13 @@ SOON = timedelta(days=30)
 
 @dataclass(slots=True)
 class Tally:
-    """Numbers of records, by their verdict on one use."""
+    """The numbers of records that permit and refuse a use."""
 
     allowed: int = 0
     refused: int = 0
     """Records that refuse the use, or whose permission has ended."""
     expiring: int = 0
-    """Records among the allowed ones with a permission that ends within SOON."""
+    """Records among `allowed` with a permission that ends within SOON."""
 
     @property
     def records(self) -> int:
@@ -39,10 +39,10 @@ class Tally:
 
 
 class UseCounts:
-    """Counts of uses in groups: of each use, or of each rule, origin or month with the uses in it.
+    """Counts of uses in groups. A group is a use, a deciding rule, an origin, or a month.
 
-    The rule of a group is the one that decides the use. The month is that of `fetched_at`. Counts
-    can be merged and pickled."""
+    For each use in a group, there is a Tally. A rule is the one that decides about the use. A month
+    is that of `fetched_at`. Counts can be merged and pickled."""
 
     def __init__(self, by: str = USE) -> None:
         self.by = by  # one of BY
@@ -56,7 +56,7 @@ class UseCounts:
     def read(self, record: Record, tag: Tag, uses: frozenset[str], now: datetime) -> None:
         """Count these uses of a record. If `uses` is empty, count all uses in its tag.
 
-        A permission until the page is fetched again counts as one that holds."""
+        A permission that lasts until the page is fetched again counts as one that has not ended."""
         origin = origin_of(record.get("final_url"), record.get("url"))
         self.records += 1
         self.origins.add(origin)
@@ -76,7 +76,10 @@ class UseCounts:
         self.causes[cause] += 1
 
     def count(self, group: str, use: str, rule: str, tally: Tally) -> None:
-        """Count records. `group`: their origin or month, if the counts are by these."""
+        """Count records by their verdict on a use.
+
+        `rule`: the rule that decides. `group`: the origin or month of the records, if the counts
+        are by origin or month. Otherwise it is not used."""
         if tally.refused:
             self.refusing[rule] += tally.refused
         group = {USE: use, RULE: rule}.get(self.by, group)

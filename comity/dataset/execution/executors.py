@@ -3,9 +3,9 @@
     in_order(do, tasks, executor, workers)      the result of `do` for each task, in their order
     EXECUTORS                                   the names of the executors
 
-Tasks must be idempotent: after the process of a task was killed, the task begins anew, perhaps in
-another place. `do`, the tasks and the results must be picklable. A DatasetError of a task ends the
-job, and the task is not repeated.
+Tasks must be idempotent: after the process of a task was killed, the task begins anew, perhaps on
+another machine. `do`, the tasks and the results must be picklable. If a task raises a DatasetError,
+the job ends, and the task is not repeated.
 
 `processes` are processes of this machine. An engine starts on this machine, unless its own settings
 name a cluster (RAY_ADDRESS, DASK_SCHEDULER_ADDRESS, spark.master). Each machine of a cluster needs
@@ -32,8 +32,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from comity.dataset.records import DatasetError
 
 PROCESSES = "processes"  # the default executor
-TRIES = 3  # attempts at a task whose process is killed
-AHEAD = 1  # further tasks for each slot: they are queued, or done and not yet yielded
+TRIES = 3  # the maximum number of attempts at a task, if its process is killed
+# The number of tasks for each slot that may be queued, in work, or done and not yet yielded.
+AHEAD = 1
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -57,7 +58,7 @@ class Pool(Protocol):
     """Processes or threads that do tasks."""
 
     slots: int
-    """The number of tasks at a time."""
+    """The maximum number of tasks that run at the same time."""
 
     def submit(self, task: Any) -> TaskAnswer:
         """Queue a task."""
@@ -198,7 +199,9 @@ def _begin(do: AnyDo) -> None:
 
 
 def _end_with_parent() -> None:
-    """End when the parent process ends. Without this, it would wait for ever after a kill."""
+    """End this process when the parent process ends.
+
+    If the parent process was killed, this process would otherwise wait for tasks forever."""
     parent = parent_process()
     assert parent
     parent.join()
@@ -217,7 +220,8 @@ class _Ray:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send no statistics
         ray = _engine("ray", "ray")
         if not ray.is_initialized():
-            # An own Ray must not be reachable from outside: its clients can run any code.
+            # Clients of Ray can run any code. So a Ray that is started here must not be reachable
+            # from other machines.
             is_here = "RAY_ADDRESS" not in os.environ
             address = (
                 {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
@@ -271,7 +275,7 @@ class _Dask:
 
 
 class _Spark:
-    """Spark. Each task is a job of its own, so that its result comes as soon as it is done."""
+    """A pool of Spark. Each task is a separate job, so its result is available when it ends."""
 
     def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
         pyspark = _engine("pyspark", "spark")
@@ -325,7 +329,7 @@ class _EngineAnswer(NamedTuple):
             raise
 
 
-# Errors of the engines for a task whose process was killed in each attempt.
+# The errors of engines if the process of a task was killed at each attempt.
 _KILLED = ("KilledWorker", "WorkerCrashedError", "OutOfMemoryError", "NodeDiedError")
 _SPARK_KILLED = "Python worker exited unexpectedly"
 

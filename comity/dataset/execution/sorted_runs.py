@@ -1,4 +1,4 @@
-"""An external sort: pairs of a key and a value, sorted by key, more of them than memory can hold.
+"""An external sort of pairs of a key and a value. The pairs may be too many for memory.
 
 runs = SortedRuns()
 runs.add(sorted(pairs))         # several times: each call writes a run to a temporary file
@@ -30,9 +30,9 @@ def chunks(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
 
 
 class SortedRuns(Generic[K, V]):
-    """Sorted runs of pairs in one temporary file, which goes with this object.
+    """Sorted runs of pairs in a temporary file, which is removed with this object.
 
-    Only one iterator at a time may read it."""
+    Only one iterator at a time may be in use."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None

@@ -25,7 +25,8 @@ _RESOURCES = pa.list_(
 _ADDED = {LICENSE: pa.list_(pa.string()), ATTRIBUTION: _RESOURCES, INSTEAD: _RESOURCES}
 
 
-# Counts a record in the summary. Returns it as it may be used, or None if it may not be used.
+# A function that counts a record in the summary, and returns the record as it may be used. It
+# returns None if the record may not be used.
 Judge = Callable[[Record, Summary], Record | None]
 
 
@@ -34,7 +35,7 @@ def export_columns(
 ) -> Outcome:
     """Return the usable rows of a batch, with counts of all rows.
 
-    `number`: the number of its first row in the file."""
+    `number`: the number of the batch's first row in the file."""
     exported, sorted_rows = Summary(), prefilter.sort(batch)
     for refusal in sorted_rows.refusals.drop_null().value_counts().to_pylist():
         exported.counts.drop(refusal["values"], refusal["counts"])
@@ -66,7 +67,7 @@ def export_columns(
 
 
 def schema_of_export(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of an export: with columns for any tag, and for the fields that it adds."""
+    """Return the schema of an export, with columns for tags and for fields that an export adds."""
     schema = proper(schema)
     return pa.schema(
         [

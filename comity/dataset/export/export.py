@@ -1,6 +1,7 @@
-"""An export: the records of datasets that may be used today, with a manifest beside it.
+"""Export the records of datasets that may be used at a moment, with a manifest beside the output.
 
-It takes one pass over files of any size, or two if the last fetch of each page matters."""
+An export takes one pass over the files, or two if the last fetch of each page matters. Files may be
+larger than memory."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from comity.dataset.side_files import UnreadLines, beside, side_files
 
 
 class ExportPass:
-    """A pass that gives the usable records, without their refused parts."""
+    """A pass that returns the usable records, without their refused parts."""
 
     fields: Sequence[str] | None = None
 
@@ -43,7 +44,9 @@ class ExportPass:
         return Outcome([record for record in usable if record is not None], exported)
 
     def usable(self, record: Record, exported: Summary) -> Record | None:
-        """Return the record as it may be used, and count it. None if it may not be used."""
+        """Return the record as it may be used. None if it may not be used.
+
+        Both outcomes are counted in `exported`."""
         answer = apply_terms(record, self.terms)
         if answer.record is None:
             exported.counts.drop(answer.cause)
@@ -67,9 +70,10 @@ def export(
     terms: Terms,
     options: JobOptions = JobOptions(),  # noqa: B008  # immutable
 ) -> Summary:
-    """Write the usable records of datasets into a file, and count the others.
+    """Write the usable records of datasets into a file. Return counts of all records.
 
-    `inputs`: files and folders. `terms`: its `recrawled` is ignored and found here, if needed.
+    `inputs`: files and folders. `terms`: `terms.recrawled` is ignored. If the terms or the tags
+    depend on it, it is computed from the inputs.
 
     DatasetError: a file cannot be used or written. `output` is then unchanged."""
     readers, entering = open_readers(inputs), open_writer(output)
@@ -102,7 +106,9 @@ def write_usable(
     terms: Terms,
     options: JobOptions,
 ) -> Summary:
-    """Write the usable records. `writer` and `unread` must have been entered."""
+    """Write the usable records. Return counts of all records.
+
+    `writer` and `unread`: the caller has entered them by `with`."""
     exported = Summary()
     sinks = Sinks(exported.merge, unreadable=unread.add, progress=options.progress)
     run(
@@ -122,8 +128,9 @@ def history(
 ) -> manifest.History:
     """Return the history of an export for its manifest.
 
-    `inputs`: their manifests tell how records of others were tagged, and the new history repeats
-    it. `altered`: inputs that no longer match their manifests, which are therefore not used."""
+    `inputs`: the files and folders that were read. If `dataset tag` tagged their records, their
+    manifests say how, and this is copied into the new history. `altered`: datasets and files that
+    no longer match their manifests. Manifests of altered inputs are not used."""
     counts = exported.counts
     manifests = (
         manifest.read(path) for path in inputs if not any(is_within(part, path) for part in altered)

@@ -45,7 +45,8 @@ def export_folder(
 ) -> Summary:
     """Write the usable records of datasets into a folder, one file for each input file.
 
-    `inputs`: files and folders. `terms`: its `recrawled` is ignored and found here, if needed.
+    Return counts of all records. `inputs`: files and folders. `terms`: `terms.recrawled` is
+    ignored. If the terms or the tags depend on it, it is computed from the inputs.
     `ending`: the ending of the new files, one of WRITABLE. "" keeps the ending of each file.
 
     DatasetError: a file cannot be used or written. `folder` is then unchanged."""

@@ -2,20 +2,21 @@
 
     Prefilter(terms).sort(batch) -> Sorted      rows to keep unchanged, to refuse, and to judge
 
-Only `apply_terms` in comity.dataset.permissions.terms judges, and it takes a record. To turn each
-row of a Parquet file into a record takes many times as long as to copy its columns, and most rows
-do not differ in anything that matters to the judgement. Therefore:
+Only `apply_terms` in comity.dataset.permissions.terms judges, and its argument is a record. To turn
+each row of a Parquet file into a record takes many times as long as to copy the columns. But most
+rows are equal in all facts on which the judgement depends. Therefore:
 
 1. A row is doubtful if its columns do not show that its tag has a valid form
    (comity.policies.tag.TAG) and that the row consists of its columns alone (EXTRA). It becomes a
-   record and is judged by itself.
-2. A row is particular if the answer depends on more than the facts of step 3: on its own fields
+   record and is judged alone.
+2. A row is particular if the answer depends on more than the facts of step 3: on its other fields
    (lengths, elements that may refuse one of the uses, embedded files, a later fetch of its page),
-   or if an export would add something to it. It is judged by itself.
-3. All other rows differ in their facts only. For each requested use and for `preserve`, these are:
-   is it listed, which rule denies it, has it ended. The first row with certain facts becomes a
-   record and is judged for all rows with these facts. The answer is remembered. If the record stays
-   unchanged, all of these rows stay unchanged. If it is refused, all are refused for its cause.
+   or if an export would add a field to it. It becomes a record and is judged alone.
+3. All other rows differ only in their facts. For each requested use and for `preserve`, the fact is
+   "missing" (the tag does not list the use), the rule that denies it, "ended" or "allow". The first
+   row with certain facts becomes a record. Its answer is remembered for all rows with these facts:
+   if the record stays unchanged, these rows stay unchanged, and if the record is refused, these
+   rows are refused for the same cause. Otherwise each of these rows is judged alone.
 
 Anything unknown here (a new member of the tag, another restriction) makes a row doubtful or
 particular. A column never permits or refuses anything by itself."""
@@ -39,8 +40,10 @@ from comity.policies.answers.element_rule import ALL
 from comity.policies.answers.qualifiers import MODIFIABLE
 from comity.policies.elements.coverage import refusing_actions
 
-MAX_REMEMBERED = 10_000  # answers, one for each combination of facts
-# Restrictions of a use that end it. All others depend on the content of the record.
+# The maximum number of remembered answers. There is one for each combination of facts.
+MAX_REMEMBERED = 10_000
+# Restrictions that end the permission of a use. All other restrictions depend on the content of the
+# record.
 _TIMES = ("until", "until_recrawled")
 _LIMITS = tuple(
     name
@@ -68,7 +71,7 @@ class Prefilter:
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        # Facts -> True if rows with these facts stay unchanged, and the cause if they go.
+        # Facts -> True if rows with these facts stay unchanged, and the cause if they are refused.
         self._answers: dict[str, tuple[bool, str | None]] = {}
 
     @property
@@ -110,9 +113,9 @@ class Prefilter:
     def _answers_to(
         self, facts: pa.StringArray, batch: pa.RecordBatch, rows: pa.Array
     ) -> list[tuple[bool, str | None]]:
-        """Return an answer for each distinct value of the facts, in their order.
+        """Return an answer for each distinct value of the facts, in the order of first appearance.
 
-        `rows`: the positions of the facts' rows in the batch."""
+        `rows`: for each value in `facts`, the position of its row in `batch`."""
         distinct = [name for name in facts.unique().to_pylist() if name is not None]
         unknown = [name for name in distinct if name not in self._answers]
         if unknown:
@@ -137,7 +140,9 @@ class Prefilter:
 
 
 def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
-    """Return the facts of each row as a text, null for rows that are particular."""
+    """Return the facts of each row as a text, e.g. "allow ended" (for a use and `preserve`).
+
+    Null for particular rows."""
     length = len(tag)
     uses, rules = Flat(tag.field("uses")), _Rules(Flat(tag.field("reasons")))
     facts, is_refused, is_particular = [], _same(False, length), _same(False, length)

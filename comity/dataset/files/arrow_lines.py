@@ -1,8 +1,8 @@
 """Records in Arrow columns as lines of JSON.
 
-The columns are join_pieces as text, and few rows become records on the way.
+The columns are joined as text. Only few rows become records for this.
 
-    lines(rows) -> bytes        the records that `decode` gives, as lines"""
+    lines(rows) -> bytes        the same lines as for the records that `decode` returns"""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from comity.dataset.files.arrow_types import join_pieces, members, object_of
 from comity.dataset.files.jsonl import encode_line
 from comity.dataset.records import Record, Unreadable
 
-# Octets of columns to join. An array of texts holds 2 GB, and one character may become six.
+# The maximum octets of columns to join. An array of texts has at most 2 GB, and one character may
+# become six.
 MAX_OCTETS = 2**28
-MAX_DISTINCT = 100  # distinct texts in EXTRA of a batch; with more of them, rows become records
+# The maximum number of distinct texts in EXTRA of a batch. If there are more, rows become records.
+MAX_DISTINCT = 100
 
 
 def lines(rows: Rows) -> bytes:
@@ -52,7 +54,10 @@ def _of_columns(batch: pa.RecordBatch) -> pa.Array:
 
 
 def _null_fields(batch: pa.RecordBatch) -> tuple[pa.StringArray, pa.BooleanArray]:
-    """Return the fields with an explicit null in EXTRA, and the rows with anything else in it."""
+    """Return for each row the fields with null in EXTRA, as JSON text such as `"a":null,"b":null`.
+
+    Also return True for each row that must become a record, because EXTRA has other content, or a
+    column has a value for such a field."""
     length = batch.num_rows
     no_fields, is_odd = pa.nulls(length, pa.string()), pa.repeat(pa.scalar(False), length)
     if EXTRA not in batch.schema.names or (extra := batch.column(EXTRA)).null_count == length:
@@ -68,7 +73,7 @@ def _null_fields(batch: pa.RecordBatch) -> tuple[pa.StringArray, pa.BooleanArray
         fields.append(",".join(f'"{name}":null' for name in names))
         if not is_plain:
             is_odd = pc.or_(is_odd, has_text)
-        # A column with a value takes precedence, so such rows need a closer look.
+        # A column with a value takes precedence over the null, so these rows become records.
         for name in names.keys() & set(batch.schema.names):
             is_odd = pc.or_(is_odd, pc.and_(has_text, batch.column(name).is_valid()))
     return pa.array(fields, pa.string()).take(distinct.indices), is_odd

@@ -1,17 +1,17 @@
 """Records as Arrow columns, with typed columns for the tag, and back again without loss.
 
-    encode(records, schema)     a RecordBatch; with the schema None, types that fit these records
+    encode(records, schema)     a RecordBatch. If the schema is None, the types fit these records
     decode(batch)               the records of a batch
     adapt(batch, schema)        a batch in another schema
     readable(batch)             a batch of another program, in types that this module knows
-    with_zone(batch, columns)   a batch with the moments without a zone in these columns in UTC
+    with_zone(batch, columns)   a batch in which moments without a zone get the zone UTC
     valid(batch, number)        a batch without rows that have invalid values
     Rows(batch, records, ...)   some rows as columns, and others as records
 
-A null means that the field is missing. Some values do not come back exactly from a column (another
-type than the others, an explicit null, half of a surrogate pair). These are in the column EXTRA, a
-JSON object, and nowhere else. So a tag with an unknown schema is a null in the typed column, and no
-query can read it as a permission."""
+A null means that the field is missing. Some values would be changed by a column: a value of another
+type than the column, an explicit null, half of a surrogate pair. These values are only in the
+column EXTRA, which has a JSON object of such fields. So a tag with an unknown schema is a null in
+the typed column, and no query can read it as a permission."""
 
 from __future__ import annotations
 
@@ -54,9 +54,11 @@ from comity.policies import tag
 from comity.policies.syntax import shapes
 
 EXTRA = "extra_json"
-MAX_MEMBERS = 100  # members of an object that becomes a struct; with more, its keys are data
-MAX_FIELDS = 1_000  # fields of records that become columns
-MAX_DEPTH = 8  # nested lists and objects
+# The maximum number of members of an object that becomes a struct. If there are more, the keys of
+# the object are data.
+MAX_MEMBERS = 100
+MAX_FIELDS = 1_000  # the maximum number of fields of records that become columns
+MAX_DEPTH = 8  # the maximum depth of nested lists and objects
 _PLAIN_NAME = r'"[^"\\\x00-\x1f]+"'  # JSON has no control characters in names
 # A text in EXTRA that has fields with explicit nulls only.
 NULLS_ONLY = rf"^\{{{_PLAIN_NAME}:null(,{_PLAIN_NAME}:null)*\}}$"
@@ -113,7 +115,7 @@ TAG = _struct_of(tag.TAG, tag.IN_COMMON)
 def schema_of(records: Iterable[Record], *, tagged: bool = True) -> pa.Schema:
     """Return the schema of a file that begins with these records.
 
-    `tagged`: it has a column for tags, even if none of these records has a tag."""
+    `tagged`: True if the schema must have a column for tags, even if no record has a tag."""
     types: dict[str, pa.DataType | None] = {}
     for record in records:
         for name, value in record.items():
@@ -129,9 +131,9 @@ def schema_of(records: Iterable[Record], *, tagged: bool = True) -> pa.Schema:
 
 
 def proper(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with columns that can hold any tag.
+    """Return the schema for a new file with the same columns, in which a tag column fits any tag.
 
-    Another program may have left out members that none of its records had."""
+    In a file of another program, the tag column may lack members that its records did not need."""
     types = {
         field.name: TAG.type if is_tag_type(field.type) else _type_without_views(field.type)
         for field in schema
@@ -143,7 +145,7 @@ def proper(schema: pa.Schema) -> pa.Schema:
 
 
 def _complete(types: Mapping[str, pa.DataType], *, tagged: bool) -> pa.Schema:
-    """Return the schema with comity's columns behind the others."""
+    """Return the schema of these columns. The columns of comity (tags and EXTRA) come last."""
     tags = [name for name, type_ in types.items() if type_ == TAG.type]
     others = [(name, type_) for name, type_ in types.items() if name not in tags]
     if tagged and not tags:
@@ -152,14 +154,15 @@ def _complete(types: Mapping[str, pa.DataType], *, tagged: bool) -> pa.Schema:
 
 
 def schema_with(columns: Iterable[pa.Field]) -> pa.Schema:
-    """Return the schema of these columns, with EXTRA behind the others."""
+    """Return the schema of these columns. EXTRA comes last."""
     return pa.schema(sorted(columns, key=lambda column: column.name == EXTRA))
 
 
 def is_tag_type(type_: pa.DataType) -> bool:
-    """Return True for the type of a column with tags.
+    """Return True for the type of a column with tags: a struct with `schema` and `uses`.
 
-    `encode` writes all members. Files of other programs may lack some, or have another order."""
+    `encode` writes all members of a tag. In files of other programs, members may be missing or in
+    another order."""
     return pa.types.is_struct(type_) and {"schema", "uses"} <= {field.name for field in type_}
 
 
@@ -173,7 +176,7 @@ def _is_name(name: str) -> bool:
 
 
 def _type_of(value: Any, depth: int = MAX_DEPTH) -> pa.DataType | None:
-    """Return the type for a value. Null: the value shows no type. None: it fits no column."""
+    """Return the type for a value. `pa.null()`: any type fits. None: no type fits."""
     if type(value) in _SIMPLE:
         return _SIMPLE[type(value)]
     if not depth:
@@ -260,7 +263,9 @@ def kinds_of(schema: pa.Schema) -> dict[str, ArrowKind]:
 
 @gc_paused()
 def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.RecordBatch:
-    """Return records as a batch. `schema`: one of schema_of or proper."""
+    """Return records as a batch.
+
+    `schema`: the result of `schema_of` or `proper`. None: `schema_of(records)`."""
     schema = schema or schema_of(records)
     kinds = kinds_of(schema)
     columns: dict[str, list[Any]] = {name: [None] * len(records) for name in schema.names}
@@ -279,7 +284,9 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
 
 
 def check_columns(schema: pa.Schema) -> None:
-    """Raise DatasetError if records cannot have these columns."""
+    """Check the columns of a table.
+
+    DatasetError: two columns have the same name, or EXTRA is not text."""
     if repeated := _find_repeated(schema):
         raise DatasetError(f"two of its columns are called `{repeated}`")
     if EXTRA in schema.names and _type_of_extra(schema.field(EXTRA).type) not in _TEXTS:
@@ -287,7 +294,9 @@ def check_columns(schema: pa.Schema) -> None:
 
 
 def _find_repeated(fields: Iterable[pa.Field]) -> str:
-    """Return a repeated name among these fields or the members of one (`a.b`). Else ""."""
+    """Return a repeated name: of two fields (`a`), or of two members of a field (`a.b`).
+
+    "" if no name is repeated."""
     fields = [*fields]
     if repeated := next(
         (name for name, times in Counter(field.name for field in fields).items() if times > 1), ""
@@ -330,9 +339,9 @@ def _type_of_extra(type_: pa.DataType) -> pa.DataType:
 
 
 def _type_without_views(type_: pa.DataType) -> pa.DataType:
-    """Return the type with texts for views of texts, and lists for views of lists.
+    """Return the type without views: string_view becomes large_string, list_view becomes list.
 
-    Arrow has few functions for views."""
+    Arrow has only few functions for views."""
     if pa.types.is_string_view(type_):
         return pa.large_string()
     if pa.types.is_binary_view(type_):
@@ -355,7 +364,8 @@ def _type_without_views(type_: pa.DataType) -> pa.DataType:
 def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
     """Return the array in a type from `_type_without_views`.
 
-    Arrow 26 has a bug: its cast of views of lists gives lists with other members."""
+    Arrow's own cast is not used, because Arrow 26 has a bug: its cast of list views returns lists
+    with wrong members."""
     if array.type == type_:
         return array
     if pa.types.is_struct(type_):
@@ -373,7 +383,7 @@ def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def with_zone(batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch:
-    """Return the batch with the moments without a zone in these columns as moments in UTC."""
+    """Return the batch with the zone UTC for moments in these columns that have no zone."""
     for number, field in enumerate(batch.schema):
         if field.name in columns:
             batch = batch.set_column(
@@ -383,7 +393,7 @@ def with_zone(batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch
 
 
 def in_utc(type_: pa.DataType) -> pa.DataType:
-    """Return the type with moments in UTC in place of moments without a zone."""
+    """Return the type with the zone UTC for each moment without a zone, at any depth."""
     if pa.types.is_timestamp(type_) and type_.tz is None:
         return pa.timestamp(type_.unit, "UTC")
     if pa.types.is_struct(type_):
@@ -420,13 +430,14 @@ def _stream(batch: pa.RecordBatch) -> bytes:
 
 
 class Rows(NamedTuple):
-    """Ordered rows, some as columns, others as records."""
+    """Rows in an order. Some rows are in columns, and the rest are records."""
 
     batch: pa.RecordBatch
     records: Sequence[Record] = ()
     order: pa.Array | None = None
-    """The indices of the rows in their order: first those of the batch, then those of the records.
-    None: there are no records, and the batch is in order."""
+    """The indices of the rows, in the order of the rows. The rows of the batch have the first
+    indices, the records the following ones. None: there are no records, and the batch is in
+    order."""
 
     def __len__(self) -> int:
         return int(self.batch.num_rows) + len(self.records)
@@ -473,7 +484,7 @@ def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
 
 @gc_paused()
 def adapt(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert a batch to `schema`, column by column. Values that do not fit go into EXTRA."""
+    """Convert a batch to `schema`, column by column. Values that do not fit are moved to EXTRA."""
     if batch.schema.equals(schema):
         return batch
     columns = {name: batch.column(name) for name in batch.schema.names}
@@ -495,7 +506,9 @@ def adapt(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _convert(batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]) -> dict[str, pa.Array]:
-    """Convert these columns. Return them, and EXTRA with the values that do not fit."""
+    """Convert the columns `names`. Return the new columns, and EXTRA with values that do not fit.
+
+    A column that `schema` lacks is moved to EXTRA."""
     kinds, batch_kinds = kinds_of(schema), kinds_of(batch.schema)
     rest: list[Record] = [{} for _ in range(batch.num_rows)]
     columns = {}

@@ -1,9 +1,9 @@
-"""Kinds of values: from JSON to Arrow and back. A value that would not come back equal does not
-fit.
+"""Kinds: the conversion of JSON values to an Arrow type and back.
 
-A kind gives back values, or pieces of JSON text. To join whole columns of text takes a fraction of
-the time that it takes to make a dict for each row. A kind makes text directly from the types that
-it writes, and from the values for all other types."""
+A value fits a kind only if the conversion to Arrow and back returns an equal value. From an Arrow
+array, a kind makes JSON values, or pieces of JSON text. To join whole columns of text takes a
+fraction of the time for making a dict of each row. If the array has the type that the kind writes,
+text is made from it directly. For other types, text is made from the values."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from comity.dataset.files.jsonl import to_json
 from comity.policies.syntax.remembered import Remembered
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MAX_REMEMBERED = 1024  # values of one kind
+MAX_REMEMBERED = 1024  # the maximum number of cached values of a kind
 _EXACT = 2**53  # integers up to this are exact as floats
 _ESCAPED = r'["\\\x00-\x1f]'  # characters that a text in JSON must escape
 _UNESCAPED = bytes(octet for octet in range(256) if octet >= 0x20 and octet not in b'"\\')
 
 
-# Pieces of one text for each row, to be joined: arrays of texts, and texts for all rows.
+# Pieces of text, which are joined to one text for each row. A piece is an array with a text for
+# each row, or one text for all rows.
 Pieces = list[Any]
 
 
 class MisfitError(Exception):
-    """The type cannot give the value back."""
+    """The value does not fit: its conversion to the type and back would change it."""
 
 
 class ArrowKind(Protocol):
-    """One Arrow type and its values in JSON."""
+    """The conversion between an Arrow type and values in JSON."""
 
     @property
     def type(self) -> pa.DataType:
@@ -135,7 +136,7 @@ class Whole:
 
 
 class Number:
-    """A number, as a float. 1 comes back as 1.0, which is equal."""
+    """A number, as a float. The integer 1 is converted to 1.0, which is equal to 1."""
 
     type = pa.float64()
 
@@ -154,7 +155,8 @@ class Number:
 
 
 class ArrowMoment:
-    """A date and time as text, in UTC. Other texts would not come back letter by letter."""
+    """A date and time in UTC, as text in one form. A text in another form does not fit, because it
+    would be changed."""
 
     type = pa.timestamp("us", "UTC")
 
@@ -170,7 +172,8 @@ class ArrowMoment:
     def values(self, array: pa.Array) -> list[Any]:
         if not pa.types.is_timestamp(array.type):
             return _foreign(array)
-        suffix = self._suffix if array.type.tz else ""  # a local time of an unknown place
+        # Without a time zone, the moment is a local time at an unknown place.
+        suffix = self._suffix if array.type.tz else ""
         instants = (
             array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.int64()).to_pylist()
         )
@@ -184,7 +187,7 @@ class ArrowMoment:
 
 @lru_cache(10_000)
 def _instant(text: str, suffix: str) -> int:
-    """Return the microseconds since 1970. MisfitError: the text would not come back exactly."""
+    """Return the microseconds since 1970. MisfitError: `_text_of` would return another text."""
     try:
         instant = (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, TypeError):  # a date without a time zone
@@ -324,10 +327,10 @@ class ArrowMap:
         ]
 
     def _object(self, members: list[Any]) -> Any:
-        """Make an object of the members.
+        """Return an object of the members.
 
-        A list of another program, in which not each member has a key of its own, is returned as it
-        is."""
+        If a member has no key, or two members have equal keys, another program has written the
+        list, and it is returned unchanged."""
         try:
             keyed = {member[self._key]: member for member in members}
         except (KeyError, TypeError):
@@ -376,7 +379,7 @@ class Common:
 class Spans:
     """Spans in a record: [field], [field, index in the list] or [field, start, end].
 
-    `start` and `end` count characters. `end` is behind the last one."""
+    `start` is the index of the first character of the span. `end` is the index after its last."""
 
     type = pa.struct([("field", pa.string()), ("start", pa.int64()), ("end", pa.int64())])
 
@@ -410,7 +413,7 @@ class Spans:
 
 
 class Foreign:
-    """Values of other programs, such as dates, decimals and bytes. They are read, not written."""
+    """Values that only other programs write, e.g. dates, decimals and bytes. They can be read."""
 
     def __init__(self, type_: pa.DataType) -> None:
         self.type = type_
@@ -444,8 +447,8 @@ def _text(value: Any) -> str:
 def plain(array: pa.Array) -> list[Any]:
     """Return the values as Python values.
 
-    A value becomes a text if Python has none for it, e.g. a date in the year 10000 or in an unknown
-    time zone."""
+    A value becomes a text if Python cannot represent it, e.g. a date in the year 10000 or in an
+    unknown time zone."""
     try:
         values: list[Any] = array.to_pylist()
     except (OverflowError, ValueError, LookupError):
@@ -476,9 +479,9 @@ def _lists(array: pa.Array, member: ArrowKind) -> Iterator[list[Any]]:
 
 
 def name_numbers(names: pa.StringArray, lists: pa.Array) -> pa.Int64Array:
-    """Return a number for each name. It is equal for equal names in one list only.
+    """Return a number for each name. Two numbers are equal if the names and the lists are equal.
 
-    `lists`: the number of each name's list."""
+    `lists`: for each name, the number of its list."""
     distinct = names.dictionary_encode()
     return pc.add(
         pc.multiply(lists, len(distinct.dictionary) + 1), distinct.indices.cast(pa.int64())
@@ -525,7 +528,7 @@ def _escape(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _octets(texts: pa.StringArray) -> bytes:
-    """Return the octets of all texts, perhaps with further octets between them."""
+    """Return the octets of all texts, perhaps with octets between the texts that belong to none."""
     _, offsets, octets = texts.buffers()
     if octets is None or not len(texts):
         return b""
@@ -534,7 +537,7 @@ def _octets(texts: pa.StringArray) -> bytes:
 
 
 def join_pieces(pieces: Pieces, length: int) -> pa.StringArray:
-    """Join the pieces row by row. Null if one of them is null."""
+    """Join the pieces row by row. A row is null if a piece is null in it."""
     merged: Pieces = [""]
     for piece in pieces:
         if isinstance(piece, str) and isinstance(merged[-1], str):
@@ -549,7 +552,8 @@ def join_pieces(pieces: Pieces, length: int) -> pa.StringArray:
 def _with_commas(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray:
     """Return the members of each list, joined with commas.
 
-    `members`: the members of all lists, one behind the other, without nulls."""
+    `members`: the members of the first list, then those of the second list, and so on. None of them
+    is null."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
     texts = pc.binary_join(pa.ListArray.from_arrays(offsets, members), ",")
@@ -559,7 +563,9 @@ def _with_commas(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray
 def members(
     columns: Mapping[str, pa.Array], kinds: Mapping[str, ArrowKind], nullable: Iterable[str] = ()
 ) -> list[Pieces]:
-    """Return the columns as members of objects, `"name":value`. Null members are missing."""
+    """Return the columns as members of objects, `"name":value`. Nulls become missing members.
+
+    The columns in `nullable` have `"name":null` instead."""
     result = []
     for name, array in columns.items():
         if name in nullable or array.null_count < len(array):
@@ -571,9 +577,9 @@ def members(
 
 
 def object_of(members: Sequence[Pieces], length: int) -> Pieces:
-    """Return objects of the members that are not null, in the order of `rows`.
+    """Return an object for each row, with the members that are not null.
 
-    The members that all objects have come first."""
+    As in `rows`, the members that all objects have come first."""
     return ["{", *_those_that_are_there(members, length), "}"]
 
 

@@ -41,7 +41,7 @@ class Dataset(NamedTuple):
     is_folder: bool
 
     def name_of(self, file: Path) -> str:
-        """Return the name of a file in the folder, with `/` between its parts."""
+        """Return the path of a file within the folder, e.g. "a/b.jsonl". For one file, its name."""
         return file.relative_to(self.path).as_posix() if self.is_folder else file.name
 
 
@@ -65,9 +65,10 @@ def open_dataset(path: Path) -> Dataset:
 
 
 def nameable_folder(folder: Path) -> Path:
-    """Return the folder with a name, after which its manifest and side files are named.
+    """Return the folder as a path that ends with its name: `.` becomes `/home/user/data`.
 
-    DatasetError: it has no name, because it is a root folder."""
+    The names of the manifest and of the side files begin with the name of the folder.
+    DatasetError: the folder has no name, because it is a root folder."""
     folder = folder.resolve() if folder.name in ("", "..") else folder
     if not folder.name:
         raise DatasetError(
@@ -94,19 +95,21 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 class FolderReplacement:
-    """A new folder that replaces another one as a whole.
+    """A new folder that replaces the folder at `path` as a whole.
 
         with FolderReplacement(path, is_ours) as folder:
             (folder / "a.jsonl").write_bytes(...)       # a crash or an error changes nothing
 
-    Other programs see the old folder or the new one, or for a moment none. The new folder is filled
-    beside the old one, under the name `.NAME.part`. Files that a killed process left there are
-    removed. If the new folder stays empty, there is no folder at the end. In an object store, the
-    new files are moved one by one, after the old ones are removed."""
+    Other programs see the old folder or the new folder, or for a moment no folder. The new folder
+    is filled beside the old one, under the name `.NAME.part`. Files that a killed process left in
+    `.NAME.part` are removed first. If the new folder stays empty, there is no folder at the end. In
+    an object store, the old files are removed at the end, and then the new files are copied to
+    their names one by one."""
 
     def __init__(self, path: Path, is_ours: Callable[[str], bool]) -> None:
-        """`is_ours`: returns True if a file of the old folder may be removed, by its name there.
-        Other programs may need all other files."""
+        """`is_ours`: a function that returns True for the name of a file in the old folder if that
+        file may be removed. If there is another file, the folder is not replaced, because other
+        programs may need it."""
         self.path = Path(os.path.realpath(path)) if is_local(path) else path
         self.part = self.path.with_name(f".{self.path.name}.part")
         self._before = self.path.with_name(f".{self.path.name}.before")
@@ -115,7 +118,8 @@ class FolderReplacement:
     def __enter__(self) -> Path:
         """Return the path of the new folder, to be filled.
 
-        DatasetError: the old folder cannot be written, is being written, or has files of others."""
+        DatasetError: the old folder cannot be written, another process is writing it, or it has
+        files that are not ours."""
         if not is_local(self.path):
             self._check()
             _remove_stored(self.part)

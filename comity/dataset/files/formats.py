@@ -1,9 +1,9 @@
-"""Files of records: the format of a file, by its name, and the interface of all formats.
+"""Files of records: the format of a file, which its name decides, and the interface of formats.
 
     format_of(path)         the module of the format
     open_reader(path)       a Reader
-    open_writer(path)       a Writer: its file appears when it is complete, and not before
-    open_rewriter(path)     a Rewriter: a Writer that copies the records that stay
+    open_writer(path)       a Writer of a new file, which appears when it is complete
+    open_rewriter(path)     a Rewriter, which copies the remaining records from the old file
 
 Writers use comity.dataset.files.replacement."""
 
@@ -40,10 +40,10 @@ class Part(NamedTuple):
     """Some records of a file that are read together, a few MB. It can be pickled."""
 
     position: Any
-    """The position in the file. In a file that can only be read from its beginning, the octets
-    themselves."""
+    """The position of the records in the file, in a form of the format. If the file can only be
+    read from its beginning, it includes the octets of the records."""
     octets: int
-    """The share of the file in octets. All parts together have the file's size."""
+    """The part's share of the file in octets. The sum over all parts is the size of the file."""
 
 
 class Reader(ABC):
@@ -78,7 +78,7 @@ class Reader(ABC):
 
 
 class Writer(Protocol):
-    """A new file of records. It replaces the old file at the end of `with`, unless that raises.
+    """A new file of records. It replaces the old file at the end of `with`, except after an error.
 
     `encode` does most of the work, in several processes, so it must be picklable and pure. `write`
     runs in one process."""
@@ -100,21 +100,21 @@ class Writer(Protocol):
 
 
 class Rewriter(Writer, Protocol):
-    """A Writer that copies the records that stay from the old file.
+    """A Writer that copies all records from the old file, except those that are left out.
 
     The records must be PositionedRecords. `copy` must be the last call in the `with` block."""
 
     def leave_out(self, position: Any, *, keep_aside: bool) -> None:
-        """Note a record that does not stay. `keep_aside`: it is kept in another file."""
+        """Note a record to remove. `keep_aside`: True to copy the record to a side file."""
 
     def copy(self) -> None:
-        """Write the new file."""
+        """Copy the remaining records to the new file."""
 
 
 def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
     """Return the name of the module for a file's format.
 
-    DatasetError, with the endings in `hint`: the format is unknown."""
+    `hint`: the endings to suggest in the error. DatasetError: the format is unknown."""
     ending = ending_of(path.name)
     if not ending:
         raise DatasetError(
@@ -163,9 +163,11 @@ def open_writer(path: Path, **options: Any) -> Writer:
 
 
 def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
-    """Return a rewriter of a file. None if its format has none and writes all records anew.
+    """Return a rewriter of a file. None if the format has none: then a Writer writes all records.
 
-    `aside`: the file for records that are kept aside. None: a file beside the dataset."""
+    `aside`: the side file for records with `keep_aside`. None: a file beside the dataset.
+
+    DatasetError: the file is in an object store, or a package for its format is not installed."""
     module = _module(path)
     if not hasattr(module, "Rewriter"):
         return None

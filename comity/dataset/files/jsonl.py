@@ -1,7 +1,7 @@
 """JSON Lines (https://jsonlines.org): one record a line, plain or compressed (gzip, Zstandard).
 
-A plain file is read in parts that begin and end with a line. A compressed file can only be read
-from its beginning, so its parts contain their lines."""
+A part of a file consists of whole lines. A part of a plain file has only the position of its lines.
+A compressed file can only be read from its beginning, so its parts contain the lines themselves."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd  # Scrapy requires this package too
 
-PART = 2 * 2**20  # octets of text
-# Octets. A longer line is a mistake and not a record, and would not fit into memory.
+PART = 2 * 2**20  # octets of text that are read at a time
+# The maximum octets of a line. A longer line is a mistake and not a record, and takes too much
+# memory.
 MAX_LINE = 128 * 2**20
 # An escaped ASCII letter. It may be part of a key.
 _ESCAPED = re.compile(rb"\\u00[4-7]")
@@ -67,11 +68,11 @@ class LinePart(NamedTuple):
     """The position of a part."""
 
     number: int
-    """The number of its first line, from 1."""
+    """The number of the first line of the part. The first line of the file is 1."""
     start: int
-    """The offset of its first line in the text, in octets."""
+    """The offset of the part in the uncompressed text, in octets."""
     octets: bytes
-    """The lines themselves if the file is compressed. Else empty."""
+    """The lines of the part if the file is compressed. Empty for a plain file."""
     length: int
     """The length of the lines in octets."""
 
@@ -111,7 +112,7 @@ class Reader(formats.Reader):
                 start += len(lines)
 
     def _lines(self, text: IO[bytes]) -> Iterator[bytes]:
-        """Yield the text in pieces of whole lines. The last line may lack its end."""
+        """Yield the text in pieces of whole lines. The last line may lack its line feed."""
         partial = b""
         while True:
             try:
@@ -185,7 +186,7 @@ def encode_columns(rows: Any) -> bytes:
 
 
 def compress(codec: str, octets: bytes) -> bytes:
-    """Return octets as a compressed member. b"" for no octets."""
+    """Return octets as a compressed member. b"" if `octets` is empty. `codec`: a key of CODECS."""
     return CODECS[codec].member(octets) if octets else b""
 
 

@@ -1,4 +1,4 @@
-"""Parquet: records in typed columns (arrow_schema.py), read by row groups, written as they come."""
+"""Read and write Parquet files: records in typed columns (arrow_schema.py), in row groups."""
 
 from __future__ import annotations
 
@@ -37,10 +37,13 @@ from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import TAG_FIELDS, Batch, DatasetError, Record, Unreadable
 from comity.dataset.tags.sources import TEXT_FIELDS
 
-ROWS = 2_500  # rows that are read at once
-OCTETS = 16 * 2**20  # octets without compression that are read at once; a single row may have more
-GROUP_ROWS = 10_000  # rows after which a row group is written
-GROUP_OCTETS = 16 * 2**20  # octets without compression after which a row group is written
+# The maximum size of a batch that is read: this many rows, and about this many octets without
+# compression. A batch has at least one row, even if that row is larger.
+ROWS = 2_500
+OCTETS = 16 * 2**20
+# A row group that is written ends after this many rows, or this many octets in memory.
+GROUP_ROWS = 10_000
+GROUP_OCTETS = 16 * 2**20
 # Exceptions of pyarrow for an invalid file, e.g. ValueError for names that are not UTF-8.
 _FAILURES = (OSError, pa.ArrowException, ValueError)
 COMPRESSION = {"compression": "zstd", "compression_level": 1}
@@ -51,13 +54,13 @@ class Reader(formats.Reader):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The schema for a file that is written from this one."""
+        """The schema for a new file with the records of this file."""
         with self._open() as file:
             return proper(file.schema_arrow)
 
     @cached_property
     def has_rows(self) -> bool:
-        """False if the file is empty."""
+        """False if the file has no rows."""
         with self._open() as file:
             return bool(file.metadata.num_rows)
 
@@ -75,7 +78,9 @@ class Reader(formats.Reader):
             number += rows
 
     def _group_rows(self) -> list[int]:
-        """Return the number of rows of each row group. It holds some MB of metadata meanwhile."""
+        """Return the number of rows of each row group.
+
+        The metadata of the file takes some MB of memory until this method returns."""
         with self._open() as file:
             return [
                 file.metadata.row_group(group).num_rows
@@ -111,7 +116,10 @@ class Reader(formats.Reader):
     def read_columns(
         self, part: Part, fields: Sequence[str] | None = None
     ) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
-        """Yield batches with the number of their first row, from 1."""
+        """Yield batches, each with the number of its first row. The first row of a file is 1.
+
+        `fields`: the fields to read. None: all. After an unreadable batch, yield an Unreadable for
+        the rest of the row group."""
         group, number = part.position
         with self._open() as file:
             columns = _columns(file.schema_arrow, fields)
@@ -152,7 +160,10 @@ class Reader(formats.Reader):
 
 
 def _columns(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | None:
-    """Return the columns with these fields. None: all."""
+    """Return the names of the columns to read for these fields.
+
+    If `fields` is None, return None, which means all columns. TAG_FIELDS in `fields` stands for all
+    columns that may have a tag."""
     if fields is None:
         return None
     names = [name for name in fields if name != TAG_FIELDS]
@@ -167,9 +178,9 @@ def _leaves(file: pq.ParquetFile) -> Iterator[str]:
 
 
 def _written_in_utc(file: pq.ParquetFile) -> frozenset[str]:
-    """Return the columns of tags with moments in the form of Spark and Impala (INT96).
+    """Return the names of tag columns with moments in the form of Spark and Impala (INT96).
 
-    These moments have no zone, and are in UTC."""
+    INT96 has no time zone. These moments are in UTC."""
     tags = {
         field.name
         for field in file.schema_arrow
@@ -187,7 +198,9 @@ def _written_in_utc(file: pq.ParquetFile) -> frozenset[str]:
 
 
 def _is_set(file: pq.ParquetFile, path: str) -> bool:
-    """Return True if a column is true in any row, or is not a boolean column."""
+    """Return True if a column has the value true in any row, or has no boolean values.
+
+    `path`: the path of a leaf of the schema, within lists and structs."""
     for batch in file.iter_batches(columns=[path]):
         column = batch.column(0)
         while not pa.types.is_boolean(column.type):
@@ -206,10 +219,10 @@ class RowGroupWriter:
     """Writes record batches to an open file, one row group at a time.
 
     The file can be read only after `close`, because Parquet has its table of contents at the end.
-    `with` closes the file, or abandons it on an error."""
+    At the end of `with`, the file is completed. After an error it is left incomplete."""
 
     def __init__(self, file: Any, schema: pa.Schema | None = None) -> None:
-        """`schema`: None takes the schema of the first batch."""
+        """`schema`: the schema of the file. None: that of the first batch."""
         self._file = file
         self._schema = schema
         self._writer: pq.ParquetWriter | None = None
@@ -263,12 +276,13 @@ def encode_columns(rows: arrow_schema.Rows) -> pa.RecordBatch:
 class Writer:
     """A new Parquet file.
 
-    `write` takes a result of `encode`, or any record batch, e.g. one from `read_columns`."""
+    The argument of `write` is a result of `encode`, or any record batch, e.g. from
+    `read_columns`."""
 
     takes_columns = True  # batches from `read_columns` are written without a conversion
 
     def __init__(self, path: Path, schema: pa.Schema | None = None) -> None:
-        """`schema`: the schema of a Reader, or from schema_of. None: the first records decide."""
+        """`schema`: that of a Reader, or a result of schema_of. None: that of the first records."""
         self.path = path
         self.encode: Callable[[Sequence[Record]], pa.RecordBatch] = partial(encode, schema=schema)
         self.encode_columns = encode_columns

@@ -1,10 +1,10 @@
 """Paths of datasets: on this machine, or in object stores (s3://, gs://, hf://, ...) by fsspec.
 
-    path_of(text)       a Path, or an object with its methods for a URL
+    path_of(text)       a Path, or for a URL an object with the methods of Path
     is_local(path)      False for a path in an object store
 
 A file in a store appears only when it is complete, for all readers at once. A store cannot rename
-folders, lock files or append to them. So only one job at a time may write to a place in it."""
+folders, lock files or append to files. So only one job at a time may write to a path in a store."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_local(path: Path) -> bool:
 
 
 def is_within(path: Path, folder: Path) -> bool:
-    """Return True if a path is in the folder, at any depth, even under another name."""
+    """Return True if a path is the folder or is in it, at any depth. Links are resolved first."""
     return is_local(path) is is_local(folder) and path.resolve().is_relative_to(folder.resolve())
 
 

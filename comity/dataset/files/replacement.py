@@ -1,8 +1,8 @@
 """Files on the disk that are replaced as a whole, or not at all.
 
-Replacement(path)       a new file that replaces another one at once
-open_beside(path)       a file beside a dataset, which the operator has not named
-sync(folder)            makes names durable"""
+Replacement(path)       a new file that replaces the file at `path` in one step
+open_beside(path)       open a file beside a dataset, under a name that the operator did not choose
+sync(folder)            make new names in a folder survive a crash of the machine"""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a write to a fu
 def open_beside(path: Path) -> IO[bytes]:
     """Open a file beside a dataset to read and write it. Create it if it does not exist.
 
-    The operator has not named the file. So it must not be a link, or a second name of another file:
-    in a folder where others may write, they could have put it there.
+    The operator did not choose the name of the file. So the file must not be a symbolic link, or
+    have a second name (a hard link). In a folder where other users may write, one of them could
+    have created the link to destroy another file.
 
-    DatasetError: it is a link or no plain file. OSError: it cannot be opened."""
+    DatasetError: the file is a link, or not a plain file. OSError: it cannot be opened."""
     try:
         descriptor = os.open(
             path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666
@@ -49,7 +50,7 @@ def _foreign(path: Path) -> DatasetError:
 
 
 class Replacement:
-    """A new file that replaces another one at once.
+    """A new file that replaces the file at `path` in one step.
 
         with Replacement(path) as file:
             file.write(...)         # a crash or an error changes nothing
@@ -59,13 +60,15 @@ class Replacement:
     overwritten. In an object store, the new file appears when it is complete."""
 
     def __init__(self, path: Path, *, is_named: bool = True) -> None:
-        """`is_named`: the operator has named the file. Then a link stays, and its target is
-        replaced. Else the link is replaced, because others may have put it there."""
+        """`is_named`: True if the operator chose the name. If `path` is a link then, its target is
+        replaced. False: the link itself is replaced, because another user may have created it."""
         self.path = Path(os.path.realpath(path)) if is_named and is_local(path) else path
         self.part = self.path.with_name(f".{self.path.name}.part")
 
     def __enter__(self) -> IO[bytes]:
-        """Open the new file. DatasetError: it cannot be written, or is being written."""
+        """Open the new file.
+
+        DatasetError: it cannot be written, or another process is writing it."""
         if not is_local(self.path):
             self._upload: Any = self._do_upload(
                 lambda: cast(Any, self.path).open("wb", autocommit=False)
@@ -148,7 +151,7 @@ class Replacement:
 
 
 def sync(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Make new and changed names in a folder survive a crash. In an object store, do nothing."""
     if not is_local(folder):
         return
     descriptor = os.open(folder, os.O_RDONLY)

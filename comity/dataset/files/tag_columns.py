@@ -1,8 +1,8 @@
-"""The column with the tags of a batch, and the check of its tags without making records.
+"""Find the column with the tags of a batch, and check its tags without making records.
 
-tag_column(schema, tags)    the column that has the tag of every row
-doubtful_rows(batch, tag)   rows whose columns do not show a valid tag, so that only their
-                            records tell
+tag_column(schema, tags)    the name of the column that has the tag of every row
+doubtful_rows(batch, tag)   the rows for which columns do not show that the tag is valid; they must
+                            become records to be checked
 Flat(lists)                 the values of lists, and the row of each value"""
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class Flat:
 
 
 class _Doubts:
-    """The rows that columns do not show to be valid."""
+    """Collects doubtful rows: the columns do not show that their tags are valid."""
 
     def __init__(self) -> None:
         self._rows: list[pa.Array] = []
 
     def unless(self, is_well: pa.Array, rows: pa.Array) -> None:
-        """Doubt the rows with a value other than true. `rows`: the row of each value."""
+        """Add the rows with a false or null value. `rows`: for each value, its row number."""
         if is_well.null_count or not pc.all(is_well, min_count=0).as_py():
             self._rows.append(rows.filter(pc.invert(pc.fill_null(is_well, False))))
 
@@ -68,9 +68,9 @@ class _Doubts:
         return pa.concat_arrays(self._rows) if self._rows else None
 
     def check(self, shape: shapes.Shape, values: pa.Array, rows: pa.Array) -> None:
-        """Doubt the rows with values that may not have the shape. Null has the shape Nullable only.
+        """Add the rows with values that may not have the shape. Null has the shape Nullable only.
 
-        `rows`: the row of each value."""
+        `rows`: for each value, the number of its row."""
         if not len(values):
             return
         match shape:
@@ -148,7 +148,7 @@ class _Doubts:
         self._check_once(keys, rows_of_keys, rows_of_keys)
 
     def _check_once(self, names: pa.Array, lists: pa.Array, rows: pa.Array) -> None:
-        """Doubt the rows with a repeated name in a list, or with two null names.
+        """Add the rows with a repeated name in a list, or with two null names in a list.
 
         `lists`: the number of each name's list."""
         pairs = name_numbers(names, lists)
@@ -159,7 +159,10 @@ class _Doubts:
 
 
 def doubtful_rows(batch: pa.RecordBatch, tag: pa.StructArray) -> pa.Array | None:
-    """Return the rows whose columns do not show a valid tag. None if there are none."""
+    """Return the numbers of the doubtful rows, perhaps with repetitions. None: no row is doubtful.
+
+    A row is doubtful unless its columns show that its tag is valid, and EXTRA has no fields with
+    values. `tag`: the column with the tags."""
     doubts = _Doubts()
     rows = numbers(len(tag))
     if EXTRA in batch.schema.names and (extra := batch.column(EXTRA)).null_count < len(tag):

@@ -1,6 +1,7 @@
-"""The expiry of records: past a time limit, fetched again, or taken down.
+"""The expiry of records: the time limit has passed, or the page was fetched again or taken down.
 
-The first pass over a dataset finds the last fetch of each page, the second the expired records:
+The first pass over a dataset finds the last fetch of each page. The second pass finds the expired
+records:
 
     fetches = Fetches()
     fetches.note(record)
@@ -31,11 +32,13 @@ from comity.policies.tag import TagError, Use, read_tag
 
 EXPIRED, SUPERSEDED, UNDATED = "expired", "superseded", "undated"
 _RECRAWLED = {False: "", True: SUPERSEDED, None: UNDATED}
-_FETCHING = ("crawl", "follow")  # uses that end when the record is fetched
+_FETCHING = ("crawl", "follow")  # uses that are finished when a record is fetched
 
 
 def page_of(url: str) -> str:
-    """Return a URL in the form for comparing pages: no fragment, normal percent-encoding."""
+    """Return a URL in the form for comparing pages: no fragment, normal percent-encoding.
+
+    An invalid URL is returned unchanged."""
     try:
         return origin_of(url) + normal_target(target_of(url))
     except ValueError:
@@ -43,7 +46,7 @@ def page_of(url: str) -> str:
 
 
 def _pages_of(url: str) -> Iterator[str]:
-    """Yield `page_of` each spelling that a server may treat as this URL."""
+    """Yield `page_of(spelling)` for each spelling that a server may treat as this URL."""
     try:
         origin = origin_of(url)
     except ValueError:
@@ -56,11 +59,15 @@ def _pages_of(url: str) -> Iterator[str]:
 class Recrawled:
     """The pages that were fetched more than once, with the moment of the last fetch.
 
-    Immutable. It can be pickled, with 16 octets a page. More than MAX_HELD pages are in files that
-    processes share, and that go with the object that wrote them."""
+    The object is immutable and can be pickled. Each page takes 16 octets. If there are more than
+    MAX_HELD pages, all of them are in temporary files. Processes share these files, and they are
+    removed with the object that wrote them."""
 
     def __init__(self, last: Mapping[int, int] | Iterable[tuple[int, int]] = ()) -> None:
-        """`last`: page -> moment. Pairs must be sorted by page, and may be too many for memory."""
+        """`last`: hash of the page -> moment of the last fetch, in microseconds since 1970.
+
+        If `last` is an iterable of pairs, they must be sorted by page. They need not fit into
+        memory."""
         pairs = iter(sorted(last.items())) if isinstance(last, Mapping) else iter(last)
         pages, moments = array("Q"), array("q")
         for page, moment in islice(pairs, MAX_HELD):
@@ -105,9 +112,9 @@ class Recrawled:
         return len(self._pages)
 
     def supersedes(self, record: Record) -> bool | None:
-        """Return True if there is a later record of the same page.
+        """Return True if there is a later record of the page, so this record is superseded.
 
-        None if this is unknown: the record has no `url` or no `fetched_at`."""
+        None if this is unknown, because the record has no URL or no valid `fetched_at`."""
         moment, urls = _fetch_of(record)
         if moment is None or not urls:
             return None
@@ -116,9 +123,10 @@ class Recrawled:
         )
 
     def may_supersede(self, record: Record) -> bool:
-        """Return True if an undated record may be older than another record of the same page.
+        """Return True if a later record of the page may exist, because this record has no date.
 
-        The page was fetched more than once, so any of its records may be the later one."""
+        This is so if the page was fetched more than once. For records with a date, return False:
+        `supersedes` decides."""
         moment, urls = _fetch_of(record)
         return moment is None and any(
             self._when(_hash(page_of(url)), _UNKNOWN_MOMENT) > _UNKNOWN_MOMENT for url in urls
@@ -133,14 +141,17 @@ class Recrawled:
         )
 
 
-# Pages, or moments of fetches, that a process holds in memory. Temporary files hold the others.
+# The maximum number of pages, or of moments of fetches, that a process keeps in memory. Above it,
+# temporary files are used.
 MAX_HELD = 2**18
 
 Numbers = Sequence[int]
 
 
 def _map_numbers(path: Path, code: str) -> Numbers:
-    """Map the numbers in a file into memory. `code`: their type, as in `array`."""
+    """Map the numbers in a file into memory. `code`: their type code, as in `array`: "Q" or "q".
+
+    DatasetError: the file does not exist."""
     try:
         with path.open("rb") as file:
             numbers: Any = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast(
@@ -155,7 +166,7 @@ def _map_numbers(path: Path, code: str) -> Numbers:
 
 
 class _Unknown(Recrawled):
-    """The pages that were fetched again, if they are unknown."""
+    """A Recrawled if the pages that were fetched again are unknown: `supersedes` returns None."""
 
     def supersedes(self, record: Record) -> None:
         return None
@@ -166,10 +177,10 @@ UNKNOWN_RECRAWLED = _Unknown()
 
 
 class Fetches:
-    """The moments of the last fetches of pages. It can be pickled, with 16 octets a page.
+    """The moment of the last fetch of each page. It can be pickled, with 16 octets a page.
 
-    A process holds MAX_HELD moments in memory, with about 120 octets each, and sorts further ones
-    into temporary files."""
+    A process keeps about MAX_HELD moments in memory, with about 120 octets each. When there are
+    more, it moves them to a sorted temporary file."""
 
     def __init__(self) -> None:
         self._last: dict[int, int] = {}
@@ -215,7 +226,9 @@ class Fetches:
         return ((page, moment, page in self._refetched) for page, moment in self._last.items())
 
     def _all(self) -> Iterator[tuple[int, int, bool]]:
-        """Yield each page, its last moment, and True if it was fetched again; sorted by page."""
+        """Yield each page, the moment of its last fetch, and True if it was fetched again.
+
+        The pages are sorted, by their hashes."""
         if not self._runs:
             yield from sorted(self._in_memory())
             return
@@ -226,7 +239,7 @@ class Fetches:
             if next_page != page:
                 yield page, number // 2, bool(number % 2)
                 page, number = next_page, next_number
-            else:  # two fetches of a page, unless their moments are equal
+            else:  # equal moments are the same fetch, different moments are two fetches
                 number = max(number, next_number) | (
                     number // 2 != next_number // 2 or number % 2 or next_number % 2
                 )
@@ -248,9 +261,9 @@ class Fetches:
 
 
 def _fetch_of(record: Record) -> tuple[int | None, set[str]]:
-    """Return the moment of a record's fetch in microseconds, and the URLs of its page.
+    """Return the moment of a record's fetch, in microseconds since 1970, and the URLs of its page.
 
-    The moment is None if it is unknown. The URLs are the requested one and the final one."""
+    The moment is None if it is unknown. The URLs are `url` and `final_url`, without duplicates."""
     urls = {
         url for url in (record.get("url"), record.get("final_url")) if isinstance(url, str) and url
     }
@@ -268,10 +281,10 @@ _UNKNOWN_MOMENT = -(2**61)  # earlier than all others
 
 
 def _hash(page: str) -> int:
-    """Return 64 bits of a hash.
+    """Return 64 bits of a hash of a page.
 
-    Of 30 million datasets with a million pages, one has two pages with equal bits. The older of
-    these pages then counts as fetched again."""
+    In about one of 30 million datasets of a million pages, two pages have equal bits. They count
+    as one page that was fetched twice, so the older record is superseded."""
     return int.from_bytes(
         hashlib.blake2b(page.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     )
@@ -285,8 +298,9 @@ def has_passed(until: datetime | None, now: datetime) -> bool:
 def cause_of_end(use: Use, record: Record, now: datetime, recrawled: Recrawled) -> str:
     """Return the cause of a permission's end, or "" if it still holds.
 
-    The cause is EXPIRED or SUPERSEDED. It is UNDATED if the record lacks the URL or the date that
-    would tell whether its page was fetched again."""
+    EXPIRED: its time limit has passed. SUPERSEDED: it lasts until the page is fetched again, and
+    the page was. UNDATED: it lasts until the page is fetched again, but this is unknown, because
+    the record has no URL or date, or because `recrawled` is unknown."""
     if has_passed(use.qualifiers.until, now):
         return EXPIRED
     if use.qualifiers.until_recrawled:
@@ -319,7 +333,7 @@ class ExpiryTerms(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """The outcome for a record: it stays, or it goes for a cause."""
+    """The outcome for a record: it stays in the dataset, or is removed for a cause."""
 
     cause: str = ""
     """"taken-down", "expired:USE", "superseded:USE", "no-tag" or "invalid-tag:PART". Empty if the
@@ -331,11 +345,12 @@ class Expired(NamedTuple):
 
 
 def judge_expiry(record: Record, terms: ExpiryTerms) -> Expired:
-    """Return whether a record goes, and why.
+    """Decide whether a record must be removed from its dataset, and for which cause.
 
-    A record goes if it is taken down, if it may no longer be kept (`preserve`), or if a permission
-    has ended and no other permission is left. A record without a valid tag goes too, because its
-    limits are unknown. Records that go belong into the side file."""
+    A record must be removed if it is taken down, if the permission to keep it (`preserve`) has
+    ended, or if a permission has ended and no other remains. The permissions to crawl and follow
+    do not count. A permission that ends UNDATED counts as one that remains. A record without a
+    valid tag must be removed too, because its limits are unknown."""
     if terms.taken_down and _is_taken_down(record, terms.taken_down):
         return Expired("taken-down")
     try:

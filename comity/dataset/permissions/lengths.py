@@ -1,4 +1,4 @@
-"""The length of the text of a record that may be shown.
+"""Cut the text of a record to the length that may be used.
 
 content(record)              the fields with content of the page
 beyond(record, limit)        the removals that bring a record within a limit"""
@@ -24,9 +24,10 @@ def content(record: Record) -> list[str]:
 def beyond(record: Record, limit: UseDecision) -> Removals:
     """Return the removals that cut a record to `max_chars` and `max_words` of a limit.
 
-    `text`, or else the first text, is cut to the limit. Other fields stay while all together are
-    within the limit. `title` has a limit of its own, because it names the page above its
-    snippet."""
+    The main text is `text`, or if there is no such field, the first field with text. It comes
+    first, and is cut to the limit. The other fields follow in their order: a field that would
+    exceed the limit, together with the fields that stay, is removed. `title` does not count in this
+    sum. It is cut to the limit by itself, because it names the page above the snippet."""
     removed: Removals = {}
     fields = content(record)
     texts = [field for field in fields if isinstance(record[field], str) and field != "title"]
@@ -67,7 +68,7 @@ class _Length(NamedTuple):
             if limit.max_chars is not None and chars > limit.max_chars:
                 return None
             if limit.max_words is not None:
-                # A text has no more words than characters.
+                # A text has at most as many words as characters.
                 most = min(limit.max_words - words, len(text))
                 words += len(text.split(None, most))
                 if words > limit.max_words:
@@ -79,7 +80,7 @@ NO_LENGTH = _Length(-1, 0)  # the first text has no space before it
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a value in their order, with the names of members."""
+    """Yield all texts in a value in their order, including the names of an object's members."""
     pending = [value]
     while pending:
         value = pending.pop()

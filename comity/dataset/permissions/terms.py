@@ -2,8 +2,8 @@
 
     apply_terms(record, terms) -> TermsApplied      the usable record, or the cause of its refusal
 
-A tag that cannot be read permits nothing. A tag permits no use that it does not list. The readings
-of the specifications are in docs/datasets.md."""
+A tag that cannot be read permits no use. A tag permits no use that it does not list.
+docs/datasets.md explains how the specifications are interpreted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ from comity.policies.tag import (
 )
 from comity.policies.vocabulary.table import Vocabulary
 
-# Uses that mean the most recent fetch of a page (ACAP 1.0 section-2.5.5.1).
+# Uses that are permitted only for the record of the most recent fetch of a page (ACAP 1.0
+# section-2.5.5.1).
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
 _OF_ITEM = ("urls", "more_urls", "names")  # members of an element in a tag, besides its spans
 _WEB = ("http://", "https://")
@@ -70,10 +71,10 @@ class Terms(NamedTuple):
     """The moment of the use, aware."""
     vocabulary: Vocabulary
     recrawled: Recrawled = NEVER_RECRAWLED
-    """The pages that were fetched again, for permissions that end then."""
+    """The pages that were fetched again, for permissions that end when a page is fetched again."""
     tags: TagSource = GUESSED
     defaults: Mapping[str, Verdict] = {}
-    """Use -> its verdict where no site mentions it. Replaces the default of the crawl."""
+    """Use -> its verdict if no site mentions the use. It replaces the default of the crawl."""
     last_fetch: bool = False
     """True: only the records from the last fetch of each page may be used."""
 
@@ -89,7 +90,11 @@ class Terms(NamedTuple):
         defaults: Mapping[str, Verdict] | None = None,
         last_fetch: bool = False,
     ) -> Self:
-        """Return the terms of these uses. DatasetError: there is no use, or one has a bad name."""
+        """Return the terms for these uses.
+
+        `now`: None means the moment of this call. `vocabulary`: None means the shipped vocabulary.
+        Other arguments: as the attributes. DatasetError: `uses` is empty, or the name of a use is
+        invalid."""
         names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
         for name in names or ("",):
             if not USE_NAME.fullmatch(name):
@@ -103,7 +108,7 @@ class Terms(NamedTuple):
 
     @property
     def modifications(self) -> dict[str, frozenset[str]]:
-        """The requested uses that are modifications, each with the words that prohibit it."""
+        """Requested use that is a modification -> the words that prohibit this modification."""
         return {
             use: modifications
             for use in self.uses
@@ -111,12 +116,12 @@ class Terms(NamedTuple):
         }
 
     def by_single_records(self, recrawled: Recrawled | None) -> Self:
-        """Return the terms for a program of others, which gives its records one by one.
+        """Return the terms for a program that passes records one by one, not whole datasets.
 
-        `recrawled`: the pages of all its records that were fetched again. None: they are unknown,
-        so a use that is permitted until the page is fetched again is refused.
+        `recrawled`: the pages that were fetched again, among the pages of all records. None: they
+        are unknown, so a use that is permitted until its page is fetched again is refused.
 
-        DatasetError: `recrawled` is None, but `last_fetch` or a use depends on the last fetch."""
+        DatasetError: `recrawled` is None, but `last_fetch` is True, or a use is one of CURRENT."""
         if recrawled is None and self.last_fetch:
             raise DatasetError(
                 "the last fetch of each page is asked for, but not known:"
@@ -134,7 +139,7 @@ class TermsApplied(NamedTuple):
     """The result of the terms for one record."""
 
     record: Record | None
-    """The usable record, a copy if it differs. None: the record may not be used."""
+    """The usable record: the record itself, or a changed copy. None: it may not be used."""
     cause: str = ""
     """The cause of a refusal, e.g. "no-tag", "deny:RULE" or "expired:USE"; docs/datasets.md lists
     all. Empty if the record may be used."""
@@ -154,7 +159,7 @@ class _RefusedError(Exception):
 
 
 def apply_terms(record: Record, terms: Terms) -> TermsApplied:
-    """Return the record without its refused parts, or the cause if one of the uses is refused."""
+    """Return the usable record, without refused parts. If a use is refused, return the cause."""
     try:
         raw_tag = terms.tags.find(record)
         tag = read_tag(raw_tag.raw)
@@ -172,9 +177,9 @@ def apply_terms(record: Record, terms: Terms) -> TermsApplied:
 
 
 def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
-    """Return the tag that these defaults would have given in the crawl.
+    """Return the tag that the crawl would have written with these defaults.
 
-    Only uses that no site mentions change."""
+    Only the verdicts of uses that no site mentions are changed."""
     changed = [
         name for name in defaults if name in tag.uses and _is_silent(tag, name, defaults[name])
     ]
@@ -202,7 +207,7 @@ def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
 
 
 def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
-    """Return True if no site mentions the use, and a default other than `default` decided."""
+    """Return True if no site mentions the use, and its verdict differs from `default`."""
     reason = tag.reasons_of(tag.uses[name])[0]
     is_by_setting = reason["rule"] == DEFAULT and reason.get("part") == "setting"
     return (
@@ -213,7 +218,7 @@ def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
 
 
 def _require_uses(record: Record, tag: Tag, terms: Terms) -> list[Use]:
-    """Return the requested uses as the tag has them. _RefusedError: one is not permitted."""
+    """Return the requested uses from the tag. _RefusedError: one of them is not permitted."""
     if terms.last_fetch and terms.recrawled.supersedes(record):
         raise _RefusedError(SUPERSEDED)
     uses: list[Use] = []
@@ -251,7 +256,9 @@ def _require_uses(record: Record, tag: Tag, terms: Terms) -> list[Use]:
 
 
 def _is_licensed(tag: Tag, use: str) -> bool:
-    """Return True if an arrangement permits the use. It precedes all statements of the site."""
+    """Return True if an arrangement of the operator with the site permits the use.
+
+    An arrangement takes precedence over all statements of the site."""
     return any(reason["rule"] == ARRANGEMENT for reason in tag.reasons_of(tag.uses[use]))
 
 
@@ -281,16 +288,15 @@ def _usable(
 
 
 class _Usable:
-    """A record that is being made usable.
+    """A record that is made usable step by step.
 
-    A step raises _RefusedError if it would break another of the record's terms."""
+    A step raises _RefusedError if its change of the record is prohibited."""
 
     def __init__(
         self, record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: Terms
     ) -> None:
         self.record = record  # still with its old tag
-        # Fields to add. An earlier export may have added fields with these names: they are
-        # replaced.
+        # Fields to add. They replace the fields with the same names of an earlier export.
         self._added: Record = {}
         self._raw_tag = raw_tag
         self._tag = tag
@@ -350,11 +356,12 @@ class _Usable:
         self._remove(removals(self.record, spans), without=refused, removed_names=removed_names)
 
     def _stored_files(self, elements: Collection[TaggedElement]) -> Iterator[Span]:
-        """Yield the spans of the stored files of these elements, which are found by their URLs.
+        """Yield the spans of the files that media pipelines have stored for these elements.
 
-        Media pipelines list the files after the tag is written, so the tag has no spans for them.
-        If an element has more URLs than the tag lists, a file counts as one of them if its URL is
-        nowhere else in the record."""
+        Media pipelines list files after the tag is written, so the tag has no spans of files. A
+        file belongs to the elements if its URL is one of their URLs. If an element has more URLs
+        than the tag lists, a file also belongs to it if the file's URL is nowhere else in the
+        record."""
         stored = {
             field: files
             for field in self._file_fields
@@ -380,7 +387,9 @@ class _Usable:
                     yield [field, number]
 
     def _text_at(self, span: Span) -> str:
-        """Return the text of the whole field or list member that a span covers. Else ""."""
+        """Return the text that a span covers, if it is a whole field or a whole list member.
+
+        "" if it is a part of a text."""
         value = self.record.get(span[0])
         if len(span) == 2 and isinstance(value, list) and span[1] < len(value):
             value = value[span[1]]
@@ -406,7 +415,9 @@ class _Usable:
         )
 
     def _doubt_extracts(self) -> None:
-        """Refuse permissions that require an element of the page, since elements are cut."""
+        """Check permissions that require an extract of the page, because elements are cut out.
+
+        _RefusedError: a requested use has such a permission."""
         doubtful = without_extracts(self._raw)
         for name in self._terms.uses:
             use = doubtful["uses"][name]
@@ -539,14 +550,18 @@ def _is_file(value: Any) -> bool:
 
 
 def _reference(reason: Mapping[str, Any]) -> str:
-    """Return the reference of an arrangement, `HOST: USE, REFERENCE`. "" if it has none."""
+    """Return the REFERENCE in the text of an arrangement, `HOST: USE, REFERENCE`.
+
+    "" if the arrangement has no reference."""
     _, _, reference = reason["text"].partition(": ")[2].partition(",")
     return str(reference.strip())
 
 
 @lru_cache(maxsize=4096)
 def _compared(url: str) -> str:
-    """Return a URL in the one spelling in which URLs are compared. Scrapy escapes its URLs."""
+    """Return a URL in the spelling for comparison, because Scrapy escapes URLs.
+
+    An invalid URL is returned unchanged."""
     try:
         return canonical(url.strip())
     except ValueError:

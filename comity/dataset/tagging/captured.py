@@ -1,4 +1,4 @@
-"""The page behind a record of others, as far as it is available. The record's tag comes from it."""
+"""The captured page from which a record of another program was made, as far as it is available."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PART_OF_PAGE = "a part of the page (HTTP status 206)"
 
 
 class CapturedPage(NamedTuple):
-    """A page that others have captured."""
+    """A page that another crawler has captured."""
 
     url: str
     """The URL. Empty if the record has none."""
@@ -34,11 +34,12 @@ class CapturedPage(NamedTuple):
     method: str = "GET"
     """The method of the request."""
     crawler: str = ""
-    """The User-Agent that captured it. Empty if it is unknown."""
+    """The User-Agent of the crawler. Empty if it is unknown."""
     unread: str = ""
-    """Why statements of the page may be missing, e.g. the capture is cut off. Else empty."""
+    """The reason why statements of the page may be missing, e.g. that the capture is cut off. Empty
+    if the page is complete."""
     media_types: str = ""
-    """Media types with commas between, for a page without the header field."""
+    """Media types, separated by commas, for a page without the header field Content-Type."""
 
     @property
     def header(self) -> Fields:
@@ -49,7 +50,7 @@ class CapturedPage(NamedTuple):
 
     @property
     def left_out(self) -> str:
-        """Why the capture is left out: it is not a page. Empty if it is one."""
+        """The reason for leaving the capture out, e.g. "status 404". Empty if it is a page."""
         return "" if self.status // 100 == 2 else f"status {self.status}"
 
 
@@ -66,8 +67,8 @@ class CapturedRecord(Record):
         earlier: Iterable[Any] = (),
         left_out: str = "",
     ) -> None:
-        """`earlier`: tags in the file that belong to it. `left_out`: why it is not a page; `page`
-        is None then."""
+        """`earlier`: the tags that the record already has in the file. `left_out`: the reason why
+        the record is not a page. Then `page` is None. "" if it is a page."""
         super().__init__(record)
         self.page = page
         self.earlier = tuple(earlier)

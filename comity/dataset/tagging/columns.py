@@ -1,8 +1,8 @@
 """The fields of other people's records: URL, date, text, header fields, status and media type.
 
 Columns().names()           the usual names of these fields
-value_of(record, names)     the first value, also from members of objects (`meta.url`), which
-                            may be JSON text
+value_of(record, names)     the first value. `meta.url` is the member `url` of the field `meta`,
+                            which may be an object or JSON text
 captured_page(...)          the page of a record"""
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Columns(NamedTuple):
     type: str = ""
 
     def names(self) -> tuple[tuple[str, ...], ...]:
-        """Return the candidate names for each field of this class, in their order."""
+        """Return the candidate names for each field of this class, in the order of the fields."""
         usual = (URLS, DATES, TEXTS, HEADERS, STATUSES, TYPES)
         return tuple((name,) if name else names for name, names in zip(self, usual, strict=True))
 
@@ -85,7 +85,9 @@ def first_part(name: str) -> str:
 
 
 def value_of(record: Mapping[str, Any], names: Iterable[str]) -> tuple[str, Any]:
-    """Return the first of these fields with a value, and the value. Else "" and None."""
+    """Return the first name of a field that is not blank, and the value of the field.
+
+    "" and None if all fields are blank."""
     for name in names:
         value = record.get(name)
         if value is None and "." in name:

@@ -79,7 +79,7 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
 
 
 def schema_of_tagged(schema: pa.Schema, work: TagPass) -> pa.Schema:
-    """Return the schema of tagged batches. It depends on the schema before, not on any rows."""
+    """Return the schema of tagged batches. `schema`: the schema of the batches before tagging."""
     text = _text_name(schema.names, work)
     fields = {("text" if field.name == text else field.name): field.type for field in schema}
     for name in filter(None, (*STANDARD, _url_field(schema.names, work))):
@@ -104,10 +104,10 @@ def _text_name(names: Iterable[str], work: TagPass) -> str:
 
 
 def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
-    """Return True if the usual columns may not tell all that matters.
+    """Return True if the rows must become records, because columns may hide a relevant value.
 
-    The column of tags may have other data. A tag, or a value that pages are judged by, may be in
-    another column, because the usual one is blank, or in EXTRA, because it fits no column."""
+    The column for tags may have other data. A tag, or a value by which pages are judged, may be in
+    a second column if the usual column is blank, or in EXTRA if it fits no column."""
     names = batch.schema.names
     if FIELD in names and not is_tag_type(batch.schema.field(FIELD).type):
         return True
@@ -166,9 +166,10 @@ class _Distinct:
         self._indices: dict[int, int] = {}
 
     def index(self, tag: dict[str, Any]) -> int:
-        """Return the index of a tag.
+        """Return the index of a tag. Append a new tag to `tags`.
 
-        Only one object is the same tag. A Judge returns one object for similar URLs of a site."""
+        Tags are compared by identity, which is fast: a Judge returns the same object for similar
+        URLs of a site. Equal tags in two objects have two indices."""
         index = self._indices.get(id(tag))
         if index is None:
             index = self._indices[id(tag)] = len(self.tags)
@@ -221,7 +222,7 @@ class _PageColumns:
         ]
 
     def _column(self, names: Sequence[str]) -> list[Any]:
-        """Return for each row the value of the first of these fields that has one."""
+        """Return a value for each row, from the first of these fields that is not blank in it."""
         first = next(
             (name for name in names if name in self._values or first_part(name) in self._values),
             None,
@@ -238,7 +239,7 @@ class _PageColumns:
         ]
 
     def earlier(self, row: int) -> Any:
-        """Return the tags that a row has already."""
+        """Return the tags that a row already has, as `TagPass.earlier` does."""
         tag = self._tags[row] if self._tags is not None else None
         return self._work.earlier([tag], self._text) if tag is not None else ()
 

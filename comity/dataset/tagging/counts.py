@@ -6,7 +6,8 @@ from collections import Counter
 
 from comity.dataset.counts.summary import Summary
 
-MAX_NAMES = 1000  # crawlers, or causes of leaving out: files can contain any number of them
+# The maximum number of distinct names. Files can contain any number of crawlers and statuses.
+MAX_NAMES = 1000
 OTHERS = "others"
 
 
@@ -18,7 +19,7 @@ class NameCounts(Counter[str]):
 
 
 class Tagged(Summary):
-    """Counts of a pass that tags: of tagged records, and of all others by their fate.
+    """Counts of a pass that tags: tagged records, records kept apart, and records left out.
 
     It can be merged and pickled."""
 

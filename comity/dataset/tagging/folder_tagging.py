@@ -1,4 +1,4 @@
-"""Tag datasets of others into a folder, one file for each input file.
+"""Tag datasets of other programs. The output is a folder with one file for each input file.
 
 See comity.dataset.folder_output."""
 

@@ -1,18 +1,18 @@
-"""The tag of a page that others have captured: the tag that our own crawl would have given it.
+"""Tag a page that another crawler has captured as our own crawl would have tagged it.
 
     Judge(question, policies).judge(page)      the page with the policies that apply to it
     Judged.tag(fields)                          the tag of a record made from the page
 
 A page is judged once for each date (its capture, today), by the policies of its site on that date
-and by its own statements. For each date:
+and by the page's own statements. For each date:
 
-1. The page is judged for the own agent, as in a crawl. If the agent may not fetch the page, our own
+1. The page is judged for our own agent, as in a crawl. If the agent may not fetch the page, our own
    crawl would not have it, so no use is permitted.
-2. The page is judged for the crawler that captured it, and for the other names that the operator
-   answers to (`also`). Their refusals and restrictions count, their permissions do not. All agents
-   that no file names get the same answer, so one of them is asked.
+2. The page is judged for the crawler that captured it, and for the other product tokens whose rules
+   the operator obeys (`also`). Refusals and restrictions of these agents count, permissions do not.
+   All agents that no file names get the same answer, so only one such agent is judged.
 
-With several dates, a refusal on any of them refuses. An item from two pages is treated the same way
+If a use is refused on one date, it is refused. An item from two pages is treated the same way
 (join_tags)."""
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ CAPTURE, TODAY, BOTH_DATES = DATES
 DENY, ALLOW, KEEP_APART = MISSING = ("deny", "allow", "keep-apart")
 AI_TRAINING = "ai-training"  # in `also`: all crawlers that are known to fetch for training
 OLDEST = datetime(1991, 8, 6, tzinfo=UTC)  # the first page of the web
-SKEW = timedelta(days=1)  # the clock of another crawler may be ahead by this
-# Entries of each cache, e.g. tags of pages that are known by URL only. Sites take up to 100 KB.
+SKEW = timedelta(days=1)  # a capture may be dated this much in the future: clocks differ
+# The maximum number of entries of each cache. A site in a cache takes up to 100 KB.
 MAX_CACHED = 1000
 DECLARED = dict.fromkeys(IDENTITY, "")  # fields that do not come from an element of the page
 
@@ -61,17 +61,17 @@ class CapturedSite(Protocol):
 
     @property
     def absent(self) -> Sequence[str]:
-        """The URLs of the files without a copy. They count as files that cannot be fetched."""
+        """The URLs of the policy files without a copy, which count as impossible to fetch."""
 
 
 class Policies(Protocol):
     """Copies of the policies of sites. It can be pickled."""
 
     def at(self, origin: str, moment: datetime) -> CapturedSite | None:
-        """Return the site by the last copies before the moment. None if there are none."""
+        """Return the site by the last copies before the moment. None if there are no copies."""
 
     def today(self, origin: str) -> CapturedSite | None:
-        """Return the site by the newest copies. None if there are none."""
+        """Return the site by the newest copies. None if there are no copies."""
 
 
 class Question(NamedTuple):
@@ -85,7 +85,8 @@ class Question(NamedTuple):
     missing: str = DENY
     """The treatment of pages whose site has no copies of policies, one of MISSING."""
     captured_by: str = ""
-    """User-Agent or product token of the crawler. Empty: the captures name it."""
+    """User-Agent or product token of the crawler that captured the pages. Empty: as each capture
+    says."""
     also: tuple[str, ...] = ()
     """Product tokens of other crawlers whose rules count for us too."""
     captured_at: datetime | None = None
@@ -103,7 +104,11 @@ class Question(NamedTuple):
         captured_at: Any = None,
         **more: Any,
     ) -> Question:
-        """Return a question. `also`: product tokens and AI_TRAINING. `captured_at`: as in records.
+        """Return a question.
+
+        `now`: None means the moment of this call. `also`: product tokens. AI_TRAINING stands for
+        the tokens of all known crawlers for training. `captured_at`: a moment in a form that
+        `moment_of` reads, e.g. "2024-05-18". `more`: further fields of Question.
 
         DatasetError: a value is invalid."""
         names: dict[str, None] = {}
@@ -148,7 +153,9 @@ class Question(NamedTuple):
         return question
 
     def out_of_range(self, moment: datetime) -> str:
-        """Return why no page can be captured at this moment. "" if one can."""
+        """Return the reason why no page can have been captured at this moment.
+
+        "" if a page can have been captured then."""
         if OLDEST <= moment <= self.now + SKEW:
             return ""
         time = "in the future" if moment > OLDEST else "before the web began"
@@ -156,11 +163,11 @@ class Question(NamedTuple):
 
 
 class _SiteFacts(NamedTuple):
-    """The facts about a site that hold for all of its pages that one crawler has captured."""
+    """The facts about a site that are equal for all pages that one crawler has captured."""
 
-    may_name_agent: bool  # True if its files may name the own agent
-    named_agents: tuple[Agent, ...]  # other agents that they may name
-    unnamed_agents: tuple[Agent, ...]  # other agents that they do not name
+    may_name_agent: bool  # True if the site's files may name our own agent
+    named_agents: tuple[Agent, ...]  # other agents that the files may name
+    unnamed_agents: tuple[Agent, ...]  # other agents that the files do not name
     has_element_rules: bool
     licensing: frozenset[str]  # product tokens for which robots.txt has a licence
 
@@ -170,9 +177,9 @@ class _MissingError(Exception):
 
 
 class Judge:
-    """The question and the policies. It can be pickled.
+    """Judges pages for a question, by the policies of their sites. It can be pickled.
 
-    Earlier pages do not change the answer for a page."""
+    The answer for a page does not depend on earlier pages."""
 
     def __init__(self, question: Question, policies: Policies) -> None:
         self.question = question
@@ -183,7 +190,7 @@ class Judge:
         self._crawlers: Bounded[str, Agent | None] = Bounded(MAX_CACHED)
         self._site_facts: Bounded[tuple[Site, str], _SiteFacts] = Bounded(MAX_CACHED)
         self._tags: Bounded[Hashable, Tag] = Bounded(MAX_CACHED)
-        # Site without a copy of robots.txt -> the site that has no robots.txt.
+        # Site with an unknown robots.txt -> the same site, with no robots.txt.
         self._sites: Bounded[Site, Site] = Bounded(MAX_CACHED)
 
     def __getstate__(self) -> tuple[Question, Policies]:
@@ -194,7 +201,9 @@ class Judge:
         self._forget()
 
     def judge(self, page: CapturedPage) -> Judged | None:
-        """Return the page with its policies. None: its site has none, so it is kept apart."""
+        """Return the page with its policies.
+
+        None: the page must be kept apart, because its site has no copies of policies."""
         if page.captured_at is None:
             page = page._replace(captured_at=self.question.captured_at)
         try:
@@ -240,12 +249,12 @@ class Judge:
         captured: CapturedSite | None,
         now: datetime,
     ) -> _Date:
-        """Return the policies of one date.
+        """Return the policies of a date. `label`: CAPTURE or TODAY. `now`: the moment of the date.
 
-        `captured` counts if it has a copy of robots.txt, or if missing policies mean refusal. Its
-        other missing files count as files that cannot be fetched.
+        `captured` is used as it is if it has a copy of robots.txt, or if `missing` is DENY. Other
+        files without a copy count as files that cannot be fetched.
 
-        _MissingError: there is no such copy, and pages without one are kept apart."""
+        _MissingError: there is no copy of robots.txt, and `missing` is KEEP_APART."""
         robots = f"{origin}/robots.txt"
         if captured is not None and (
             robots not in captured.absent or self.question.missing == DENY
@@ -263,7 +272,7 @@ class Judge:
         return _PoliciesOfDate(self, page, site, now, reason)
 
     def _without_robots(self, site: Site) -> Site:
-        """Return the site as one that has no robots.txt, not as one that fails to serve it."""
+        """Return the site as if its robots.txt did not exist. It does not count as unreachable."""
         if site not in self._sites:
             self._sites[site] = Site(
                 site.origin,
@@ -284,10 +293,10 @@ class Judge:
         return site_facts
 
     def others(self, site_facts: _SiteFacts, page: CapturedPage) -> tuple[Agent, ...]:
-        """Return the other agents for which the page is judged.
+        """Return the agents for which the page is judged, besides our own agent.
 
         These are the agents that the site or the page may name. If the site or the page may name
-        the own agent, an unnamed agent is judged too, because it may get another answer."""
+        our own agent, one unnamed agent is added: it may get another answer than our agent."""
         named_agents, others = site_facts.named_agents, site_facts.unnamed_agents
         if not named_agents and not others:
             return ()
@@ -351,7 +360,7 @@ class Judge:
 
 
 def _may_be_named(agent: Agent, names: Iterable[str]) -> bool:
-    """Return True if one of these names may mean the agent, by the rules of any format."""
+    """Return True if a name in policy files may mean the agent, by the rules of any format."""
     if INSTALLED:
         return True  # formats of other packages need not declare the names in their files
     text = f"{agent.token} {agent.user_agent}".lower()
@@ -386,7 +395,7 @@ class _PoliciesOfDate:
         now: datetime,
         missing: Reason | None = None,
     ) -> None:
-        """`missing`: why the site has no policies. None if it has some."""
+        """`missing`: the reason why the site has no policies. None: the site has policies."""
         self._captured, self._site, self._now, self._missing = page, site, now, missing
         self._agent = judge.question.agent
         self._site_facts = judge.site_facts(site, page.crawler)
@@ -396,7 +405,7 @@ class _PoliciesOfDate:
 
     @cached_property
     def pages(self) -> tuple[Page, ...]:
-        """The page for each agent, the own one first."""
+        """The page for each agent. Our own agent is the first."""
         return tuple(map(self._page, self._agents))
 
     def _page(self, agent: Agent) -> Page:
@@ -420,7 +429,7 @@ class _PoliciesOfDate:
         return first
 
     def key(self) -> Hashable | None:
-        """Return a key. Pages with equal keys have equal tags. None: the tag cannot be shared."""
+        """Return a key for sharing the tag: equal keys mean equal tags. None: it is not shared."""
         if (
             self._captured.body is not None
             or self._captured.fields
@@ -442,7 +451,9 @@ class _PoliciesOfDate:
         )
 
     def tag(self, agent: Agent, elements: Iterable[Traced]) -> Tag:
-        """Return the tag by the policies of this date. `elements`: those found in the record."""
+        """Return the tag by the policies of this date.
+
+        `elements`: the elements of the page, with their places in the record."""
         agent_page, *other_pages = self.pages
         tag = _bound_by_crawl(agent_page.tag_with(elements))
         for page in other_pages:
@@ -463,7 +474,8 @@ class Judged:
     def __init__(self, judge: Judge, page: CapturedPage, dates: Sequence[_Date]) -> None:
         self._judge = judge
         self._captured = page
-        self.captured_at = page.captured_at  # from the record, else from the question
+        # From the record, or if the record has no date, from the question. It may be None.
+        self.captured_at = page.captured_at
         self.dates = dates
 
     @property
@@ -504,9 +516,10 @@ class Judged:
     ) -> Tag:
         """Return the tag of a record with these fields.
 
-        The fields are changed if the question asks for redaction. `rules`: the rules of this page
-        that were used for its text. `earlier`: tags that the record has already. Their refusals
-        stay, and an invalid tag permits nothing."""
+        `fields`: if `redacts` is True, refused elements are removed from this dict. `rules`: the
+        element rules with which the text of the page was made. None: there are no such rules, or
+        the page is not available. `earlier`: tags that the record already has. Their refusals stay,
+        and an invalid tag permits nothing."""
         if self._captured.body is None and not self._captured.fields and not self._captured.unread:
             tag = self._judge.cached_tag(self, lambda: self._tag(fields, rules))
         else:
@@ -583,8 +596,8 @@ def _is_tag(name: str) -> bool:
 def _bound_by_crawl(tag: Tag) -> Tag:
     """Return the tag without permissions if the page may not be fetched.
 
-    Our own crawl would not have such a page. Uses that are arranged with its site stay
-    permitted."""
+    Our own crawl would not have the page then. A use stays permitted if the operator has an
+    arrangement with the site."""
     crawl = tag["uses"]["crawl"]
     if crawl["verdict"] == "allow":
         return tag
@@ -674,7 +687,8 @@ def _without_repetitions(tag: Tag) -> Tag:
 def _without_policies(tag: Tag, missing: Reason) -> Tag:
     """Return the tag with `missing` as a further reason for each use.
 
-    The site's policies are unknown, and the operator treats it as a site without statements."""
+    The site's policies are unknown, and the operator has chosen to treat the site as one without
+    policies (ALLOW)."""
     source = missing.source
     reason = {
         "rule": missing.rule,

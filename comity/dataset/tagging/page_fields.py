@@ -14,7 +14,9 @@ Extractor = Callable[[str], str]  # the source of a page -> its text
 
 
 def by_trafilatura(source: str) -> str:
-    """Return the text that trafilatura finds in a page, without comments. "" if it finds none."""
+    """Return the text that trafilatura finds in a page, without readers' comments.
+
+    "" if it finds no text, or cannot read the page. `source`: the page."""
     import trafilatura  # a package of the extra `text`
 
     try:
@@ -29,7 +31,7 @@ def is_html(content_type: str) -> bool:
 
 
 def title(selector: Selector) -> str:
-    """Return the document's title, else its first heading."""
+    """Return the title of a page. If it has none, return its first `h1`. "" if both are missing."""
     for element in selector.xpath("//head/title | //h1"):
         text = " ".join("".join(element.xpath(".//text()").getall()).split())
         if text:
@@ -38,7 +40,9 @@ def title(selector: Selector) -> str:
 
 
 def links(selector: Selector, base_url: str) -> list[str]:
-    """Return the http and https links of a page without fragments. `base_url`: the page's base."""
+    """Return the absolute http and https links of a page, without fragments and duplicates.
+
+    `base_url`: the URL against which relative links are resolved."""
     urls: dict[str, None] = {}
     for href in selector.css("a[href]::attr(href), area[href]::attr(href)").getall():
         try:

@@ -1,7 +1,8 @@
-"""Tag datasets of others: the pass over their records, and the files that it writes.
+"""Tag datasets of other programs: the pass over the records, and the files that it writes.
 
-One pass reads files of any size. Each input record is written with its tag, kept apart
-(--missing keep-apart), left out because it is not a page, or unreadable. The counts add up."""
+Files may be larger than memory. Each input record is written with its tag, kept apart (--missing
+keep-apart), left out because it is not a page, or unreadable. The sum of these four counts is the
+number of input records."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ class TagPass:
         return tag_columns(batch, number, self)
 
     def count(self, tag: Tag, tagged: Tagged, records: int = 1) -> None:
-        """Count the verdicts of a tag on the agent's uses. `records`: the number with this tag."""
+        """Count the verdicts of a tag on the agent's uses, for `records` records with this tag."""
         for use in self.judge.question.agent.uses:
             decision = tag["uses"][use]
             rule = (
@@ -102,7 +103,9 @@ class TagPass:
             tagged.verdicts.note(f"{use}: {decision['verdict']}{rule}", records)
 
     def _page(self, record: Record) -> tuple[CapturedPage | None, str]:
-        """Return the page of a record, and why it is left out as no page ("" if it is one)."""
+        """Return the page of a record, and the reason for leaving the record out.
+
+        The reason is e.g. "status 404". It is "" if the record is a page."""
         if isinstance(record, CapturedRecord):
             return record.page, record.left_out
         *singles, types = self.names
@@ -128,7 +131,7 @@ class TagPass:
     def _of_page(
         self, page: CapturedPage, judged: Judged | None, rules: ElementRules | None
     ) -> Record:
-        """Return the same fields of a page as the ready spiders."""
+        """Return the fields of a page that the ready spiders write too, from `status` to `html`."""
         assert page.body is not None
         content = Content(page.fields, page.body)
         content_type = next(
@@ -170,7 +173,7 @@ class TagPass:
         return fields
 
     def earlier(self, tags: Iterable[Any], renamed: str = "") -> list[Tag | TagError]:
-        """Return the tags that a record has already, with an error for each invalid one.
+        """Return the tags that a record already has. For an invalid tag, return its TagError.
 
         `renamed`: the old name of the field that is called `text` now. "" if none was renamed."""
         earlier: list[Tag | TagError] = []
@@ -243,7 +246,7 @@ def origins(
 
 
 def captures_reader(reader: Reader) -> Reader:
-    """Return a reader of the same file. Its records are the captures if the file is a WARC file."""
+    """Return a reader of the same file. For a WARC file, it reads captures instead of items."""
     return warc.Reader(reader.path) if format_of(reader.path) == "warc" else reader
 
 
@@ -267,8 +270,10 @@ def tag_dataset(
 ) -> Tagged:
     """Write datasets with tags into a file.
 
-    `sources`: the sources of the policies, for the manifest. DatasetError: a file cannot be used or
-    written. `output` is then unchanged."""
+    Return counts of all records. `inputs`: files and folders. `sources`: the names of the sources
+    of the policies, for the manifest.
+
+    DatasetError: a file cannot be used or written. `output` is then unchanged."""
     readers = list(map(captures_reader, open_readers(inputs)))
     if clash := first_of(
         (output, *side_files(output)), files_of(reader.path for reader in readers)
@@ -302,8 +307,8 @@ def write_tagged(
 ) -> Tagged:
     """Write records with their tags.
 
-    `writer` and `aside` must have been entered. `aside`: the side files for unreadable records and
-    for records that are kept apart."""
+    `aside`: the side files for unreadable records and for records that are kept apart. The caller
+    has entered `writer` and `aside` by `with`."""
     tagged, (unread, apart) = Tagged(), aside
 
     def keep_apart(notes: list[Note]) -> None:
@@ -360,4 +365,4 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.Hi
     )
 
 
-MAX_CRAWLERS = 100  # User-Agents that a manifest lists
+MAX_CRAWLERS = 100  # the maximum number of User-Agents that a manifest lists

@@ -1,9 +1,9 @@
 """Captures in WARC files of any program, as records to be tagged.
 
-A `response` or `resource` is a page. A `revisit` is a page with the body of its original, if that
-is in the same file. A `conversion` (WET) is the text of a page that is not available. Each of these
-records gives a record, a record left out for a reason (a status other than 2xx, a policy file,
-another scheme), or an unreadable one."""
+A `response` or `resource` is a page. A `revisit` is a page with the body of its original, which
+must be in the same file. A `conversion` (WET) is the text of a page that is not available. Each of
+these WARC records becomes a record to tag, a record to leave out for a reason (a status other than
+2xx, a policy file, a scheme other than http and https), or an Unreadable."""
 
 from __future__ import annotations
 
@@ -46,16 +46,17 @@ from comity.policies.syntax.urls import DEFAULT_PORTS, origin_or_empty, target_o
 from comity.policies.tag import TagError
 
 PART = 4 * 2**20  # octets of the file
-BATCH = 32  # records; each may have a body of some MB
-# Octets that are read of a warcinfo, of a request, and of an unreadable record.
+BATCH = 32  # records in a batch; each may have a body of some MB
+# The maximum number of octets to read of a warcinfo, of a request, and of an unreadable record.
 MAX_INFO = 64 * 2**10
-MAX_REMEMBERED = 100_000  # names of captures that a later revisit may refer to
+# The maximum number of names of captures that are kept for later revisits.
+MAX_REMEMBERED = 100_000
 MAX_METHOD = 64  # octets of a request that are searched for its method
 PIECE = 2**12  # octets that are unpacked at a time
 ZSTD = b"\x28\xb5\x2f\xfd"  # the beginning of a frame (RFC 8878 section-3.1.1)
 # The second to fourth octet of a frame without content (section-3.1.2). The first may vary.
 SKIPPABLE = b"\x2a\x4d\x18"
-FIRST = 100  # records that are searched for the crawler of the first captures
+FIRST = 100  # records at the beginning that are searched for the crawler of the first captures
 
 PAGES = ("response", "resource", "revisit", "conversion")  # types of records with a page
 Head = list[tuple[bytes, bytes]]
@@ -75,7 +76,7 @@ class Stretch(NamedTuple):
     start: int
     end: int
     originals: dict[str, int]
-    """Name -> offset, of earlier captures that are originals of revisits in this part."""
+    """Name -> offset of an earlier capture that is the original of a revisit in this part."""
     crawler: str
     """The User-Agent of the first captures in this part."""
     sent: Sent | None = None
@@ -92,7 +93,7 @@ class Reader(formats.Reader):
 
     def parts(self) -> Iterator[Part]:
         start = end = 0
-        awaited = ""  # id of the answer of the item right before: the item's tag is for it
+        awaited = ""  # id of the answer that follows an item, which has the answer's tag
         seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
         originals: dict[str, int] = {}
         requests = _Requests()
@@ -132,7 +133,9 @@ class Reader(formats.Reader):
             yield Part(Stretch(start, end, originals, beginning, sent, answered_url), end - start)
 
     def _first_crawler(self, file: IO[bytes]) -> str:
-        """Return the first crawler that a record names: a request may follow its response."""
+        """Return the first crawler that a record names. "" if none does.
+
+        It captured the first page too, even if the request follows its response."""
         first = islice(records(file, 0, self.size, _block_limit_of_others), FIRST)
         return next(
             filter(
@@ -212,14 +215,17 @@ def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
 
 
 class _Requests:
-    """Finds the request record of each capture: before it or right behind it, with its URL."""
+    """Finds the request record of each capture: a record with the same URL before the capture, or
+    directly after it."""
 
     def __init__(self, sent: Sent | None = None, answered_url: str = "") -> None:
-        # A request that awaits its answer, and the URL of a capture that awaits its request.
+        # The last request without an answer, and the URL of the last capture without a request.
         self.state = (sent, answered_url)
 
     def note(self, record: WarcRecord) -> str:
-        """Note a record. Return the method of the request before a capture, or ""."""
+        """Note a record. If it is a capture, return the method of the request before it.
+
+        "" if it is not a capture, or there is no request before it."""
         (sent, answered_url), fields = self.state, record.fields
         self.state = sent, ""
         if fields.get("warc-type") == "request" and (request := _read_request(record)) is not None:
@@ -247,7 +253,7 @@ def _read_request(record: WarcRecord) -> Sent | None:
 
 
 def _method_after(file: IO[bytes], record: WarcRecord) -> str:
-    """Return the method of the request right behind a capture. "" if there is none."""
+    """Return the method of the request directly after a capture. "" if there is no request."""
     next_fields = fields_at(file, record.end)
     if next_fields.get("warc-type") != "request" or _target(next_fields) != _target(record.fields):
         return ""
@@ -297,7 +303,9 @@ def _names_as_original(fields: Fields) -> Iterator[str]:
 
 
 def _names_of_original(fields: Fields) -> Iterator[str]:
-    """Return the names by which a revisit refers to the capture with its body, the surest first."""
+    """Yield the names by which a revisit refers to the capture with its body.
+
+    The most reliable name comes first: the record id, then URL and date, then the digest."""
     target = fields.get("warc-refers-to-target-uri", "").strip("<>")
     names = [
         fields.get("warc-refers-to", ""),
@@ -346,8 +354,9 @@ def _read_capture(
 ) -> CapturedRecord:
     """Return the record of a capture.
 
-    `original`: the record with the body of a revisit, None if it is not found. `crawler`, `method`:
-    from the request. ValueError, with the cause: the capture cannot be read."""
+    `original`: for a revisit, the record with its body. None: it is not found. `crawler`: the
+    User-Agent. `method`: the method of the request. `earlier`: the tags that the capture already
+    has. ValueError, with the cause: the capture cannot be read."""
     fields, url = record.fields, _target(record.fields)
     identity = {"url": url, "final_url": url, "fetched_at": fields.get("warc-date", "")}
     if not origin_or_empty(url):
@@ -395,7 +404,9 @@ def _read_capture(
 def _read_revisit(
     record: WarcRecord, original: WarcRecord | None, page: CapturedPage, identity: dict[str, Any]
 ) -> CapturedRecord:
-    """Return the page with the body of its original. The header fields of both count."""
+    """Return the page of a revisit, with the body of its original and the header fields of both.
+
+    ValueError, with the cause: the original is not found, or cannot be read."""
     status, cut = 0, ""
     head: Head = []
     if record.block:
@@ -439,9 +450,10 @@ def _message(block: bytes) -> tuple[int, Head, bytes]:
 
 
 def _content(head: Head, body: bytes, *, is_cut: bool) -> tuple[bytes, str]:
-    """Return the body without codings, and why it is not whole ("" if it is).
+    """Return the body without codings, and the reason why it is incomplete.
 
-    ValueError, with the cause: the body cannot be read."""
+    The reason is "" if the body is complete, or if `is_cut`: the record is known to be cut off, so
+    the caller has a reason. ValueError, with the cause: the body cannot be read."""
     if covers_another(head, body):
         raise ValueError("its length is wrong: another record begins within it")
     codings = [coding for coding in words(head, b"content-encoding") if coding != b"identity"]
@@ -464,10 +476,10 @@ def _content(head: Head, body: bytes, *, is_cut: bool) -> tuple[bytes, str]:
 
 
 def _decode(body: bytes, coding: bytes) -> tuple[bytes, bool]:
-    """Return the content, and True if it is whole. ValueError: the coding cannot be removed.
+    """Return the content, and True if it is complete. ValueError: the coding cannot be removed.
 
-    Some archives remove the coding and keep the header field. A body that cannot be decoded, but is
-    a document as it is, counts as such a body."""
+    Some archives remove the coding and keep the header field. So a body that cannot be decoded, but
+    looks like a document without decoding, is returned unchanged."""
     try:
         if coding in (b"gzip", b"x-gzip"):
             return _inflate(body, zlib.MAX_WBITS | 16)
@@ -537,10 +549,10 @@ def _inflate(body: bytes, bits: int) -> tuple[bytes, bool]:
 def _unpack(
     body: bytes, decoder_of: Callable[[], Any], is_start: Callable[[bytes], bool]
 ) -> tuple[bytes, bool]:
-    """Return the content of all members or frames, and True if the last one is whole.
+    """Return the content of all members or frames, and True if the last of them is complete.
 
-    Octets behind the last one are ignored. `is_start`: returns True if four octets begin a member
-    or frame."""
+    Octets after the last member or frame are ignored. `decoder_of`: returns a new decoder.
+    `is_start`: returns True if its four octets begin a member or frame."""
     content, position, decoder = bytearray(), 0, decoder_of()
     while position < len(body):
         piece = body[position : position + PIECE]  # a decoder copies the octets behind its end
@@ -556,7 +568,9 @@ def _unpack(
 
 
 def _require_length(content: bytes, *, before: int = 0, is_more: bool = False) -> bytes:
-    """Return the content. ValueError: with the `before` octets unpacked earlier, it is too long."""
+    """Return the content. ValueError: the content is too long.
+
+    `before`: the octets that were unpacked before. `is_more`: True if more octets follow."""
     if is_more or before + len(content) > MAX_BLOCK:
         raise ValueError(f"it has more than {MAX_BLOCK} octets when unpacked")
     return content

@@ -1,4 +1,4 @@
-"""COMITY_TAG of a crawl, and `--tag` of the commands: the place of items' tags (docs/items.md)."""
+"""The setting COMITY_TAG and the option `--tag`: the place for tags of items (docs/items.md)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from comity.dataset.records import FIELD
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
-IN_FIELD = "field"  # an object in a field
-AS_JSON = "json"  # JSON text in a field
-SIDECAR = "sidecar"  # in a file of its own
+IN_FIELD = "field"  # a field of the item has the tag as an object
+AS_JSON = "json"  # a field of the item has the tag as JSON text
+SIDECAR = "sidecar"  # a separate file has the tags
 OFF = "off"  # items get no tags
 
 REMEDY = f"write the name of a field, json:NAME, sidecar:FILE or {OFF}"
@@ -31,9 +31,12 @@ class TagSetting(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, *, subject: str) -> Self:
-        """Read the setting. A field named like a kind is written with its kind: `field:json`.
+        """Read the setting. `subject`: the name of the setting, for the message of the error.
 
-        PolicyError, with `subject` and the remedy: the text is invalid."""
+        `json` alone means JSON text in FIELD. For an object in a field with the name `json`, the
+        text must be `field:json`.
+
+        PolicyError: the text is invalid."""
         kind, colon, name = text.strip().partition(":")
         if not colon:
             if kind == OFF:

@@ -1,10 +1,10 @@
-"""Sources of tags: the places where the tags of records are.
+"""Sources of tags: the places of the tags of records.
 
     InField(name)           a field of the record
     GUESSED                 the only field that looks like a tag
     read(record, source)    the tag of a record; TagError if it has no valid tag
 
-comity.dataset.sidecar has tags in a file of their own."""
+comity.dataset.sidecar is the source of tags that are in a separate file."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class RawTag(NamedTuple):
     """True if the field has the tag as JSON text."""
 
     def put(self, record: Record, raw: dict[str, Any]) -> Record:
-        """Return the record with the tag `raw`, in the field and form of its own tag."""
+        """Return the record with the tag `raw` in `field`: as an object, or as text (`is_text`)."""
         return record | {
             self.field: json.dumps(raw, separators=(",", ":")) if self.is_text else raw
         }
 
 
 class TagSource(Protocol):
-    """A place where the tags of records are. It can be pickled."""
+    """The place of the tags of records. It can be pickled."""
 
     @property
     def fields(self) -> tuple[str, ...] | None:
@@ -49,7 +49,8 @@ class InField(NamedTuple):
     """A field of the record."""
 
     name: str = ""
-    """Empty: the only field that looks like a tag. As text, a tag counts in TEXT_FIELDS only."""
+    """The name of the field. Empty: the tag is the only field that looks like a tag, with an object
+    in any field, or with JSON text in one of TEXT_FIELDS."""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -81,23 +82,24 @@ def _raw_tag(field: str, value: Any) -> RawTag:
 
 
 def is_tag_like(value: Any) -> bool:
-    """Return True if a value is meant as a tag of any version, valid or not.
+    """Return True if a value looks like a tag of any version, valid or not.
 
-    It is an object, or the JSON of one."""
+    It must be an object with `schema` and `uses`, or the JSON text of such an object. The text may
+    be invalid JSON."""
     if isinstance(value, str):
         if not (value.lstrip().startswith("{") and '"schema"' in value and '"uses"' in value):
             return False
         value = from_json(value)
         if value is None:
-            return True  # cut off, or with a repeated name: it may have refused something
+            return True  # incomplete JSON, or a repeated name: a lost part may refuse something
     return isinstance(value, dict) and "schema" in value and "uses" in value
 
 
 def may_be_tag(value: Any) -> bool:
     """Return True if a value may be the remains of a tag.
 
-    It may lack members, be cut off, be in a list, or be text other than JSON. A value with one of a
-    tag's members, other than `uses`, is no sign of a tag."""
+    The value must have `uses`, or two other members of a tag. It may be an object, a text that is
+    incomplete or not JSON, or a list with such a value."""
     if isinstance(value, list):
         return any(map(may_be_tag, value))
     members = (

@@ -38,7 +38,7 @@ DAY = timedelta(days=1)
 
 
 class Comparison:
-    """A record, and today's policies for its page."""
+    """Compares a record's tag with today's policies for its page."""
 
     def __init__(
         self, record: Record, tag: Tag, uses: Mapping[str, Use], url: str, site: Site, today: Today
@@ -94,7 +94,7 @@ class Comparison:
 
     @property
     def is_by_files(self) -> bool:
-        """True if only files decide, and no statement or content of the page."""
+        """True if only policy files decide about the record, not the page itself."""
         page = self._recalled
         return not (page.headers or page.body or page.resources or page.lost or self._document)
 
@@ -194,9 +194,9 @@ class Comparison:
     def _standing(self, now: UseDecision, recorded: Use) -> Mapping[str, Any] | None:
         """Return the recorded reason that still permits the use although today's files refuse it.
 
-        This needs unchanged files: their refusal was no refusal of the record then, so it is none
-        today. The page itself permitted the use, or the manner of the request did. None if no
-        recorded reason permits it."""
+        The files must be unchanged. When the record was tagged, they refused the use too, and it
+        was permitted all the same, by the page itself or by the manner of the request. So it is
+        permitted today. None if no recorded reason permits the use."""
         quoted: list[dict[str, Any]] = self._tag["reasons"]
         if self._was_arranged(recorded):
             return None
@@ -215,10 +215,10 @@ class Comparison:
     def _hidden_refusal(
         self, use: str, now: UseDecision, reasons: list[Mapping[str, Any]]
     ) -> Mapping[str, Any] | None:
-        """Return a refusal of the page, of a related use, that the recorded files may have hidden.
+        """Return a refusal by the page of a related use, which may refuse `use` today.
 
-        Those files may have taken precedence over it. Today's files are others, so it may apply
-        now. None if there is no such refusal."""
+        When the record was tagged, the files may have taken precedence over this refusal. Today's
+        files are different, so the refusal may apply now. None if there is no such refusal."""
         if not self._recalled.lost or self._nothing_changed:
             return None
         recorded = {_key(reason) for reason in reasons if not is_of_page(reason, self._tag)}
@@ -235,9 +235,10 @@ class Comparison:
 
     @cached_property
     def _lost_refusals(self) -> dict[str, tuple[int, int]]:
-        """Use -> its index in the tag, and the index of the page's first refusal of it.
+        """Refused use -> its position among the uses, and the index of the page's first refusal.
 
-        Only refusals that cannot be rebuilt from the tag are among them."""
+        Only refusals that cannot be rebuilt from the tag are included. The index is that of a
+        reason in the tag."""
         refusals = {}
         for number, (use, decision) in enumerate(self._uses.items()):
             refusing = (
@@ -259,7 +260,9 @@ class Comparison:
 
     @cached_property
     def _document(self) -> Content | None:
-        """The page, if rules for elements may apply to it. Else None."""
+        """The page, if the record contains it and a file of the site may have element rules.
+
+        None if not."""
         files = (self._site.files.get(url) for url in self._declared_files)
         return document_of(self._record) if any(file and file.body for file in files) else None
 
@@ -308,8 +311,8 @@ def _refusing(decision: UseDecision) -> Reason:
 def _tighter(recorded: Qualifiers, now: Qualifiers) -> Iterator[str]:
     """Yield the names of today's conditions that are stricter than the recorded ones.
 
-    A time limit counts only if it ends more than a day earlier: it begins when the page was first
-    fetched, and that moment is known to a day."""
+    A time limit is stricter only if it ends more than a day earlier, because it begins when the
+    page was first fetched, and that moment is known only to within a day."""
     for name, value in now.restrictions().items():
         old_value = getattr(recorded, name)
         if isinstance(value, datetime):

@@ -16,7 +16,7 @@ from comity.policies.vocabulary.table import Vocabulary
 
 DOCUMENT = "html"  # the field with the unchanged page, if a record has it
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
-# This type stands for HTML and XHTML: element rules for both count.
+# Element rules for HTML and for XHTML both apply to a page of this type.
 MARKUP = (b"Content-Type", b"application/xhtml+xml; charset=utf-8")
 
 _FRONT = re.compile(r"\s*<(?:!doctype|html)\b", re.IGNORECASE)
@@ -28,7 +28,7 @@ Key = tuple[str, str]  # selector, file type
 
 
 def document_of(record: Record) -> Content | None:
-    """Return the page, if the record has it from its beginning to its end. Else None."""
+    """Return the page from the field `html`. None if the field does not have a whole document."""
     text = record.get(DOCUMENT)
     if (
         not isinstance(text, str)
@@ -40,7 +40,7 @@ def document_of(record: Record) -> Content | None:
 
 
 class ElementChanges:
-    """The elements of one page, by the recorded files and by today's."""
+    """The element rules for one page: those in its tag, and those in today's files."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ElementChanges:
         self._tagged: dict[Key, list[Mapping[str, Any]]] = {}
         for entry in tag["elements"]:
             if all(is_of_page(tag["reasons"][number], tag) for number in entry["because"]):
-                continue  # the page states it itself
+                continue  # the rule is in the page itself
             self._tagged.setdefault((entry["selector"], entry["type"]), []).append(entry)
         self._today = [element for element in today if not is_same or _key(element) in self._tagged]
 
@@ -120,8 +120,9 @@ class ElementChanges:
     def _may_cover(self, element: Element) -> bool:
         """Return True if the record may contain a part of an element.
 
-        It cannot if the document has no such element. But if the site had element rules, the crawl
-        or an export may have cut elements out of the document."""
+        Return False if the record has the document, and the document has no such element. But if
+        the site had element rules, the crawl or an export may have removed elements from the
+        document. Then a selector that depends on other elements (_DEPENDENT) returns True."""
         if not self._documents or (self._had_rules and _DEPENDENT.search(element.selector)):
             return True
         if element.type == "json":

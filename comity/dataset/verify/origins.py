@@ -8,11 +8,13 @@ from comity.dataset.files.formats import Reader
 from comity.dataset.records import Record, Unreadable
 from comity.policies.syntax.urls import origin_of, origin_or_empty
 
-URL_FIELDS = ("final_url", "url")  # the first of them in a record is the URL of its page
+URL_FIELDS = ("final_url", "url")  # the first field with a value is the URL of the record's page
 
 
 def page_url(record: Record, fields: Sequence[str] = URL_FIELDS) -> str:
-    """Return the URL of the record's page. Empty if it has no http or https URL."""
+    """Return the URL of the record's page: the first of `fields` with a value.
+
+    "" if there is no such field, or its value is not an http or https URL."""
     url = next((url for field in fields if isinstance(url := record.get(field), str) and url), "")
     return url if origin_or_empty(url) else ""
 

@@ -15,8 +15,9 @@ from comity.policies.syntax.urls import origin_or_empty
 def first_seen(tag: Tag) -> dict[str, datetime]:
     """Return, for each use, the earliest moment at which the page can have been fetched.
 
-    Permissions that last a number of days begin then. This is the earliest fetch of a policy file.
-    If the tag has no such moment, or an invalid one, it is the earliest possible date."""
+    Permissions that last a number of days begin at that moment. It is the moment of the earliest
+    fetch of a policy file. If the tag has no such moment, or an invalid one, it is the earliest
+    possible date. All uses have the same moment."""
     try:
         moments = [
             datetime.fromisoformat(copy["fetched_at"])
@@ -41,9 +42,10 @@ def is_same_copy(tag: Tag, site: Site, url: str) -> bool:
 
 
 def newly_unreachable(tag: Tag, site: Site) -> Cause | None:
-    """Return the cause if a file could be fetched when the record was tagged, and not today.
+    """Return the cause of an unknown result: a file that cannot be fetched today.
 
-    Its content today is unknown. None if there is no such file."""
+    The file could be fetched when the record was tagged, so today's content is unknown. None if
+    there is no such file."""
     for url, file in site.files.items():
         if availability(file) is Availability.UNREACHABLE and not is_same_copy(tag, site, url):
             recorded = tag["policies"].get(url)
@@ -55,10 +57,11 @@ def newly_unreachable(tag: Tag, site: Site) -> Cause | None:
 
 
 def other_page(tag: Tag, site: Site, sites: Sites) -> Cause | None:
-    """Return the cause if another page of the item is in doubt. None if no page is.
+    """Return the cause of an unknown result: another page of the item, on another site.
 
-    An item can be made from pages of several sites. The URLs of the other pages are unknown, so the
-    files of their sites must not have changed."""
+    An item can be made from pages of several sites. The URLs of the other pages are unknown, so
+    their result is known only if the files of their sites have not changed. None if the files of
+    all these sites are unchanged, or if all pages are on one site."""
     for url in tag["policies"]:
         if (
             url.endswith("/robots.txt")

@@ -50,7 +50,7 @@ class Recalled(NamedTuple):
     body: bytes
     resources: Mapping[str, Fetched]
     lost: frozenset[int]
-    """The page's reasons that cannot be rebuilt, by their indices in the tag."""
+    """The indices (in `reasons` of the tag) of the page's reasons that cannot be rebuilt."""
 
 
 def recall(tag: Tag) -> Recalled:

@@ -18,7 +18,7 @@ from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Cause, Rechec
 from comity.dataset.verify.today import FIELDS, Sites, Today
 
 NO_HOST = ""  # the host of records without a URL
-MAX_HELD = 50_000  # hosts
+MAX_HELD = 50_000  # the maximum number of hosts in memory
 
 
 @dataclass(slots=True)
@@ -35,7 +35,8 @@ class Host:
     changes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(use, change) -> records."""
     losses: Counter[tuple[str, str, Cause]] = field(default_factory=Counter)
-    """(use, change, cause) -> records that have lost the use, or have it on new conditions."""
+    """(use, change, cause) -> the number of records that have lost the use, or for which the use
+    has new conditions."""
     unknown_causes: Counter[Cause] = field(default_factory=Counter)
     """Cause -> unknown records."""
 
@@ -84,9 +85,10 @@ class Host:
 
 
 class VerifyReport:
-    """The report on a dataset. It can be pickled, with some hundred octets a host.
+    """The report on a dataset. It can be pickled, and takes some hundred octets for each host.
 
-    A process holds MAX_HELD hosts in memory, and sorts further ones into temporary files."""
+    A process keeps at most MAX_HELD hosts in memory. When there are more, it moves them to a sorted
+    temporary file."""
 
     def __init__(self) -> None:
         # Hosts in memory. Earlier counts of a host may be in the temporary files.
@@ -175,10 +177,12 @@ class VerifyReport:
 
 
 class Verify:
-    """A pass that gives a Report, and notes with URL and reasons of each non-compliant record."""
+    """A pass that returns a VerifyReport, and a note for each record that is not compliant.
+
+    A note has `url`, `unknown` (True if today's policies are unknown) and `why`, the reasons."""
 
     def __init__(self, sites: Sites, today: Today) -> None:
-        """`sites`: must be picklable."""
+        """`sites`: returns today's policies of an origin. It must be picklable."""
         self._sites = sites
         self._today = today
 

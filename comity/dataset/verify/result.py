@@ -45,13 +45,13 @@ class Rechecked(NamedTuple):
     """The result for one record."""
 
     url: str
-    """The URL of its page. Empty if it has none."""
+    """The URL of the record's page. Empty if the record has no http or https URL."""
     origin: str
     agent: str
-    """The token of the agent in its tag."""
+    """The product token of the agent in the record's tag. Empty if the tag cannot be read."""
     uses: tuple[UseToday, ...] = ()
     refusals: tuple[Cause, ...] = ()
-    """The reasons why it is not compliant today. Empty if it is compliant."""
+    """The reasons why the record is not compliant today. Empty if it is compliant."""
     is_unknown: bool = False
     """True if today's policies for the record cannot be determined."""
     gained_elements: bool = False

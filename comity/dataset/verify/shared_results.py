@@ -1,7 +1,7 @@
 """Share the results of rechecks between similar records of a site.
 
-The result for one record holds for another record if their tags are equal, the site's files make
-the same statements about both pages, and the pages make none."""
+The result for one record is also valid for a second record if both tags are equal, the site's files
+make the same statements about both pages, and neither page makes a statement itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from comity.policies import Agent, Site
 
 MAX_TAGS = 4096
-MAX_PAGES = 100  # results for one tag, one for each set of statements
+MAX_PAGES = 100  # the maximum number of results for a tag, one for each set of statements
 
 T = TypeVar("T")
 
@@ -27,13 +27,16 @@ class _Results(NamedTuple, Generic[T]):
 class Alike(Generic[T]):
     """Results by tag and by the files' statements about the page.
 
-    They hold for the moment and the agents of one run."""
+    The results are valid only for the moment and the agents of one run."""
 
     def __init__(self) -> None:
         self._results: dict[tuple[str, bytes], _Results[T]] = {}
 
     def find(self, site: Site, octets: bytes, url: str, now: datetime) -> T | None:
-        """Return the result for a tag, None if there is none. `octets`: `octets_of` the tag."""
+        """Return the result for an equal tag of a page with the same statements.
+
+        `octets`: `octets_of(tag)`. `url`: the URL of the record's page. None: there is no such
+        result, or it is from another Site object."""
         results = self._results.get((site.origin, octets))
         if results is None or results.site is not site:
             return None
@@ -42,7 +45,10 @@ class Alike(Generic[T]):
     def keep(
         self, site: Site, octets: bytes, agent: Agent, url: str, now: datetime, result: T
     ) -> None:
-        """Keep the result for a tag that quotes no statement of its page."""
+        """Keep the result for a tag, if it can be shared.
+
+        The caller must ensure that the tag quotes no statement of its page. `octets`:
+        `octets_of(tag)`. If `octets` is empty, nothing is kept."""
         statements = site.statements_key(agent, url, now)
         if statements is None or not octets:
             return
@@ -55,9 +61,9 @@ class Alike(Generic[T]):
 
 
 def octets_of(tag: Any) -> bytes:
-    """Return octets that are equal for equal tags only. b"" for tags whose results are not kept.
+    """Return octets for comparing tags: only equal tags have equal octets.
 
-    Results are not kept for tags with elements."""
+    b"" for a tag with elements, and for a value that is not a tag: their results are not shared."""
     if type(tag) is not dict or tag.get("elements") != []:
         return b""
     try:

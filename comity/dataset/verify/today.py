@@ -14,7 +14,7 @@ from comity.dataset.verify.shared_results import Alike
 from comity.policies import Agent, Site
 
 FIELDS = (*URL_FIELDS, DOCUMENT)  # fields of a record that are read besides its tag
-MAX_AGENTS = 100  # agents of tags that are kept
+MAX_AGENTS = 100  # the maximum number of agents of tags that are kept in memory
 
 Sites = Callable[[str], Site | None]  # origin -> its policies today; None: they are unknown
 
@@ -25,8 +25,10 @@ class Today:
     def __init__(
         self, agent: Agent, now: datetime, uses: tuple[str, ...] = (), tags: TagSource = GUESSED
     ) -> None:
-        """`now`: an aware moment. `uses`: every record must be permitted for them and for crawling.
-        Without them, a record must be permitted for the uses that its tag permits."""
+        """`agent`: our agent. `now`: the moment of the recheck, aware. `tags`: the source of tags.
+
+        `uses`: the uses that must be permitted for each record, besides crawling. (): the uses that
+        the tag of the record permits must still be permitted."""
         self.agent = agent
         self.now = now
         self.uses = tuple(dict.fromkeys(("crawl", *uses))) if uses else ()
@@ -37,7 +39,7 @@ class Today:
     def agent_of(self, token: str) -> Agent:
         """Return the agent that a tag names.
 
-        Of an agent other than ours only the token is known, so it has no arrangements."""
+        If it is not our agent, only its token is known. So it has no arrangements."""
         if token.lower() == self.agent.token.lower():
             return self.agent
         if token not in self._agents:

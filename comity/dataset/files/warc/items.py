@@ -1,7 +1,7 @@
 """The records of a WARC file as comity reads them: items with tags, answers, and their companions.
 
-An item is a `metadata` record with JSON. It refers to the record of its response, which follows its
-first item."""
+An item is a `metadata` record with JSON. It refers to the record of the response from which it was
+made. If a response has several items, the first item is directly before the response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from comity.dataset.files.warc.records import Damage, Fields, WarcRecord
 from comity.dataset.records import FIELD, Record, parse_json
 from comity.dataset.tags.sources import is_tag_like
 
-# Octets of a record that are read. A longer body is left out, and a longer item is unreadable.
+# The maximum number of octets to read of a record. A longer body is omitted, and a longer item is
+# unreadable.
 MAX_BLOCK = 128 * 2**20
 # The field of records of policy files, with the SHA-256 that tags have in `policies`.
 POLICY = "Comity-Policy-SHA256"
@@ -26,15 +27,15 @@ class ItemPosition(NamedTuple):
     """The position of an item, or of an answer without items."""
 
     offset: int
-    """The offset of its record in the file."""
+    """The offset of the record in the file."""
     answer: int
-    """The `key` of its answer. 0 if it has none."""
+    """The `key` of the id of the answer. 0 if the item has no answer."""
 
 
 def key(name: str) -> int:
     """Return 64 bits of a hash of a record's id. 0 for "".
 
-    Of 30 million files with a million records, one has two records with equal keys."""
+    In about one of 30 million files of a million records, two records have equal keys."""
     return (
         int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) or 1 if name else 0
     )
@@ -49,7 +50,9 @@ def name_of(record: WarcRecord | Damage) -> str:
 
 
 def belongs_to(record: WarcRecord) -> str:
-    """Return the id of the answer that a record is or belongs to. "" if it belongs to none."""
+    """Return the id of a record that is an answer, or else of the answer to which it belongs.
+
+    "" if the record belongs to no answer."""
     return name_of(record) or next(
         (record.fields[field] for field in _BELONGS_TO if field in record.fields), ""
     )
@@ -71,7 +74,8 @@ def refers_to(record: WarcRecord) -> str:
 def item_of(record: WarcRecord) -> Record | Damage | None:
     """Return the item of a record. None if it is a record of another program.
 
-    The record must be one that `is_item` accepts, and have its whole block."""
+    `record`: a record for which `is_item` is True, with its whole block. Return a Damage if the
+    block is not JSON, or is too long."""
     try:
         item = parse_json(record.block)
     except (ValueError, RecursionError) as error:

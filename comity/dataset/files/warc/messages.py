@@ -26,7 +26,7 @@ def is_http(record: WarcRecord) -> bool:
 
 
 def message(octets: bytes) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
-    """Return first line, fields and body of an HTTP message. Lines may end with LF alone.
+    """Return the first line, the fields and the body of an HTTP message. LF alone may end a line.
 
     The names of fields are in lower case."""
     end = _HEAD_END.search(octets)
@@ -46,7 +46,9 @@ def has_head(octets: bytes) -> bool:
 
 
 def words(head: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
-    """Return the members of all fields with a name, in lower case. Their values are lists."""
+    """Return the members of a comma-separated field, in lower case: "gzip, br" -> [gzip, br].
+
+    `head`: fields with names in lower case. If there are several fields `name`, all count."""
     members = (
         word.strip().lower() for key, value in head if key == name for word in value.split(b",")
     )
@@ -54,25 +56,25 @@ def words(head: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
 
 
 def content_length(head: Iterable[tuple[bytes, bytes]]) -> int:
-    """Return the largest Content-Length in octets. -1 if there is none that is a number."""
+    """Return the largest Content-Length in octets. -1 if no Content-Length is a number."""
     return max(
         (int(word[:15]) for word in words(head, b"content-length") if word.isdigit()), default=-1
     )
 
 
 def covers_another(head: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
-    """Return True if another record begins behind the end of a body.
+    """Return True if `body` includes the beginning of the next WARC record, after its real end.
 
-    The length of the body's own record is wrong then."""
+    The real end is at the Content-Length. Then the length in the WARC record is wrong."""
     length = content_length(head)
     return length >= 0 and _NEXT.search(body, length) is not None
 
 
 def unchunk(body: bytes) -> tuple[bytes, bool]:
-    """Decode a chunked body. Return it, and True if it is whole.
+    """Decode a chunked body. Return the content, and True if the last chunk is present.
 
-    Some archives remove the chunks and keep the header field. A body without chunks is returned as
-    it is."""
+    Some archives remove the chunks and keep the header field. So a body without chunks is returned
+    unchanged, with True."""
     if not _CHUNK.match(body):
         return body, True
     content, position = bytearray(), 0

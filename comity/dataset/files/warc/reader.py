@@ -1,7 +1,8 @@
 """WARC files: the items in files of comity (docs/datasets.md), and the responses in other files.
 
-The record of an item is its `metadata` record, with further facts from its response, and the text
-of the response as `html`. A response without an item before it gives a record without a tag."""
+The record of an item has the JSON of its `metadata` record, further facts from its response, and
+the text of the response as `html`. A response without an item before it becomes a record without a
+tag."""
 
 from __future__ import annotations
 
@@ -34,10 +35,10 @@ from comity.dataset.records import (
 from comity.dataset.tags.sources import from_json, is_tag_like
 from comity.policies.document.document import Content
 
-PART = 4 * 2**20  # octets of the file
-BATCH = 256  # records
-MAX_HEAD = 64 * 2**10  # octets of an HTTP head that are read
-MAX_REMEMBERED = 100_000  # responses that later items may refer to
+PART = 4 * 2**20  # octets of the file in a part
+BATCH = 256  # records in a batch
+MAX_HEAD = 64 * 2**10  # the maximum number of octets to read of an HTTP head
+MAX_REMEMBERED = 100_000  # the maximum number of responses that are kept for later items
 
 _PAGE = (*PAGE_URLS, "fetched_at")  # fields that identify the page and the moment
 NONE = "none"  # not the id of any record
@@ -50,7 +51,7 @@ class WarcPart(NamedTuple):
     start: int
     end: int
     before: dict[str, int]
-    """Id -> offset, of earlier responses that items in this part refer to."""
+    """Id -> offset of an earlier response to which an item in this part refers."""
 
 
 class Reader(formats.Reader):
@@ -105,7 +106,7 @@ class Reader(formats.Reader):
     ) -> Iterator[PositionedRecord | Unreadable]:
         seen = dict(stretch.before)
         awaited = ""  # id of the response that should come next
-        item = PositionedRecord({}, None)  # the item that awaits it
+        item = PositionedRecord({}, None)  # the item that awaits this response
 
         def keep(fields: Fields) -> int:
             if is_item(fields) or (
@@ -144,7 +145,7 @@ class Reader(formats.Reader):
                             yield _complete(
                                 item, _record_at(lookup, seen[answer]), wants_html=wants_html
                             )
-                        else:  # its response comes next, if it has one
+                        else:  # if the item has a response, the response is the next record
                             awaited = answer or NONE
             if awaited:
                 yield item
@@ -246,7 +247,7 @@ def _facts(record: WarcRecord) -> Record:
 
 
 def _text(record: WarcRecord) -> str:
-    """Return the body of a response. "" if it is not text, or not all of it is available."""
+    """Return the body of a response as text. "" if it is not text, or is incomplete or coded."""
     if len(record.block) < record.length:
         return ""
     fields = [(b"content-type", record.fields.get("content-type", "").encode())]

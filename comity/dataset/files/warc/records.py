@@ -2,8 +2,8 @@
 
     records(file, start, end)       the records and the damages between two offsets
 
-A damage reaches to the next record. Only OSError is raised. No more of a block is held than the
-caller asks for."""
+A damage ends where the next record begins. The functions raise OSError only. Only as many octets of
+a block are kept in memory as the caller asks for."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 
 GZIP = b"\x1f\x8b\x08"  # the beginning of a member: magic number, method (RFC 1952 section-2.3.1)
-MAX_HEAD = 2**20  # octets of the fields of a record
+MAX_HEAD = 2**20  # the maximum number of octets of the fields of a record
 CHUNK = 2**14  # octets that are read at a time
-# Octets. The buffer to open files with: between records, reading goes back a little.
+# The size in octets of the buffer for opening files. It is large because between two records, the
+# position in the file is set back a little.
 BUFFER = 2**20
 VERSION = b"WARC/1.1\r\n"  # the version of the records that comity writes
 CUT_OFF = "the file ends within it"
@@ -28,7 +29,8 @@ PACKED = "one gzip member holds several records"  # their beginnings cannot be f
 #   version = "WARC/" 1*DIGIT "." 1*DIGIT CRLF
 _VERSION = re.compile(rb"WARC/[0-9]+\.[0-9]+\r\n")
 _BEGINNING = re.compile(rb"(?<=\n)WARC/[0-9]+\.[0-9]+\r\n")
-# Possible beginnings of a record behind a damage. The damage may include the octet before it.
+# Possible beginnings of a record after a damage. The damage may include the octet directly before
+# the record.
 _PLAIN_START = re.compile(rb"(?:(?<=\n)|(?<=\r\n\r.))WARC/", re.DOTALL)
 _MEMBER_START = re.compile(re.escape(GZIP))
 
@@ -91,9 +93,10 @@ def records(
 
 
 def end_of_records(file: IO[bytes]) -> int:
-    """Return the end of the last whole record if the file is cut off behind it. Else its size.
+    """Return the end of the last complete record, if the file ends within the record after it.
 
-    Only the end of a compressed file is unpacked, from its last member on."""
+    Otherwise return the size of the file. Of a compressed file, only the last member is unpacked.
+    """
     size = file.seek(0, os.SEEK_END)
     start = _last_member(file, size) if is_compressed(file) else 0
     last = next(iter(deque(records(file, start, size), 1)), None)
@@ -191,7 +194,10 @@ class _Member:
 
 
 def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
-    """Return the fields, the length of the block, and the octets of it that were read already."""
+    """Read the fields of a record.
+
+    Return the fields, the length of the block, and the beginning of the block, which was read with
+    the fields. _DamageError: the octets are not a record."""
     octets, end = bytearray(), -1
     while end < 0:
         before = len(octets)
@@ -201,7 +207,8 @@ def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
         if not (is_beginning or _VERSION.match(octets[:20])):
             raise _DamageError("no WARC record begins here")
         end = octets.find(b"\r\n\r\n", max(0, before - 3))
-        # Without this check, each of many beginnings would be read up to the same end.
+        # Without this check, a file with many beginnings of records and no end would take quadratic
+        # time: each beginning would be read up to the same end.
         if _BEGINNING.search(octets, max(1, before - 20), len(octets) if end < 0 else end):
             raise _DamageError("another record begins within its fields")
         if len(octets) == before:

@@ -1,9 +1,9 @@
-"""Rewrite a WARC file without the items that must go.
+"""Rewrite a WARC file without the items that must be removed.
 
-All other records are copied octet by octet, as the gzip members that they are. An answer goes with
-the last of its items, and takes its request with it. If the item right before it goes and a later
-one stays, the later one moves to its place. Records that belong to no answer stay: `warcinfo`,
-policy files."""
+All other records are copied octet by octet, in a compressed file as whole gzip members. If all
+items of an answer are removed, the answer and its request are removed too. If the item directly
+before an answer is removed and a later item of this answer stays, the later item is moved before
+the answer. Records that belong to no answer stay: `warcinfo` and policy files."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def _has(numbers: array[int], number: int) -> bool:
 
 
 class Rewriter:
-    """A new version of the file, which replaces it at the end of `with`.
+    """A new version of a file, which replaces the file at the end of `with`.
 
-    It must get each record of the Reader, in `write` or `leave_out`. Records to keep aside are
-    appended to FILE.unreadable.warc (.gz) before they are removed from the file."""
+    The caller must pass each record of the Reader to `write` or `leave_out`. Records to keep aside
+    are appended to FILE.unreadable.warc (.gz) before they are removed from the file."""
 
     def __init__(self, path: Path, aside: Path | None = None) -> None:
-        """`aside`: another file for the records to keep aside."""
+        """`aside`: the file for the records to keep aside. None: FILE.unreadable.warc (.gz)."""
         self.path = path
         ending = ".warc.gz" if path.name.lower().endswith(".gz") else ".warc"
         self.aside = aside or path.with_name(f"{path.name}.unreadable{ending}")
@@ -118,9 +118,9 @@ class Rewriter:
         (self._aside if keep_aside else self._goes).add(position)
 
     def copy(self) -> None:
-        """Copy the records that stay, and those kept aside.
+        """Copy the records that stay to the new file, and those to keep aside to the side file.
 
-        DatasetError: the file has changed since this was entered."""
+        DatasetError: the file has changed since the beginning of `with`."""
         fates, moved = _Fates(self._stays, self._goes, self._aside), set()
         with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as lookup:
             aside = (
@@ -130,7 +130,7 @@ class Rewriter:
                 file, 0, self._state[0], lambda fields: MAX_BLOCK if is_item(fields) else 0
             ):
                 if isinstance(record, Damage) or record.offset in moved:
-                    continue  # the caller keeps damages in a file of its own
+                    continue  # the caller writes damages to a side file
                 fate = fates.fate(record)
                 if fate == STAYS:
                     first = fates.first.get(key(name_of(record)), 0)
