@@ -1,11 +1,11 @@
 """`Content-Usage` lines of robots.txt and fields (draft-ietf-aipref-attach).
 
-    read(value)                   the preferences of one dictionary
-    field(values)                 the statements of the fields of one response, by two readers
-    Rules(lines, robots, token)   the statements of the lines of one robots.txt to an agent
+    read(value)                        the preferences of one dictionary
+    field(values)                      the statements of the fields of a response, by two readers
+    UsageRules(lines, robots, token)   the statements of the lines of a robots.txt to an agent
 
-The format is a draft of the IETF's AIPREF working group. The two readers are the one in this module
-and the one in short_strings.py. Readings of open points are in docs/usage-preferences.md.
+The format is a draft of the IETF's AIPREF working group. The first reader is in this module, the
+second in short_strings.py. Readings of open points are in docs/usage-preferences.md.
 """
 
 from __future__ import annotations
