@@ -28,7 +28,7 @@ class _Member(NamedTuple):
     """One label of a line with its value.
 
     Attributes:
-        path: In normal form.
+        path: The path that a Content-Usage line begins with, in normal form. "" for `usage` lines.
     """
 
     line: ExtensionLine
@@ -78,7 +78,10 @@ def _string(line: ExtensionLine) -> Iterator[_Member]:
 
 
 def _dictionary(line: ExtensionLine) -> Iterator[_Member]:
-    """Yield the members of a dictionary that has no quotes: strings might contain commas."""
+    """Yield the members of a dictionary.
+
+    A dictionary with quotes yields nothing, because its strings might contain commas.
+    """
     path, value = content_usage.parts(line.value)
     if b'"' in value or not content_usage.read(value, Findings("")):
         return
