@@ -50,7 +50,7 @@ def other_form(
     """Return a file in its other form (XML for text, text for XML) and the findings for its author.
 
     `is_xml` is True if the file is XML. `url` names the file in the findings. PolicyError: the file
-    has no other form.
+    does not exist, or is in another format.
     """
     if is_xml:
         return ai_txt_from_xml(fetched.body), tuple(
