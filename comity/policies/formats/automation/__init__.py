@@ -34,7 +34,7 @@ class AutomationSite(SiteReading):
 def read_annotations(content: Content, response: Response) -> Statements:
     """Read the annotations of a page (extension section-3.5).
 
-    For requests of this page, the annotations override automation-preferences.txt.
+    For this page, the annotations override automation-preferences.txt.
     """
     annotations, findings, unread = annotations_in(content, response.agent.token)
     refused = (
