@@ -123,7 +123,7 @@ def _check_labels(
 
 
 def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Remarks) -> None:
-    """Report permissions that a refusal overrides, for equal paths and agents."""
+    """Report permissions that a refusal with an equal path, for the same agents, overrides."""
     reported: set[tuple[ExtensionLine, Hashable]] = set()
     for together in lines_together(list(lines), robots):
         members = [member for line in together for member in lines[line]]
@@ -166,4 +166,4 @@ def _check_repeated(members: list[_Member], robots: Robots, remarks: Remarks) ->
             return
 
 
-MAX_WORDS = 200  # unknown labels that are compared with known ones
+MAX_WORDS = 200  # maximum labels, known and unknown, in the search for misspellings

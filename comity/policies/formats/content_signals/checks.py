@@ -30,7 +30,7 @@ _SYNONYMS = {
     **dict.fromkeys(("ai-use", "inference", "ai-output", "ai-inference", "input"), "ai-input"),
     "index": "search",
 }
-MAX_WORDS = 200  # unknown keys that are compared with known ones
+MAX_WORDS = 200  # maximum keys, known and unknown, in the search for misspellings
 
 
 def check(site: SiteFiles) -> Iterator[Finding]:
