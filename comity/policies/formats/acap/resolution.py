@@ -544,7 +544,7 @@ class _Speaking:
         ]
 
     def decide(self, usage: str) -> UsageAnswer | None:
-        """Return the answer of the usage's own fields, else of those of more general usages.
+        """Return the answer of the usage's own fields, or else of the fields of a general usage.
 
         See ACAP-28 and ACAP-29.
         """
@@ -613,7 +613,7 @@ class Matching:
             return by_name
         # ACAP-45: a permission in a record that names the agent overrides fields for any crawler,
         # of the same usage and of more general usages.
-        # ACAP-46: it overrides those for its own purposes, and those in no sub-record.
+        # ACAP-46: it overrides fields for its own purposes, and fields in no sub-record.
         general: dict[str, _Patterns] = {}
         lifted: frozenset[str] | None = None
         for level in levels(usage):

@@ -28,7 +28,7 @@ class AiTxt:
     findings: tuple[Finding, ...] = ()
 
     def for_agent(self, token: str) -> AgentElementRules:
-        """Return the rules that bind the product token: those for `*` and those that name it.
+        """Return the rules that bind a product token: rules that name the token, and rules for `*`.
 
         See AIT-9.
         """

@@ -41,7 +41,7 @@ def _groupings(site: SiteFiles) -> list[Grouping]:
 
 
 class PreferenceLines(LineReading):
-    """The preferences that the lines of one robots.txt state to an agent; "*" means any agent.
+    """The preferences of one robots.txt for an agent. The token "*" means any agent.
 
     If the groups of the robots.txt can be read in two ways, a refusal by either reading counts, and
     a permission counts only if both readings have it.

@@ -369,7 +369,7 @@ class _GroupCheck:
     def _check_agents(self) -> None:
         text = b"\n" + self._robots.text
         number, before = 0, 0
-        # Of the agent line before: its group, its end, and whether it is for any agent.
+        # The previous agent line: its group, its end, and True if it is for any agent.
         previous = -1, 0, False
         for match in _AGENT_LINE.finditer(text):
             record = read_record(match[1])

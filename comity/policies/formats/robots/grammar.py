@@ -624,7 +624,7 @@ class AgentRules:
 
 
 def _add_usual_rules(usual: bytes, patterns: list[str]) -> list[int]:
-    """Add the patterns of rules in the usual form. Return the indexes of those that are Allows."""
+    """Add the patterns of rules in the usual form, and return the indexes of the Allow lines."""
     if b"\r" in usual:
         usual = usual.replace(b"\r\n", b"\n")
     text = "\n" + usual[:-1].decode("ascii")

@@ -35,7 +35,7 @@ MAX_PROLOGUE = 2000
 
 
 class Licenses(LineReading):
-    """The documents that one robots.txt refers to for an agent; "*" means any agent.
+    """The documents that one robots.txt refers to for an agent. The token "*" means any agent.
 
     The robots.txt has two readings if its groups can be read in two ways, or if a License line is
     in an ACAP record, because this record may be for another agent. A document that either reading
