@@ -1,4 +1,4 @@
-"""The formats in which sites speak to crawlers. This is the only module that names them.
+"""The formats in which sites publish policies. Only this module lists all of them by name.
 
 Formats of other packages are found by their entry points in the group `comity.formats`
 (docs/formats.md).

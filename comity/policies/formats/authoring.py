@@ -73,9 +73,9 @@ class Fix(NamedTuple):
 
 
 class Draft:
-    """A file in the form that its author has it.
+    """A file as its author has written it, with octets unchanged.
 
-    Lines are numbered as in findings: from 1, and split as `Lines` splits them.
+    Lines are numbered from 1, as in findings, and `Lines` decides where they end.
     """
 
     def __init__(self, url: str, body: bytes) -> None:

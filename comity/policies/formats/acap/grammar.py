@@ -606,7 +606,7 @@ class _Reader:
         }
 
     def _usages_behind(self, local: str) -> tuple[Usage, ...]:
-        """Return the usages that a name in parentheses stands for, or () if it is unknown."""
+        """Return the usages that a name in parentheses means, or () if the name is unknown."""
         return self._definitions.usages.get(local) or ((Usage(local),) if local in USAGES else ())
 
     def _usage(self, usage: str, qualifiers: str) -> Usage:
@@ -1034,11 +1034,11 @@ def _intended_path(text: str) -> str:
 
 
 def _is_readable(text: str, pattern: re.Pattern[str]) -> bool:
-    """Return True if a name or purpose matches the pattern and has only visible characters."""
+    """Return True if a text matches the pattern and has only visible characters and spaces."""
     return bool(pattern.fullmatch(text)) and text.replace("\t", " ").isprintable()
 
 
 def _words(value: str) -> tuple[str, str]:
-    """Return the first word, and the rest after it. Only spaces and tabs separate words."""
+    """Return the first word of a value, and the rest. Only spaces and tabs separate words."""
     first, *rest = _SPACE.split(value, maxsplit=1)
     return first, "".join(rest)

@@ -176,7 +176,7 @@ class _Type:
     Attributes:
         parse: Reads a value. ValueError: the value is invalid.
         sections: First word of a usage -> the section that defines the values.
-        usages: The usages whose permissions it can qualify.
+        usages: The usages with permissions that can have a qualifier of this type.
         can_repeat: True if a permission may have several qualifiers of this type.
     """
 
@@ -238,7 +238,7 @@ QUALIFIED: Mapping[str, frozenset[str]] = {name: kind.usages for name, kind in _
 def read_qualifiers(text: str, usage: str) -> FieldQualifiers:
     """Read the qualifiers after the resource specification of a permission.
 
-    QualifierError: one cannot be honoured.
+    `usage` is the usage of the permission. QualifierError: a qualifier cannot be honoured.
     """
     qualifiers, seen, position = NONE, set[str](), 0
     text = text.strip(" \t")

@@ -167,7 +167,7 @@ class PageUses:
     def _find_resources(
         self, resources: tuple[Resource, ...], feature: str
     ) -> list[Resource | None] | None:
-        """Return the resources with their content. None stands for one that does not exist.
+        """Return the resources with their content. In the list, None replaces a missing resource.
 
         The result is None if `feature`, such as "must-use-resource", is not arranged with the site.
         """

@@ -45,8 +45,8 @@ _NAME = TYPE.lower().encode()
 _ESCAPED = re.compile(rb"\\u00([4-7][0-9a-f])")
 _STRING = r'"(?:[^"\\]++|\\.)*+"?'
 _BRACKET_OR_STRING = re.compile(rf"[\[\]{{}}]|{_STRING}", re.DOTALL)
-# LENIENT: a comma after the last item, as in the example of section-3.5; the CDATA marks around
-# scripts in XHTML; and a BOM, which parsers may ignore (RFC 8259 section-8.1).
+# LENIENT: three things are skipped. A comma after the last item is in the example of section-3.5.
+# CDATA marks are around scripts in XHTML. Parsers may ignore a BOM (RFC 8259 section-8.1).
 _SKIPPED = re.compile(rf"({_STRING})|,(?=\s*[\]}}])|<!\[CDATA\[|\]\]>|\ufeff", re.DOTALL)
 
 

@@ -30,8 +30,8 @@ NAMESPACE = "https://rslstandard.org/rsl"  # section-2.2
 DEFAULT_AGE = timedelta(days=30)  # section-3.2
 MAX_AGE = timedelta(days=365)
 
-MAX_SCOPES = 1000  # of a document
-MAX_LICENSES = 1000  # of a document, including other elements of its contents
+MAX_SCOPES = 1000  # maximum scopes of a document
+MAX_LICENSES = 1000  # maximum child elements in all `content` elements of a document
 
 # section-3.4.1.1: the words for usages, each with the more general ones.
 GENERAL: dict[str, tuple[str, ...]] = {
