@@ -63,20 +63,20 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 # section-3
 #   crawler-name = name-start-char *(WSP / VCHAR-excluding-hash)
-# LENIENT: letters of all scripts, digits, and `+` or `(` before them, as in the names of other
-# crawlers in real files. The last octet must be UTF-8: else it may be an invisible space.
+# LENIENT: letters of all scripts and digits are allowed, also after a `+` or `(`, because real
+# files have such names. The name must not end with invalid UTF-8: it may be an invisible space.
 _CRAWLER = re.compile(r"\*|[+(]?\w.*(?<!\ufffd)")
 #   usage-purpose-pattern-field = "ACAP-usage-purpose:" *WSP (name / URI-pattern) field-end
 _PURPOSE = re.compile(r"(?![^:/]*[,;%])[\w*]\S*")
 #   permissions-reference-field = "ACAP-permissions-reference:" *WSP (URI / relative-part) field-end
-# LENIENT: letters of all scripts, which URLs should escape.
+# LENIENT: letters of all scripts are allowed, although URLs should escape them.
 _URI = re.compile(r"[!$-;=?-\[\]~\w]+")
 _SPACE = re.compile(r"[ \t]+")
-# The second is of versions before 1.0 ("Changes relative to previous version", 1.1).
+# `acap:` is the scheme of versions before 1.0 ("Changes relative to previous version", 1.1).
 SCHEMES = ("the-acap:", "acap:")
 _SET = "resource-set:"
 # RFC 3986 section-4.2: the first segment of a relative-part has no colon. A pattern that begins
-# with `*` is a path even if it has one.
+# with `*` is a path even if its first segment has a colon.
 _NO_PATH = re.compile(r"(?![/*?])[^/?]*:")
 # Scheme and host, before the path of a URL.
 _HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.*-]*://[^/?]*")
@@ -94,8 +94,8 @@ _UNSEEN = rb"(?:[\x00-\x09\x0b\x0c\x0e-\x20\x7f]|%s)" % INVISIBLE.pattern
 
 # Lines that have no meaning in ACAP and begin no record.
 _OTHERS = re.compile(rb"(?:(?!%s*+(?i:acap-|##acap|user[ -]?agent))[^\r\n]*+%s)++" % (_UNSEEN, EOL))
-# LENIENT: white space instead of the colon, and before it. Invisible characters and further colons
-# are accepted too: else less would be prohibited than is meant.
+# LENIENT: white space may be before the colon or instead of it. Invisible characters and further
+# colons are accepted too, because otherwise less would be prohibited than is meant.
 _FIELD = re.compile(
     rb"(%s*+)(?i:acap)-((?:(?!%s)[^:#\s])++)((?:%s|:)*+)([^#\r\n]*+)" % (_UNSEEN, _UNSEEN, _UNSEEN)
 )

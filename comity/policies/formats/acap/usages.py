@@ -232,7 +232,7 @@ _TYPES: Mapping[str, _Type] = {
 }
 
 QUALIFIED: Mapping[str, frozenset[str]] = {name: kind.usages for name, kind in _TYPES.items()}
-"""Qualifier -> the usages whose permissions can have it."""
+"""Qualifier -> the usages with permissions that can have this qualifier."""
 
 
 def read_qualifiers(text: str, usage: str) -> FieldQualifiers:

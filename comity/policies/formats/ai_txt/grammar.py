@@ -61,7 +61,7 @@ SPELLINGS = {keyword.value[0].lower(): keyword for keyword in Keyword} | {
     b"diasllow": Keyword.DISALLOW,
     b"disallaw": Keyword.DISALLOW,
 }
-# LENIENT: white space instead of the colon, and before it.
+# LENIENT: white space may be before the colon, or instead of it.
 LINE = re.compile(
     rb"(%s)((?i:%s))(?:[ \t]*+(:)|(?![^ \t\r\n]))[ \t]*+([^\r\n]*+)"
     % (INDENTATION, b"|".join(sorted(SPELLINGS, reverse=True)))
