@@ -1,4 +1,4 @@
-"""The formats in which sites speak to crawlers. This is the only module that names them.
+"""The formats in which sites publish policies. Only this module lists all of them by name.
 
 Formats of other packages are found by their entry points in the group `comity.formats`
 (docs/formats.md).
@@ -75,9 +75,9 @@ ROBOTS_LINES = frozenset(name for format_ in FORMATS for name in format_.robots_
 
 
 def accepted(url: str, fetched: Fetched) -> Fetched:
-    """Return the response for a policy file.
+    """Return the response for a policy file, with an error if its format rejects the content.
 
-    Add an error if the format of the file rejects its content.
+    A response without a policy file, such as a 404, is returned unchanged.
     """
     file = _FILES_BY_PATH.get(urlsplit(url).path)
     error = (
@@ -87,9 +87,10 @@ def accepted(url: str, fetched: Fetched) -> Fetched:
 
 
 def lifetime(url: str, fetched: Fetched) -> float:
-    """Return the number of seconds for which a policy file itself says that it may be used.
+    """Return the number of seconds for which a policy file may be used, by its own content.
 
-    Infinity means that the file sets no limit.
+    Infinity means that the file sets no limit. If several formats read a limit, the shortest one
+    is returned.
     """
     return min(
         (format_.lifetime(url, fetched) for format_ in FORMATS if format_.lifetime),

@@ -30,13 +30,13 @@ class Directive(NamedTuple):
     Attributes:
         name: As the specification spells it.
         spec: Specification and section.
-        summary: What the directive says: a sentence without its full stop.
-        value: The kind of its value: "path", "agent", "action", ...: see `Authoring.values`.
-            Several kinds, separated by spaces, follow one another; the last may be repeated or left
-            out. "" means any value or none.
-        within: The directives that it may stand below. () means anywhere.
-        form: "line", "element" or "attribute" of XML, "member" of JSON, "field", "meta", or "word"
-            of a list.
+        summary: The meaning of the directive: a sentence without its full stop.
+        value: The kind of the value, such as "path" or "agent": a key of `Authoring.values`.
+            "path file-type" means a path and then a file type. The last kind may be repeated or
+            left out. "" means any value or none.
+        within: The names of the directives that it can be written below. () means anywhere.
+        form: "line"; "element" or "attribute" in XML; "member" in JSON; "field"; "meta"; or "word"
+            in a list.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Directive(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """A replacement of a piece of a file.
+    """The replacement of a piece of a file by a text.
 
     Attributes:
-        start: The number of octets in the body before the piece.
-        end: The number of octets in the body before the end of the piece.
-        text: The octets to put there.
+        start: The offset of the piece in the body.
+        end: The offset after the piece. An insertion has `end` equal to `start`.
+        text: The new octets. b"" deletes the piece.
     """
 
     start: int
@@ -73,9 +73,9 @@ class Fix(NamedTuple):
 
 
 class Draft:
-    """A file in the form that its author has it.
+    """A file as its author has written it, with octets unchanged.
 
-    Lines are numbered as in findings: from 1, and split as `Lines` splits them.
+    Lines are numbered from 1, as in findings, and `Lines` decides where they end.
     """
 
     def __init__(self, url: str, body: bytes) -> None:
@@ -84,12 +84,15 @@ class Draft:
 
     @cached_property
     def has_places(self) -> bool:
-        """True if lines and columns of findings are those of the body: it is not in UTF-16."""
+        """True if lines and columns of findings are valid in the body.
+
+        False for a body in UTF-16, because findings are about its text in UTF-8.
+        """
         return self.body.removeprefix(codecs.BOM_UTF8).startswith(text_of(self.body)[0])
 
     @cached_property
     def _starts(self) -> list[int]:
-        """The number of octets in the body before each line, then the length of the body."""
+        """The offset of each line in the body, and then the length of the body."""
         skipped = len(codecs.BOM_UTF8) if self.body.startswith(codecs.BOM_UTF8) else 0
         lines = Lines(self.body, skipped)
         starts = []
@@ -109,7 +112,7 @@ class Draft:
         return match[0] if match else b"\n"
 
     def start(self, line: int) -> int:
-        """Return the number of octets in the body before a line."""
+        """Return the offset of a line in the body."""
         return self._starts[line - 1]
 
     def line(self, line: int) -> bytes:
@@ -129,9 +132,10 @@ class Draft:
         return Edit(self._starts[line - 1], self._starts[line], b"")
 
     def mendable_line(self, finding: Finding) -> bytes:
-        """Return the line of a finding, or b"" if the file or line is near its size limit.
+        """Return the line of a finding, or b"" if it is not safe to change or does not exist.
 
-        Near a limit, a change might alter how much of the file is read.
+        A change is not safe if the body has more than 3/4 of MAX_BYTES, or the line has MAX_LINE
+        octets: the changed file might be read to another end.
         """
         if len(self.body) > MAX_BYTES * 3 // 4 or not 0 < finding.line <= self.lines:
             return b""
@@ -139,9 +143,10 @@ class Draft:
         return line if len(line) < MAX_LINE else b""
 
     def comment(self, finding: Finding) -> Fix | None:
-        """Return the fix that writes `#` for the `//` of a finding, in a line that is not read.
+        """Return the fix that writes `#` for the `//` at the column of a finding.
 
-        None means that the line does not begin with `//` at the finding, or is not safe to change.
+        None means that the line does not begin with `//` there, or is not safe to change. The
+        caller must know that the line has no effect.
         """
         line = self.mendable_line(finding)
         if (
@@ -166,7 +171,8 @@ class Draft:
 def _meet(edit: Edit, other: Edit) -> bool:
     """Return True if two edits cannot be made together.
 
-    An insertion and a replacement at the same octet cannot either.
+    They cannot if they overlap or are equal, or if they begin at the same octet and one is a
+    deletion. An insertion and a replacement by text at the same octet can be made together.
     """
     overlap = edit.start < other.end and other.start < edit.end
     return overlap or (
@@ -179,11 +185,10 @@ def _span(edit: Edit) -> tuple[int, int]:
 
 
 def _neighbours(edit: Edit, edits: list[Edit]) -> list[Edit]:
-    """Return the neighbours of an edit among other sorted edits.
+    """Return the edits in `edits` that could meet an edit (`_meet`).
 
-    If any other edit meets this one, a neighbour does. Because no two of the others meet, it is
-    enough to look at the last that begins before it, all that begin with it, and the first that
-    begins after it.
+    `edits` are sorted, and no two of them meet. So the last edit that begins before this one, all
+    edits that begin at the same octet, and the first edit that begins after it are enough.
     """
     before, behind = (
         bisect_left(edits, (edit.start, -1), key=_span),
@@ -193,9 +198,9 @@ def _neighbours(edit: Edit, edits: list[Edit]) -> list[Edit]:
 
 
 def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
-    """Return the body with the fixes made, and the fixes that were made.
+    """Return the changed body, and the fixes that changed it.
 
-    If two fixes touch the same octets, only the first is made.
+    A fix is left out if one of its edits meets an edit of an earlier fix (`_meet`).
     """
     applied: list[Fix] = []
     edits: list[Edit] = []  # sorted; an insertion comes before a replacement at the same octet
@@ -213,10 +218,10 @@ def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
 
 
 class FileKind(NamedTuple):
-    """A kind of file that people write in a format and that has no fixed path on a site.
+    """A kind of file of a format that has no fixed path on a site.
 
     Attributes:
-        name: The name to give a file whose own name does not tell its kind, such as "rsl.xml".
+        name: A usual name for a file of this kind, such as "rsl.xml".
         is_meant: Returns True for a file of this kind. The arguments are the last part of its path,
             in lower case, and its body.
         findings: Returns the findings of a file. The arguments are its body and its URL.
@@ -235,7 +240,7 @@ def literal(text: str) -> str:
 class Remarks:
     """The findings of a check of one file.
 
-    It keeps the first MAX_FINDINGS of each rule, so that no rule crowds out another.
+    For each rule, only the first MAX_FINDINGS findings are kept.
     """
 
     def __init__(self, url: str) -> None:
@@ -268,7 +273,7 @@ class Remarks:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings, sorted by line and column."""
+        """The findings, sorted by line and column, and a note for each rule with too many."""
         more = [
             Finding(
                 rule="comity.more-findings",
@@ -287,7 +292,7 @@ class Authoring(NamedTuple):
     Attributes:
         directives: The directives of the format.
         values: Kind of value -> the words that are allowed there, each with its meaning.
-        check_site: Returns findings beyond those of reading the files.
+        check_site: Returns findings about a site, in addition to the findings of reading its files.
         check_document: Returns findings about a page, given its content and its URL.
         kinds: The kinds of files that have no fixed path.
         fixes: Rule -> the function that returns a fix for one of its findings, or None if no fix is

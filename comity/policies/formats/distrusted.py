@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 class FormatError(Exception):
-    """The rules for the elements of a page cannot be read."""
+    """The rules for the elements of a page cannot be read, so every use of it is refused."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(str(reason))
@@ -93,9 +93,9 @@ def refusal(name: str, url: str, error: Exception) -> Decision:
 
 
 def _check(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-    """Return the reasons.
+    """Return the reasons unchanged.
 
-    ValueError: there is none, or one names a rule that is not declared.
+    ValueError: there are no reasons, or a reason names a rule that is not declared.
     """
     if not reasons:
         raise ValueError("a decision without a reason")
@@ -105,9 +105,9 @@ def _check(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
 
 
 def _check_statements(statements: Statements) -> Statements:
-    """Return the statements, their sequences as tuples.
+    """Return the statements with all sequences as tuples.
 
-    TypeError, ValueError: a part would be ignored, because its word or its rule is not declared.
+    TypeError, ValueError: a part would be ignored, because its word or rule is not declared.
     """
     if not isinstance(statements, Statements):
         raise TypeError(f"{statements!r} is no Statements")
@@ -123,7 +123,7 @@ def _check_statements(statements: Statements) -> Statements:
             raise ValueError(f"no rule `{statement.rule}` is declared")
     if statements.refused:
         _check(statements.refused)
-    # They must be hashable: pages with equal statements share one cached answer.
+    # The statements must be hashable, because pages with equal statements share one cached answer.
     hash((statements.statements, statements.refused))
     return statements
 
@@ -132,7 +132,7 @@ _SEQUENCES = ("statements", "findings", "documents", "refused")
 
 
 def _with_fallback(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
-    """Return a call that returns `otherwise` if the wrapped call raises."""
+    """Return a function that calls `call`, and returns `otherwise` if the call raises."""
 
     @wraps(call)
     def careful(*arguments: Any) -> T:
@@ -145,9 +145,9 @@ def _with_fallback(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
 
 
 def _wrap_authoring(trusting: Format) -> Authoring:
-    """Return the help with every call wrapped.
+    """Return the `Authoring` of a format with every call wrapped.
 
-    If a check raises, it returns a finding that says so.
+    If a check raises, the result is one finding that reports the exception.
     """
     name, authoring = trusting.name, trusting.authoring
 
@@ -215,7 +215,7 @@ def _elements(name: str, rules: ElementRuleSet | None) -> ElementRuleSet | None:
 
 
 def _fill_refusals(trusting: Format, file: WellKnown) -> WellKnown:
-    """Return the file with the terms that it may refuse: all words of the format by default."""
+    """Return the file with `refuses` filled in: None becomes all words of the format."""
     refuses = file.refuses
     if refuses is None:
         vocabularies = tomllib.loads(trusting.vocabulary).get("vocabulary", {})
@@ -310,7 +310,8 @@ class _Site(SiteReading):
         self._name = name
         self._origin = origin
         self._reading = reading
-        # These may raise: without the names an agent, without the references a file, is missed.
+        # If one of these raises, the site counts as unreadable. Without the names an agent would be
+        # missed, and without the references a file.
         self.crawler_names = frozenset(reading.crawler_names)
         self.referred_files = tuple(reading.referred_files)
 
@@ -337,11 +338,12 @@ class _Site(SiteReading):
 class _Reading(AgentReading):
     """An agent's reading with every call wrapped.
 
-    If a call that restricts access raises, it refuses.
+    If `access` raises, the request is refused. If `statements`, `sources` or `element_rules`
+    raises, every use of the page is refused. If `limits` raises, the limits count as unreadable.
     """
 
     restricts_access = True
-    depends_on_time = True  # the wrapped format does not tell reliably
+    depends_on_time = True  # the wrapped format might state this wrongly
 
     def __init__(self, name: str, origin: str, reading: AgentReading) -> None:
         self._name = name

@@ -16,8 +16,8 @@ from comity.policies.syntax.printable import printable
 T = TypeVar("T")
 
 ABSENT = Fetched(status=404)  # stands for a file that was not requested
-# The number of files that are fetched for a crawler because the files of an origin refer to them.
-# Files after these count as not fetched.
+# The maximum number of files that are fetched for a crawler because policy files of an origin refer
+# to them. Further files count as not fetched.
 MAX_REFERENCES = 5
 
 
@@ -25,7 +25,8 @@ class File:
     """A policy file of any format.
 
     Attributes:
-        reads_markup: True if a file in markup is read too, for its refusals only.
+        reads_markup: True if an HTML page is read too, for its refusals only. False if an HTML page
+            counts as absent.
     """
 
     reads_markup = False
@@ -47,7 +48,7 @@ class File:
 
     @cached_property
     def text(self) -> bytes:
-        """The octets of the file that are read."""
+        """The part of the body that the format reads, without octets beyond the maximum length."""
         return self._read()
 
     def _read(self) -> bytes:
@@ -70,12 +71,12 @@ class File:
         )
 
     def outcome_reason(self, rule: str) -> Reason:
-        """Return the reason that the file does not exist or cannot be fetched."""
+        """Return a reason that quotes the failed response, because there is no file to quote."""
         return self.reason(rule, part="status", text=self.outcome)
 
     @property
     def outcome(self) -> str:
-        """The response that came instead of a file, in words."""
+        """The response instead of the file: the error, "an HTML page", or "HTTP status 503"."""
         if self.fetched.error:
             return printable(self.fetched.error.encode(errors="replace"))
         is_page = self.fetched.status // 100 == 2 and self.availability is Availability.ABSENT
@@ -123,9 +124,9 @@ class SiteFiles:
         return None if fetched is None else self.once((File, url), lambda: File(url, fetched))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the result of `make` for a key.
+        """Return the result of `make` for a key, cached for all formats.
 
-        `make` is called once, by the first format that asks.
+        Only the first call with a key calls `make`.
         """
         if key not in self._cache:
             self._cache[key] = make()

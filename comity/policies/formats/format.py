@@ -44,16 +44,15 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Statement
 
-# The version of this interface. It rises when formats that were written for the last version no
-# longer work.
+# The version of this interface. Each change that breaks existing formats increases it.
 VERSION = 1
 
-# Name in lower case -> the values of the fields of this name, in their order.
+# Name of a header field in lower case -> the values of all fields with this name, in their order.
 Headers = Mapping[bytes, Sequence[bytes]]
 
 
 def accept_all(fetched: Fetched) -> str:
-    """Accept any response, as most formats do."""
+    """Return "", which accepts any response. Most formats use this for `WellKnown.rejection`."""
     return ""
 
 
@@ -65,7 +64,8 @@ class WellKnown(NamedTuple):
         media_type: The Content-Type to serve it with.
         restricts_access: True if the file may refuse requests. False if it is about uses only.
         has_element_rules: True if the file may have rules for parts of pages.
-        unreachable: For the log: the effect if the file cannot be fetched.
+        unreachable: The effect if the file cannot be fetched, for the log, such as "no requests but
+            plain ones for pages are made".
         rejection: Returns the reason why a response counts as a file that cannot be fetched, or ""
             if the response is accepted.
         refuses: The terms by which the file may refuse uses, such as "tdmrep:reservation". ALL
@@ -93,7 +93,7 @@ class Resource(NamedTuple):
         url: The origin followed by `target`.
         target: Path and query.
         is_disallowed: True if a Disallow line of robots.txt refuses it.
-        is_fetched: True if its content was fetched, not its address only.
+        is_fetched: True if the content of the resource was fetched. False if only the URL is known.
     """
 
     url: str
@@ -120,9 +120,10 @@ class Statements(NamedTuple):
     The carriers are the site's files, the header fields and the document.
 
     Attributes:
-        documents: Absolute URLs of documents that are needed to know the rest.
+        documents: Absolute URLs of documents that make further statements about the resource.
         state: Data of the format itself: see `Format.conclude` and `AgentReading.access`.
-        refused: The reasons why every use is refused: the statements are unknown.
+        refused: The reasons why every use is refused. () means that it is not. Uses are refused
+            here if the statements exist and cannot be read.
     """
 
     statements: tuple[Statement, ...] = ()
@@ -159,7 +160,7 @@ class UseSource(Protocol):
     def limits(self, use: str) -> Iterable[tuple[Qualifiers, Reason]]:
         """Return the qualifiers that restrict the use, each with its reason.
 
-        They count if any source permits the use.
+        The restrictions apply even if the permission comes from another source.
         """
 
 
@@ -170,21 +171,23 @@ class PageSource(UseSource, Protocol):
     def required_resources(self) -> tuple[str, ...]:
         """Absolute URLs of the resources that permissions require to be used or included.
 
-        Whether a resource must be used or included depends on what the operator has arranged with
-        the site.
+        comity fetches these resources. Only resources that the operator has arranged with the site
+        are included.
         """
 
     @property
     def dated(self) -> tuple[str, ...]:
-        """The uses whose decision depends on when the page was first taken."""
+        """The uses with decisions that depend on the time of their first use of the page."""
 
 
 class Capture(NamedTuple):
     """A page as it was fetched, and the circumstances.
 
     Attributes:
-        first_seen: Use -> the time when the page was first taken for this use.
-        resources: Absolute URL -> the response for it.
+        url: The absolute URL of the page.
+        now: The time of the decision, timezone-aware.
+        first_seen: Use -> the time when the page was first fetched for this use.
+        resources: The responses for `PageSource.required_resources`: absolute URL -> response.
         facts: The facts of the request for the page.
     """
 
@@ -201,7 +204,7 @@ class ElementRuleSet(NamedTuple):
 
     Attributes:
         rules: The rules.
-        reason_of: Returns the reason for a rule, given the rule and the page's URL.
+        reason_of: Returns the reason for a rule. The arguments are the rule and the page's URL.
     """
 
     rules: Sequence[ElementRule]
@@ -218,8 +221,11 @@ class AgentReading:
         depends_on_request: True if `access` looks at more of a request than its URL.
         depends_on_time: True if the answer of `access` may change with time. The age of sessions
             does not count.
-        references: Absolute URLs of files that are needed to know the statements.
-        documents: Absolute URLs of licences. Without them nothing is licensed.
+        references: Absolute URLs of files that the reading needs, because the site's files refer to
+            them.
+        documents: Absolute URLs of licences that the reading needs. Without them nothing is
+            licensed.
+        rates: The rates that robots.txt asks for. None means that there are none.
     """
 
     restricts_access = False
@@ -234,10 +240,11 @@ class AgentReading:
     ) -> Decision | None:
         """Return whether the request may be made, or None if the files do not mention it.
 
-        `target` is path and query: one of the spellings that a server may read `sent` as. `sent` is
-        path and query as they are sent. `now` is timezone-aware; None means the current time.
-        `page` is the `Statements.state` of the response, if it is known and says more than the
-        files.
+        `sent` is path and query as the request sends them. `target` is one of the paths and queries
+        that a server may read from it: for `/a/../b` these are `/a/../b` and `/b`. `now` is
+        timezone-aware, and None means the current time. `page` is the `Statements.state` of the
+        response to this request. None means that there is no response yet, or that it says no more
+        than the files.
         """
         return None
 
@@ -250,9 +257,9 @@ class AgentReading:
         return ()
 
     def limits(self, target: str) -> Limits | None:
-        """Return the limits on the rate and the number of concurrent requests like this one.
+        """Return the limits on requests for a target: their rate, and how many run at a time.
 
-        The limits apply in addition to `rates`. None means that there are none.
+        The limits apply in addition to `rates`. None means that there are no limits.
         """
         return None
 
@@ -263,19 +270,19 @@ class AgentReading:
     def conditions(self) -> Iterable[Condition]:
         """Return the conditions on requests, for people to read.
 
-        Conditions from one group of lines follow one another.
+        Conditions from one group of lines are next to each other.
         """
         return ()
 
     def statements(self, resource: Resource) -> Statements:
         """Return the statements about the uses of one resource.
 
-        They must be hashable: pages with equal statements share one cached answer.
+        The result must be hashable, because pages with equal statements share one cached answer.
         """
         return NO_STATEMENTS
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """Return the refusals for all resources of the site, and all permissions for any."""
+        """Return the refusals for all resources of the site, and permissions for any resource."""
         return ()
 
     def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
@@ -286,15 +293,15 @@ class AgentReading:
         return ()
 
     def site_sources(self, purposes: Iterable[str] | None) -> Sequence[UseSource]:
-        """Return the sources of refusals that apply to every resource of the site.
+        """Return sources of refusals that apply to every resource of the site.
 
-        They are for requests with these purposes, and for refusals that `everywhere` cannot
-        express. `purposes` None means the purposes of the agent.
+        Formats use this if `everywhere` cannot express these refusals. `purposes` are the purposes
+        of the requests. None means the purposes of the agent.
         """
         return ()
 
     def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
-        """Return the rules about parts of the page, or None if there are none."""
+        """Return the rules about parts of the page at a target, or None if there are none."""
         return None
 
     def element_rules_everywhere(self) -> ElementRuleSet | None:
@@ -303,7 +310,10 @@ class AgentReading:
 
     @property
     def is_same_for_pages(self) -> bool:
-        """True if `statements` and `access` alone tell which rules apply to a page."""
+        """True if `statements` and `access` are all that the format contributes to a page.
+
+        Such a reading has no `sources` and no `element_rules`.
+        """
         reading = type(self)
         return (
             reading.sources is AgentReading.sources
@@ -315,7 +325,7 @@ class FileReference(NamedTuple):
     """A reference from one file of a site to another file that comity needs to know.
 
     Attributes:
-        url: The absolute URL of the other file; "" if the reference leads to no http or https URL.
+        url: The absolute URL of the other file. "" if the reference leads to no http or https URL.
         source: URL and line of the reference.
     """
 
@@ -331,7 +341,7 @@ class SiteReading:
         findings: Findings for the authors of the files.
         sitemaps: Absolute URLs.
         referred_files: The files that the site's files refer to.
-        element_rules: Rules for parts of any page, for any agent.
+        element_rules: The rules about parts of pages, for all pages and agents.
     """
 
     crawler_names: frozenset[str] = frozenset()
@@ -346,12 +356,15 @@ class SiteReading:
 
 
 def nothing_more(states: Sequence[Any]) -> Statements:
-    """Return no statements. Most formats need no conclusion, because they keep no state."""
+    """Return no statements. Most formats use this for `conclude`, because they keep no state."""
     return NO_STATEMENTS
 
 
 def quoted_whole(name: str, text: str) -> list[tuple[str, str]]:
-    """Return the field or element as one name and value: most reasons quote the whole value."""
+    """Return the field or element as one name and value.
+
+    Most formats use this for `replay`, because their reasons quote the whole value.
+    """
     return [(name, text)] if text else []
 
 
@@ -369,12 +382,12 @@ class Format(NamedTuple):
 
     Attributes:
         name: Lower-case letters, digits and hyphens.
-        rules: Rule id -> the rule. All ids begin with a prefix that belongs to the format.
+        rules: Rule id -> the rule. All ids begin with a prefix of this format, such as "courtesy.".
         files: The files that comity fetches from every origin for this format.
         robots_lines: The names of its lines in robots.txt, in lower case.
         header_fields: The names of its header fields, in lower case.
-        vocabulary: TOML: vocabularies of the format, and rows that say what their words mean for
-            uses.
+        vocabulary: A TOML text with the vocabularies of the format, and with rows that map their
+            words to uses.
         read_site: Reads the files of a site. None is returned if the files do not use this format.
         read_headers: Reads the header fields of the format. Called only if the response has one of
             them.
@@ -382,16 +395,18 @@ class Format(NamedTuple):
         read_documents: Reads the documents that a resource refers to. The arguments are the URLs of
             the documents, the responses for them, and the URL of the resource.
         page_elements: Reads the rules that a page has for its own elements.
-        conclude: Returns the statements that carriers make together if one comes before the other.
-            The argument is their states: files first, then fields, then the document.
+        conclude: Returns the statements of all carriers together, for formats in which one carrier
+            overrides another. The argument is the `Statements.state` of each carrier: files first,
+            then fields, then the document.
         document_overrides: True if the statements of a document replace those of the files and
             fields.
-        overruling: Header fields by which a page withdraws a refusal of a file although no reason
-            quotes them (`comity dataset verify`).
-        of_images: Term that is about images only -> the term that it means for an image.
-        lifetime: Returns the number of seconds for which a file itself says that it may be used.
-        replay: Returns names and values that repeat a quoted reason, given name and text of the
-            field or element. The list is empty if the reason cannot be repeated.
+        overruling: Header fields, each with its value, by which a page withdraws a refusal of a
+            file. No reason quotes them, so `comity dataset verify` adds them.
+        of_images: Term that is about images only -> the term with the same meaning for an image.
+        lifetime: Returns the number of seconds for which a file may be used, by its own content.
+        replay: Returns names and values of fields or elements that give a quoted reason again. The
+            arguments are the name and the text in the reason. The list is empty if this is not
+            possible.
         authoring: Help for the authors of policies in this format.
         version: The VERSION that the format is written for. Formats of other packages must give it,
             as a number.

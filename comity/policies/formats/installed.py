@@ -21,13 +21,13 @@ from comity.policies.formats.format import VERSION, Format
 GROUP = "comity.formats"
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
-_RULE = re.compile(r"[a-z-]+\.[a-z-]+")  # as permissions.schema.json has it
+_RULE = re.compile(r"[a-z-]+\.[a-z-]+")  # the same pattern as in permissions.schema.json
 
 
 def load_installed() -> tuple[Format, ...]:
     """Return the formats of other packages, sorted by name.
 
-    PolicyError: one cannot be loaded, or is written for another version.
+    PolicyError: a format cannot be loaded, is written for another version, or has a mistake.
     """
     return tuple(
         distrusted(_load(point))
@@ -38,7 +38,8 @@ def load_installed() -> tuple[Format, ...]:
 def _load(point: EntryPoint) -> Format:
     """Return the format of an entry point.
 
-    PolicyError: it cannot be loaded, is no `Format`, or has a mistake.
+    PolicyError: the format cannot be loaded, is no `Format`, is written for another version, or has
+    a mistake.
     """
     package = (
         f"the format `{point.name}` of {point.dist.name if point.dist else 'an unknown package'}"
@@ -106,9 +107,10 @@ def mistakes(format_: Format) -> Iterator[str]:
 
 
 def check_claims(formats: Iterable[Format]) -> tuple[Format, ...]:
-    """Return the formats.
+    """Return the formats unchanged, after a check that no two of them conflict.
 
-    PolicyError: two of them claim the same name, prefix of rules, file, line or field.
+    PolicyError: two formats claim the same name, prefix of rules, file, line or field, or a format
+    claims the name `comity`.
     """
     formats = tuple(formats)
     claims: dict[str, Callable[[Format], Sequence[str]]] = {
@@ -123,7 +125,7 @@ def check_claims(formats: Iterable[Format]) -> tuple[Format, ...]:
         ),
     }
     for kind, names in claims.items():
-        owners = {"comity": "comity"}  # its own rules
+        owners = {"comity": "comity"}  # comity has rules of its own, with this prefix
         for format_ in formats:
             for name in names(format_):
                 if name in owners:

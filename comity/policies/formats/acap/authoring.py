@@ -60,7 +60,7 @@ QUALIFIER_VALUES = {
 
 
 def _fields() -> tuple[Directive, ...]:
-    """Return the permission and the prohibition of each usage."""
+    """Return the directives that permit and prohibit each usage, such as ACAP-allow-index."""
     fields = []
     for usage in USAGES:
         spec, summary = (
@@ -145,7 +145,10 @@ DIRECTIVES = (
 
 
 def _qualifiers(usages: tuple[str, ...]) -> dict[str, str]:
-    """Return the qualifiers that permissions of any of these usages can have, as written."""
+    """Return the qualifiers that a permission of any of the usages can have, with their meaning.
+
+    A key is written as in a file: `name=value`.
+    """
     return {
         f"{name}={value}": summary
         for name, values in QUALIFIER_VALUES.items()

@@ -31,7 +31,7 @@ _OF_SUSPICION = {
 
 def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
     """Report probable mistakes in a file. `text` is the text that `acap` was read from."""
-    used: set[str] = set()  # "usage NAME", "set NAME"
+    used: set[str] = set()  # the names that fields use, as "usage NAME" or "set NAME"
     defined: dict[str, tuple[FieldLine, bytes]] = {}
     for line in field_lines(text):
         value = (
@@ -73,9 +73,10 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
 
 
 def check_ignoring(acap: Acap, remarks: Remarks) -> None:
-    """Report the line that disables conventional records if no ACAP record is for all crawlers.
+    """Report the line that disables conventional records, if no ACAP record is for all crawlers.
 
-    Call this only for a file whose conventional records refuse something.
+    Other crawlers may then fetch everything. Call this only if conventional records of the file
+    refuse something.
     """
     is_for_all = any(
         record.has_content and (record.is_unreadable or "*" in record.crawlers)

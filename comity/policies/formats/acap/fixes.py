@@ -7,12 +7,15 @@ import re
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Fix
 
-# Crawler fields are records of robots.txt: the fixes of robots.txt write their colons.
+# ACAP-crawler fields are left out, because the fixes of robots.txt write their colons.
 _WITHOUT_COLON = re.compile(rb"[ \t]*+(?i:acap-(?!crawler))[^:#\s]++(?=[ \t]++[^ \t:#])")
 
 
 def write_colon(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that writes a missing colon."""
+    """Return the fix that writes the missing colon of an ACAP field.
+
+    None means that the line is not such a field, or is not safe to change.
+    """
     match = _WITHOUT_COLON.match(draft.mendable_line(finding))
     return (
         Fix("Write a colon", (draft.replace_octets(finding.line, match.end() + 1, 0, b":"),))
@@ -22,7 +25,7 @@ def write_colon(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def leave_out(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that removes a line that repeats another."""
+    """Return the fix that removes a repeated line, or None if the file is not safe to change."""
     return draft.line_out(finding.line) if draft.mendable_line(finding) else None
 
 

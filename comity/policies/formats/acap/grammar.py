@@ -38,8 +38,9 @@ from comity.policies.syntax.path_patterns import escaped_text, normal_pattern
 from comity.policies.syntax.records import RecordKind, read_record
 from comity.policies.syntax.suspicions import INVISIBLE
 
-MAX_RECORDS = 10_000  # of one file
-# Permissions and prohibitions of one file: one for each usage and pattern that a line stands for.
+MAX_RECORDS = 10_000  # maximum records of one file
+# The maximum number of permissions and prohibitions of one file. A line counts once for each usage
+# and pattern that it stands for.
 MAX_FIELDS = 50_000
 
 ACTIONS = ("take-down", "re-crawl")  # section-2.6
@@ -62,20 +63,20 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 # section-3
 #   crawler-name = name-start-char *(WSP / VCHAR-excluding-hash)
-# LENIENT: letters of all scripts, digits, and `+` or `(` before them, as in the names of other
-# crawlers in real files. The last octet must be UTF-8: else it may be an invisible space.
+# LENIENT: letters of all scripts and digits are allowed, also after a `+` or `(`, because real
+# files have such names. The name must not end with invalid UTF-8: it may be an invisible space.
 _CRAWLER = re.compile(r"\*|[+(]?\w.*(?<!\ufffd)")
 #   usage-purpose-pattern-field = "ACAP-usage-purpose:" *WSP (name / URI-pattern) field-end
 _PURPOSE = re.compile(r"(?![^:/]*[,;%])[\w*]\S*")
 #   permissions-reference-field = "ACAP-permissions-reference:" *WSP (URI / relative-part) field-end
-# LENIENT: letters of all scripts, which URLs should escape.
+# LENIENT: letters of all scripts are allowed, although URLs should escape them.
 _URI = re.compile(r"[!$-;=?-\[\]~\w]+")
 _SPACE = re.compile(r"[ \t]+")
-# The second is of versions before 1.0 ("Changes relative to previous version", 1.1).
+# `acap:` is the scheme of versions before 1.0 ("Changes relative to previous version", 1.1).
 SCHEMES = ("the-acap:", "acap:")
 _SET = "resource-set:"
 # RFC 3986 section-4.2: the first segment of a relative-part has no colon. A pattern that begins
-# with `*` is a path even if it has one.
+# with `*` is a path even if its first segment has a colon.
 _NO_PATH = re.compile(r"(?![/*?])[^/?]*:")
 # Scheme and host, before the path of a URL.
 _HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.*-]*://[^/?]*")
@@ -93,8 +94,8 @@ _UNSEEN = rb"(?:[\x00-\x09\x0b\x0c\x0e-\x20\x7f]|%s)" % INVISIBLE.pattern
 
 # Lines that have no meaning in ACAP and begin no record.
 _OTHERS = re.compile(rb"(?:(?!%s*+(?i:acap-|##acap|user[ -]?agent))[^\r\n]*+%s)++" % (_UNSEEN, EOL))
-# LENIENT: white space instead of the colon, and before it. Invisible characters and further colons
-# are accepted too: else less would be prohibited than is meant.
+# LENIENT: white space may be before the colon or instead of it. Invisible characters and further
+# colons are accepted too, because otherwise less would be prohibited than is meant.
 _FIELD = re.compile(
     rb"(%s*+)(?i:acap)-((?:(?!%s)[^:#\s])++)((?:%s|:)*+)([^#\r\n]*+)" % (_UNSEEN, _UNSEEN, _UNSEEN)
 )
@@ -108,7 +109,7 @@ class Field(NamedTuple):
         pattern: In normal form, or WHOLE_SITE.
         unusable: The section by which the permission grants nothing, or "" if it grants. The field
             takes part in conflicts in both cases.
-        purposes: The patterns of its sub-record. () means that it is in no sub-record.
+        purposes: The purpose patterns of its sub-record. () means that it is in no sub-record.
         url: URL of the file.
         offset: The start of the line in the text.
     """
@@ -156,8 +157,8 @@ class CrawlerRecord:
     Attributes:
         url: URL of the file.
         crawlers: As written. "*" means any crawler.
-        is_unreadable: True if its addressee is unknown. The record then refuses for any crawler,
-            whatever other records say, and permits nothing.
+        is_unreadable: True if its addressee is unknown. The record then permits nothing, and its
+            prohibitions apply to any crawler. No other record overrides them.
     """
 
     url: str = ""
@@ -169,7 +170,7 @@ class CrawlerRecord:
 
     @property
     def has_content(self) -> bool:
-        """True if it has more than crawlers, as the grammar of section-3 demands."""
+        """True if the record has more than ACAP-crawler fields, as section-3 demands."""
         return bool(self.fields or self.requests or self.references)
 
 
@@ -190,7 +191,8 @@ class Definitions:
     """The usages and sets that permissions refer to by name (section-2.7). Names are in lower case.
 
     Attributes:
-        broken: "usage NAME" or "set NAME" -> the section by which permissions grant nothing.
+        broken: "usage NAME" or "set NAME", for an invalid definition -> the section by which
+            permissions with this name grant nothing.
     """
 
     usages: dict[str, tuple[Usage, ...]] = field(default_factory=dict)
@@ -203,8 +205,8 @@ class Acap:
     """The records and definitions of one file.
 
     Attributes:
-        ignores_conventional: The number of the line that makes conventional records have no effect.
-            0 means that there is no such line, or that it is ineffective itself.
+        ignores_conventional: The number of the ACAP line that makes conventional records
+            ineffective. 0 means that no such line is effective.
         ignores_offset: The start of this line in the text.
     """
 
@@ -235,16 +237,16 @@ def parse(
 ) -> Acap:
     """Read the ACAP content of a text. Never raises. The time is linear in the octets.
 
-    For a referenced file, `definitions` are those of the file that refers to it (section-2.4.1.3),
-    and `crawlers` are those of the referring record. Fields before the file's first own record
-    address these crawlers.
+    For a referenced file, `definitions` are the definitions of the referring file
+    (section-2.4.1.3), and `crawlers` are the crawlers of the referring record. Fields before the
+    first record of the referenced file address these crawlers.
     """
     lines = list(field_lines(text))
     return _Reader(url, definitions, max_records, max_fields).read(lines, list(crawlers))
 
 
 def refusals(parsed: Acap) -> Acap:
-    """Return the file without its permissions (RFC-10)."""
+    """Return the file without permissions, so that it can only refuse (RFC-10)."""
     records = []
     for record in parsed.records:
         denying = [field for field in record.fields if field.verdict is Verdict.DENY]
@@ -253,13 +255,13 @@ def refusals(parsed: Acap) -> Acap:
 
 
 class FieldLine(NamedTuple):
-    """A line that begins a record, or is a field of ACAP.
+    """A line that begins a record, is a field of ACAP, or states the version of ACAP.
 
     Attributes:
-        kind: The kind of a line that begins a record, conventional or of ACAP. None for other
-            lines.
-        name: The name of any other field, in lower case, without "acap-". "" for the comment with
-            the version.
+        kind: AGENT or ACAP_CRAWLER if the line begins a conventional or an ACAP record. None for
+            other lines.
+        name: The name of a field without "acap-", in lower case. "" if the line begins a record,
+            or is the comment with the version.
         value_at: The number of octets in the line before the value of a field.
         is_overlong: True if the value is cut at MAX_LINE.
         is_odd: True if an invisible character other than space and tab, or a further colon, is
@@ -284,7 +286,7 @@ class FieldLine(NamedTuple):
 
 
 def field_lines(text: bytes) -> Iterator[FieldLine]:
-    """Yield the lines that are fields of ACAP or end a record."""
+    """Yield the lines that are fields of ACAP, begin a record, or state the version of ACAP."""
     lines = Lines(text)
     while True:
         lines.skip(_OTHERS)
@@ -312,8 +314,8 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
                 len(match[0]) > MAX_LINE,
             )
             is_odd = separator not in (b"", b":") or bool(match[1].strip(b" \t"))
-            # The parser of conventional records does not see this crawler field, so its addressee
-            # is unknown.
+            # `read_record` does not recognise this odd ACAP-crawler field, so its record's
+            # addressee is unknown: the value becomes "".
             kind, name, value = (
                 (RecordKind.ACAP_CRAWLER, "", "")
                 if name.lower() == "crawler"
@@ -345,7 +347,8 @@ class _Reader:
         self._url = url
         self._is_referenced = definitions is not None
         self._definitions = Definitions()
-        self._inherited: set[str] = set()  # names of sets that the file has not defined itself
+        # Names of sets that only the referring file has defined so far.
+        self._inherited: set[str] = set()
         if definitions:
             self._definitions = Definitions(
                 dict(definitions.usages),
@@ -356,7 +359,8 @@ class _Reader:
         self._constituents: dict[str, tuple[Usage, ...]] = {}  # cache of `_constituents_of`
         # Composite usage of this file -> the qualified usages that it lists.
         self._composites: dict[str, list[str]] = {}
-        # Composite usage of this file -> the names in it that are not defined above it.
+        # Composite usage of this file -> the names that it lists and must not list, such as names
+        # that are defined below it.
         self._below: dict[str, list[str]] = {}
         self._qualified: set[str] = set()  # qualified usages of this file
         self._findings = Findings(url)
@@ -364,10 +368,10 @@ class _Reader:
         self._fields_left = max_fields
         self._records: list[CrawlerRecord] = []
         self._record: CrawlerRecord | None = None  # the open record
-        self._has_fields = False  # the open record has more than crawlers
+        self._has_fields = False  # the open record has fields other than ACAP-crawler
         self._crawler_line = 0  # the last crawler line of the open record
         self._open_purposes: list[str] = []  # the purposes of the open sub-record
-        # These purposes, once a permission or prohibition has followed them.
+        # `_open_purposes` as a tuple. None until a permission or prohibition follows them.
         self._purposes: tuple[str, ...] | None = None
         self._is_purpose_unreadable = False  # one of the open purposes cannot be read
         # The refusals of the open sub-record beyond the limit of fields.
@@ -436,7 +440,7 @@ class _Reader:
     def _report(self, rule: str, message: str, quoted: str = "", *, in_name: bool = False) -> None:
         """Report a finding about the quoted text.
 
-        The text is in the field's value, or at the end of its name if `in_name`.
+        The text is in the value of the field. If `in_name` is True, it is in the field's name.
         """
         if len(self._findings) > MAX_FINDINGS:
             return
@@ -576,11 +580,11 @@ class _Reader:
         return tuple(usages)
 
     def _read_below(self) -> None:
-        """Add the usages behind names that composite usages must not list.
+        """Add to composite usages the usages of names that they must not list.
 
-        Such a name is defined below, is a composite usage, or is a usage of ACAP in parentheses.
-        Permissions by these composite usages grant nothing, but keep their places. The time is
-        linear in the names.
+        Such a name is defined below the composite usage, is a composite usage itself, or is a usage
+        of ACAP in parentheses. Permissions by the composite usage then grant nothing. But they
+        still need the usages, because they take part in conflicts. The time is linear in the names.
         """
         listing: dict[str, list[str]] = {}  # name -> the composite usages that list it
         for composite, names in self._below.items():
@@ -602,7 +606,7 @@ class _Reader:
         }
 
     def _usages_behind(self, local: str) -> tuple[Usage, ...]:
-        """Return the usages that a name in parentheses stands for, or () if it is unknown."""
+        """Return the usages that a name in parentheses means, or () if the name is unknown."""
         return self._definitions.usages.get(local) or ((Usage(local),) if local in USAGES else ())
 
     def _usage(self, usage: str, qualifiers: str) -> Usage:
@@ -619,7 +623,7 @@ class _Reader:
     def _read(self) -> None:
         line = self._line
         if line.kind is RecordKind.AGENT:
-            self._record = None  # ACAP-9: a conventional record begins
+            self._record = None  # ACAP-9: a conventional record ends the ACAP record
         elif line.kind is RecordKind.ACAP_CRAWLER:
             self._crawler(line.value)
         elif line.name:
@@ -694,7 +698,7 @@ class _Reader:
                 "and permit nothing.",
             )
             self._records.append(CrawlerRecord(self._url, ["*"], is_unreadable=True))
-        self._record = self._records[-1]  # past the limit, one for all
+        self._record = self._records[-1]  # beyond the limit, all records share the last one
         self._records_left -= 1
         self._has_fields = False
         self._end_purposes()
@@ -733,8 +737,8 @@ class _Reader:
         elif not locator:
             self._report("acap.syntax", "The reference names no file. Write a URL or a path.")
         else:
-            # section-2.3: the grammar has no reference in a sub-record. The fields of the file
-            # would apply to any purpose.
+            # section-2.3: the grammar has no reference in a sub-record. The referenced file is not
+            # read, because its fields would apply to any purpose.
             if self._open_purposes:
                 self._report(
                     "acap.reference",
@@ -862,9 +866,10 @@ class _Reader:
         )
 
     def _local(self, name: str) -> tuple[tuple[Usage, ...], str]:
-        """Return the usages behind a usage of the file's own.
+        """Return the usages that a usage defined in the file stands for.
 
-        The second result is the section by which a permission by it grants nothing, or "".
+        The second result is "" or, if the definition is missing or invalid, the section by which a
+        permission of this usage grants nothing.
         """
         broken = self._definitions.broken.get(f"usage {name}", "")
         if name not in self._definitions.usages:
@@ -883,7 +888,7 @@ class _Reader:
             return
         if self._purposes is None:
             self._purposes = tuple(self._open_purposes)
-        # Split at white space of any kind: else less would be prohibited than is meant.
+        # Split at white space of any kind. Otherwise less would be prohibited than is meant.
         spec, *qualifiers = value.split(maxsplit=1) or [""]
         usages: tuple[Usage, ...] = (Usage(name),) if name in USAGES else ()
         if qualifiers:
@@ -913,7 +918,7 @@ class _Reader:
         self._add(record, Verdict.DENY, usages, (WHOLE_SITE,) if patterns is None else patterns)
 
     def _constituents_of(self, name: str) -> tuple[Usage, ...]:
-        """Return the usages that a usage of the file's own consists of.
+        """Return the usages that a usage defined in the file stands for, without qualifiers.
 
         All definitions are read before the first call.
         """
@@ -922,9 +927,11 @@ class _Reader:
         return self._constituents[name]
 
     def _patterns(self, spec: str, consequence: str) -> tuple[Sequence[str] | None, str]:
-        """Return the patterns of a resource specification (section-2.4.3), None if unreadable.
+        """Return the patterns of a resource specification (section-2.4.3).
 
-        The second result is the section by which permissions by it grant nothing, or "".
+        None means that the specification cannot be read, or names an unknown set. The second result
+        is the section by which permissions of these resources grant nothing, or "". `consequence`
+        is the part of a finding that describes the effect.
         """
         if not spec:
             self._report(
@@ -972,8 +979,8 @@ class _Reader:
     ) -> None:
         """Add a field for each usage and pattern.
 
-        `unusable` is the section by which permissions grant nothing. `local` is the usage of the
-        file's own that the line names, or "".
+        `unusable` is the section by which permissions grant nothing, or "". `local` is the usage
+        that the line names if the file defines it, or "".
         """
         if not usages:
             return
@@ -1017,20 +1024,21 @@ def _without_qualifiers(usages: Iterable[Usage]) -> tuple[Usage, ...]:
 
 
 def _intended_path(text: str) -> str:
-    """Return the pattern that was probably meant instead of an invalid path.
+    """Return the pattern that was probably meant by an invalid path.
 
-    That is the path of a URL. WHOLE_SITE means that the intention is unknown.
+    For a URL, such as `https://example.com/a`, the pattern is its path `/a`. WHOLE_SITE means that
+    the intention is unknown.
     """
     host = _HOST.match(text)
     return path_pattern(text[host.end() :] or "/") if host else WHOLE_SITE
 
 
 def _is_readable(text: str, pattern: re.Pattern[str]) -> bool:
-    """Return True if a name or purpose matches the pattern and has only visible characters."""
+    """Return True if a text matches the pattern and has only visible characters and spaces."""
     return bool(pattern.fullmatch(text)) and text.replace("\t", " ").isprintable()
 
 
 def _words(value: str) -> tuple[str, str]:
-    """Return the first word, and the rest after it. Only spaces and tabs separate words."""
+    """Return the first word of a value, and the rest. Only spaces and tabs separate words."""
     first, *rest = _SPACE.split(value, maxsplit=1)
     return first, "".join(rest)

@@ -1,7 +1,7 @@
 """The choice of the fields of ACAP that decide.
 
     records_for(agent, files)          the records that bind one agent
-    rules = Rules(agent, files)        their fields, compiled once for all purposes
+    rules = AcapRules(agent, files)    their fields, compiled once for all purposes
     rules.for_purposes(purposes)       the fields for requests with these purposes
     PurposeView.matching(target)       the fields that apply to one resource
     Matching.decide(usage)             the decision of the fields, with its qualifiers
@@ -51,15 +51,17 @@ from comity.policies.syntax.path_patterns import (
 
 
 def narrowest(patterns: Iterable[str]) -> set[str]:
-    """Return the patterns that no other one is narrower than, by the comparison of section-2.4.5.
+    """Return the narrowest patterns: those for which no other pattern is narrower (section-2.4.5).
 
-    The first difference of two patterns decides. An ordinary character is narrower than `*`, `*`
-    than the final `$`, and `$` than the end of the pattern. Two different ordinary characters
-    decide nothing.
+    The first difference of two patterns decides. An ordinary character is narrower than `*`, `*` is
+    narrower than the final `$`, and `$` is narrower than the end of the pattern. If both characters
+    are ordinary, neither pattern is narrower. Of `/a*`, `/ab` and `/c`, the narrowest are `/ab` and
+    `/c`.
     """
     ordered = sorted(set(patterns))
     narrow: set[str] = set()
-    # Start and end in the list, and the number of leading characters that the patterns share.
+    # Ranges of `ordered` with patterns that may still be the narrowest: start, end, and the number
+    # of leading characters that all patterns of the range share.
     ranges = [(0, len(ordered), 0)] if ordered else []
     while ranges:
         start, end, length = ranges.pop()
@@ -86,10 +88,10 @@ def narrowest(patterns: Iterable[str]) -> set[str]:
 
 
 def _shared_length(first: str, last: str, least: int) -> int:
-    """Return the number of leading characters that two texts share. At least `least` are known.
+    """Return the number of leading characters that two texts share.
 
-    The search halves the rest: patterns are long, and those of one resource may differ only at
-    their ends.
+    The caller knows that they share `least` or more. The search is binary, because patterns can be
+    long and differ only at their ends.
     """
     most = min(len(first), len(last))
     while least < most:
@@ -101,15 +103,16 @@ def _shared_length(first: str, last: str, least: int) -> int:
     return least
 
 
-MAX_REASONS = 100  # of a decision: the tag of each item contains them
+MAX_REASONS = 100  # maximum reasons of a decision, because the tag of each item contains them
 
 
 class UsageAnswer(NamedTuple):
     """The answer of the fields on one usage of one resource.
 
     Attributes:
-        fields: The deciding fields, all with one verdict, the first one first.
-        usage: The usage of these fields: the one in question or a more general one.
+        fields: The deciding fields. If any of them refuses, only the refusing fields, with
+            prohibitions before permissions that cannot be honoured.
+        usage: The usage of these fields: the usage in question, or a more general one.
         qualifiers: The qualifiers of a permission.
     """
 
@@ -128,12 +131,13 @@ class _Bound(NamedTuple):
     """A field that binds the agent.
 
     Attributes:
-        pattern: Folded for comparison.
-        simple: The pattern by the other folding, which never makes one letter of two.
-        sub_record: The number of its sub-record. 0 means that it is in none.
+        pattern: The pattern of the field, by the first result of `foldings`.
+        simple: The pattern of the field, by the second result of `foldings`.
+        sub_record: The number of the sub-record that contains the field. 0 means that no
+            sub-record does.
         grants: True for a permission that can be honoured. Any other field refuses if it decides.
-        purposes: The purposes of the request that its sub-record matches. Empty for a field in no
-            sub-record.
+        purposes: The purposes of the request that the sub-record matches. Empty if the field is in
+            no sub-record.
     """
 
     field: Field
@@ -144,15 +148,17 @@ class _Bound(NamedTuple):
     purposes: frozenset[str] = frozenset()
 
 
-MAX_VIEWS = 16  # sets of purposes with cached answers
-# Sets of patterns with cached answers. Most URLs of a site match the same patterns as others.
+MAX_VIEWS = 16  # maximum sets of purposes with cached answers
+# The maximum number of sets of matching patterns with cached answers. Most URLs of a site match the
+# same set of patterns as other URLs.
 MAX_MATCHED = 256
-MAX_PATTERNS = 64  # of such a set
-# Pairs of patterns. If there are more, they are not compared, and the refusal decides.
+MAX_PATTERNS = 64  # maximum patterns of a cached set
+# The maximum number of pairs of a refusing and a permitting pattern that are compared. If there are
+# more pairs, the refusal decides.
 MAX_COMPARED = 4096
 
 _ALL = ("/", "/*", WHOLE_SITE)  # patterns that every resource matches
-# The citation for a permission that may or may not mean the resource.
+# The citation if a permission matches the resource by one folding, and not by the other.
 _DOUBTFUL = "ACAP 1.0 section-2.8"
 
 _Fields = dict[str, list[_Bound]]  # usage -> fields
@@ -160,7 +166,12 @@ _Patterns = dict[str, list[_Bound]]  # pattern -> fields of one usage
 
 
 class Addressed(NamedTuple):
-    """The records that bind one agent: those that name it, and those for any crawler."""
+    """The records that bind one agent.
+
+    Attributes:
+        by_name: Records that name the agent, and all unreadable records.
+        to_any: Records for any crawler. An unreadable record can be in both lists.
+    """
 
     by_name: list[CrawlerRecord]
     to_any: list[CrawlerRecord]
@@ -192,8 +203,8 @@ _WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 class CrawlerNames:
     """The names of crawlers that mean the agent (section-2.3.1).
 
-    They are whole words of its name or User-Agent. LENIENT: any text may follow a name with a `*`
-    at its end.
+    A name means the agent if its words are whole words of the agent's token or User-Agent.
+    LENIENT: if the name ends with `*`, it may end within a word, so `exam*` means `ExampleBot`.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -217,9 +228,9 @@ def _normal(name: str) -> str:
 
 
 def _has_words(text: str, words: str, *, to_the_end: bool) -> bool:
-    """Return True if a text contains the words from the start of a word.
+    """Return True if a text contains `words`, beginning at the start of a word.
 
-    With `to_the_end` they must also end at the end of a word.
+    If `to_the_end` is True, `words` must also end at the end of a word.
     """
     start = text.find(words)
     while start >= 0:
@@ -248,9 +259,9 @@ class AcapRules:
         self._views: Bounded[frozenset[str], PurposeView] = Bounded(MAX_VIEWS)
 
     def for_purposes(self, purposes: Iterable[str] | None = None) -> PurposeView:
-        """Return the records for the purposes of a request. None means the purposes of the agent.
+        """Return the view for requests with these purposes. None means the purposes of the agent.
 
-        If no field has a purpose, all requests share one view.
+        If no field is in a sub-record, all requests share one view.
         """
         if purposes is None or not self.asks_purposes:
             return self._agent_view
@@ -265,14 +276,14 @@ def _named_purposes(purposes: Iterable[str]) -> frozenset[str]:
 
 
 class PurposeView:
-    """The records, for requests with some purposes."""
+    """The fields that bind one agent's requests with certain purposes."""
 
     def __init__(self, by_name: _Pool, anybody: _Pool, purposes: frozenset[str]) -> None:
         self.purposes = purposes
         self._by_name = _PoolView(by_name, purposes)
         self._anybody = _PoolView(anybody, purposes)
         self._has_ambiguous = by_name.has_ambiguous or anybody.has_ambiguous
-        # The matching patterns of both pools -> the fields.
+        # A cache: numbers of the matching patterns in both pools, and `simple` -> the fields.
         self._matched: Bounded[tuple[tuple[int, ...], tuple[int, ...], str], Matching] = Bounded(
             MAX_MATCHED
         )
@@ -295,15 +306,15 @@ class PurposeView:
         return matching
 
     def everywhere(self) -> Matching:
-        """Return the refusals of all resources, and all permissions for any of them."""
+        """Return the refusals of all resources, and all permissions for any resource."""
         return Matching(self._by_name.everywhere(), self._anybody.everywhere())
 
     def on_crawling(self, pattern: str, *, by_name: bool, url: str) -> Verdict | None:
-        """Return the verdict of the fields on crawling with a pattern, or None if there are none.
+        """Return the verdict of the `crawl` fields with exactly this pattern, or None without any.
 
-        The pattern is in normal form. Records by name come before those for any crawler. With
-        `by_name`, a permission of the records for any crawler does not count. `url` is the file
-        whose permissions count.
+        `pattern` is in normal form. Records that name the agent come before those for any crawler.
+        If `by_name` is True, permissions in records for any crawler do not count. Refusals of all
+        files count, and permissions only of the file with the URL `url`.
         """
         key = pattern, by_name, url
         if key not in self._on_crawling:
@@ -324,16 +335,16 @@ def _purpose_matches(pattern: str, purpose: str) -> bool:
 
 
 class _Pool:
-    """The fields of the records that name the agent, or of those for any crawler.
+    """The fields of the records that name the agent, or of the records for any crawler.
 
-    They are for all purposes.
+    Fields of sub-records are included, for all purposes.
     """
 
     def __init__(self, records: Iterable[CrawlerRecord]) -> None:
         self.everywhere: _Fields = {}
-        # Pattern of the file, in normal form -> fields of crawl.
+        # Pattern in normal form, as in the file -> fields of the usage `crawl` with this pattern.
         self.on_crawling: dict[str, list[_Bound]] = {}
-        self.sub_records: list[tuple[str, ...]] = [()]  # number -> patterns of purposes
+        self.sub_records: list[tuple[str, ...]] = [()]  # number of a sub-record -> its purposes
         filed: dict[str, _Fields] = {}
         for bound in self._distinct_fields(records):
             fields = (
@@ -346,7 +357,7 @@ class _Pool:
                 self.on_crawling.setdefault(bound.field.pattern, []).append(bound)
         self.fields = list(filed.values())
         self.asks_purposes = len(self.sub_records) > 1
-        # True if another folding would distinguish patterns.
+        # True if the two foldings of any pattern differ.
         self.has_ambiguous = any(
             field.pattern != field.simple
             for by_usage in self.fields
@@ -360,17 +371,17 @@ class _Pool:
         return tuple(self._index.all(target))
 
     def _distinct_fields(self, records: Iterable[CrawlerRecord]) -> Iterator[_Bound]:
-        """Yield the fields of records. Of equal fields only the first is returned."""
+        """Yield the fields of records, and of equal fields only the first."""
         seen: set[tuple[object, ...]] = set()
         folded: dict[str, tuple[str, str]] = {}  # many fields may share one long pattern
         sub_record = 0
         for field in (field for record in records for field in record.fields):
-            # Most fields follow another one of their sub-record.
+            # Fields of one sub-record share one `purposes` tuple, and most of them are neighbours.
             if field.purposes is not self.sub_records[sub_record]:
                 sub_record = len(self.sub_records) if field.purposes else 0
                 if field.purposes:
                     self.sub_records.append(field.purposes)
-            # Fields on crawling count for each file by itself.
+            # Equal `crawl` fields of different files are different: see `PurposeView.on_crawling`.
             says = (
                 *field[:4],
                 bool(field.unusable),
@@ -391,12 +402,14 @@ class _PoolView:
     def __init__(self, pool: _Pool, purposes: frozenset[str]) -> None:
         self.pool = pool
         self._purposes = purposes
-        self._common: dict[int, frozenset[str]] = {}  # number of a sub-record -> purposes
+        # A cache: number of a sub-record -> the purposes that it matches.
+        self._common: dict[int, frozenset[str]] = {}
 
     def speaking(self, patterns: Iterable[int], simple: str) -> _Speaking:
         """Return the fields that apply to a target.
 
-        `simple` is the target by the other folding, or "" if the foldings do not differ.
+        `patterns` are the numbers of the patterns that match it. `simple` is the target by the
+        second folding, or "" if no pattern needs it.
         """
         by_usage: dict[str, _Patterns] = {}
         for usage, fields in self.pool.everywhere.items():
@@ -409,7 +422,10 @@ class _PoolView:
         return _Speaking(by_usage)
 
     def everywhere(self) -> _Speaking:
-        """Return the fields for all resources: permissions, else refusals of all resources."""
+        """Return the answer for all resources: for each usage its permissions for any resource.
+
+        If a usage has no permission, its refusals of all resources are returned instead.
+        """
         by_usage: _Fields = {}
         for fields in (self.pool.everywhere, *self.pool.fields):
             for usage, bound in fields.items():
@@ -435,9 +451,11 @@ class _PoolView:
         return Verdict.ALLOW if all(bound.grants for bound in binding) else Verdict.DENY
 
     def _binding(self, fields: list[_Bound], simple: str) -> list[_Bound]:
-        """Return the fields for any purpose and for these purposes that match a target.
+        """Return the fields in no sub-record, or in a sub-record for a purpose of this view.
 
-        Of equal fields only the first is returned.
+        Of equal fields only the first is returned. `simple` is the target by the second folding, or
+        "" if no pattern needs it. A permission becomes a refusal if the second folding of its
+        pattern does not match `simple`.
         """
         if not self.pool.asks_purposes and not simple:
             return fields
@@ -493,8 +511,9 @@ class _Speaking:
         return chain.from_iterable(patterns.values()) if patterns else ()
 
     def granted_purposes(self, usage: str) -> frozenset[str] | None:
-        """Return the purposes for which fields permit the usage itself, or None if none permits
-        it.
+        """Return the purposes for which fields permit the usage itself, or None if no field does.
+
+        An empty set means that only fields in no sub-record permit it.
         """
         if usage not in self._granted:
             purposes = [bound.purposes for bound in self.fields(usage) if bound.grants]
@@ -525,7 +544,7 @@ class _Speaking:
         ]
 
     def decide(self, usage: str) -> UsageAnswer | None:
-        """Return the answer of the usage's own fields, else of those of more general usages.
+        """Return the answer of the usage's own fields, or else of the fields of a general usage.
 
         See ACAP-28 and ACAP-29.
         """
@@ -541,7 +560,8 @@ class _Speaking:
         refusing, permitting = _folded_patterns(present.fields), _folded_patterns(answer.fields)
         if WHOLE_SITE in refusing or len(refusing) * len(permitting) > MAX_COMPARED:
             return present
-        # ACAP-29: unless the permission is narrower, or by the same pattern.
+        # ACAP-29: `present` decides unless each permission has a narrower pattern than each
+        # refusal, or an equal one.
         pairs = ((refusal, permission) for refusal in refusing for permission in permitting)
         return (
             present
@@ -565,7 +585,7 @@ class Matching:
         self._by_name = by_name
         self._anybody = anybody
         self._answers: dict[str, UsageAnswer | None] = {}
-        # Usage -> the decision, if it depends on nothing but the fields.
+        # A cache: usage -> the decision. Decisions that depend on the page are not cached.
         self.decisions: dict[str, UseDecision] = {}
 
     @property
@@ -591,9 +611,9 @@ class Matching:
             return self._anybody.decide(usage)
         if by_name.verdict is Verdict.DENY or not self._anybody.usages:
             return by_name
-        # ACAP-45: a permission overrides fields for any crawler, of the same usage and of more
-        # general ones.
-        # ACAP-46: it does so for its own purposes and for none.
+        # ACAP-45: a permission in a record that names the agent overrides fields for any crawler,
+        # of the same usage and of more general usages.
+        # ACAP-46: it overrides fields for its own purposes, and fields in no sub-record.
         general: dict[str, _Patterns] = {}
         lifted: frozenset[str] | None = None
         for level in levels(usage):

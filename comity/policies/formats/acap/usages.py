@@ -29,7 +29,7 @@ USAGES = (*BASIC_USAGES, *PRESENT_USAGES, OTHER)
 _PRESENTING = frozenset(("present", *PRESENT_USAGES))
 _WHOLE_COPIES = frozenset(MODIFIABLE) - {"present"}
 
-# Usages without qualifiers -> the section that says so.
+# Usages that take no qualifiers -> the section that forbids qualifiers.
 _UNRESTRICTED = {"crawl": "2.5.1", "follow": "2.5.2", OTHER: "2.5.6"}
 
 _LEVELS = {usage: (usage, OTHER) for usage in BASIC_USAGES} | {
@@ -38,9 +38,9 @@ _LEVELS = {usage: (usage, OTHER) for usage in BASIC_USAGES} | {
 
 
 def levels(usage: str) -> tuple[str, ...]:
-    """Return the usages whose fields can apply to this one, the most precise first.
+    """Return a usage and its more general usages, the most precise one first.
 
-    See section-2.5.5 and section-2.5.6.
+    The fields of all of these can apply to the usage (section-2.5.5, section-2.5.6).
     """
     return _LEVELS.get(usage, (OTHER,))
 
@@ -50,7 +50,8 @@ class FieldQualifiers(Qualifiers):
     """The qualifiers of one permission as its file states them. URIs of resources are as written.
 
     Attributes:
-        days: The number of days from the first use. None means that there is no such limit.
+        days: The number of days from the first use until the permission ends. None means that the
+            permission has no limit in days.
     """
 
     days: int | None = None
@@ -82,7 +83,8 @@ class QualifierError(ValueError):
     def __init__(self, message: str, quoted: str, section: str) -> None:
         """Store the problem.
 
-        `message` has a `{}` for the quoted text of the file. `section` is the section that says so.
+        `message` has a `{}` for `quoted`, the text of the file. `section` is the section of ACAP
+        1.0 by which the permission grants nothing, such as "2.5.1".
         """
         super().__init__(message)
         self.message = message
@@ -174,7 +176,7 @@ class _Type:
     Attributes:
         parse: Reads a value. ValueError: the value is invalid.
         sections: First word of a usage -> the section that defines the values.
-        usages: The usages whose permissions it can qualify.
+        usages: The usages with permissions that can have a qualifier of this type.
         can_repeat: True if a permission may have several qualifiers of this type.
     """
 
@@ -230,13 +232,13 @@ _TYPES: Mapping[str, _Type] = {
 }
 
 QUALIFIED: Mapping[str, frozenset[str]] = {name: kind.usages for name, kind in _TYPES.items()}
-"""Qualifier -> the usages whose permissions can have it."""
+"""Qualifier -> the usages with permissions that can have this qualifier."""
 
 
 def read_qualifiers(text: str, usage: str) -> FieldQualifiers:
     """Read the qualifiers after the resource specification of a permission.
 
-    QualifierError: one cannot be honoured.
+    `usage` is the usage of the permission. QualifierError: a qualifier cannot be honoured.
     """
     qualifiers, seen, position = NONE, set[str](), 0
     text = text.strip(" \t")

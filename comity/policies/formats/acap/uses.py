@@ -1,8 +1,8 @@
 """The uses of one page that ACAP permits (ACAP 1.0 section-2.5).
 
 1. If a file with fields for the agent cannot be fetched, every use is refused (section-2.3.2).
-2. A use that is a usage of ACAP is decided by its fields (`resolution`). Any other use can be
-   refused by `other`, and is never permitted (section-2.5.6).
+2. A use that is a usage of ACAP is decided by the fields of this usage (`resolution`). Any other
+   use can be refused by the usage `other`, and is never permitted (section-2.5.6).
 3. A permission applies if its conditions are met: its time is not over, and the resources that must
    be used or included are arranged with the site and exist (section-2.5.3). Else the use is
    refused.
@@ -31,10 +31,10 @@ from comity.policies.formats.format import Capture
 from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.table import Vocabulary
 
-# The usages whose permissions can have a time-limit.
+# The usages that can have a permission with a time-limit qualifier.
 DATED = ("index", "preserve", "present", *PRESENT_USAGES)
 
-ReasonOf = Callable[[str, Field], Reason]  # rule and field -> the reason
+ReasonOf = Callable[[str, Field], Reason]  # the id of a rule, and a field -> the reason
 
 
 class PageUses:
@@ -67,7 +67,8 @@ class PageUses:
     def decide(self, use: str) -> UseDecision | None:
         """Return the decision on a use, or None if nothing is stated.
 
-        A use that is no usage of ACAP can be prohibited by `other`, but never permitted.
+        `use` may be a usage of ACAP or any other use. The usage `other` can prohibit other uses,
+        and never permits them.
         """
         if self._refusal is not None:
             return self._refusal
@@ -89,7 +90,7 @@ class PageUses:
         return self._decide_on_page(answer, use)
 
     def _decide_on_page(self, answer: UsageAnswer, use: str) -> UseDecision:
-        """Decide by a permission that ends, or that requires resources."""
+        """Return the decision by a permission that has a time limit or requires resources."""
         capture, qualifiers = self._capture, self._with_end(answer.qualifiers, use)
         if answer.qualifiers.days == 0 or (qualifiers.until and qualifiers.until < capture.now):
             return self._refuse(answer, "acap.expired")
@@ -110,7 +111,11 @@ class PageUses:
 
     @cached_property
     def required_resources(self) -> tuple[str, ...]:
-        """URLs of the resources that permissions require to be used or included, if arranged."""
+        """URLs of the resources that permissions require to be used or included.
+
+        A resource is left out if must-use-resource or must-include-resource, the feature that
+        requires it, is not arranged with the site.
+        """
         urls: dict[str, None] = {}
         for use in USAGES:
             answer = self._answer(use)
@@ -128,7 +133,7 @@ class PageUses:
 
     @cached_property
     def dated(self) -> tuple[str, ...]:
-        """The permitted usages whose permission may end some days after their first use."""
+        """The usages of DATED that are permitted, with or without a time limit."""
         if self._refusal is not None:
             return ()
         answers = ((use, self._answer(use)) for use in DATED)
@@ -149,7 +154,7 @@ class PageUses:
         return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
 
     def _with_end(self, qualifiers: FieldQualifiers, use: str) -> Qualifiers:
-        """Return the qualifiers, with the time at which a number of days ends."""
+        """Return the qualifiers with `days`, counted from the first use, turned into `until`."""
         if qualifiers.days is None:
             return qualifiers
         first = min(self._capture.first_seen.get(use, self._capture.now), self._capture.now)
@@ -162,9 +167,9 @@ class PageUses:
     def _find_resources(
         self, resources: tuple[Resource, ...], feature: str
     ) -> list[Resource | None] | None:
-        """Return the resources with their content, each None if it does not exist.
+        """Return the resources with their content. In the list, None replaces a missing resource.
 
-        None means that the feature is not arranged with the site.
+        The result is None if `feature`, such as "must-use-resource", is not arranged with the site.
         """
         if not resources:
             return []
@@ -184,7 +189,7 @@ class PageUses:
         return replace(resource, uri=url, content=Content(fetched.headers, fetched.body).text)
 
     def _absolute(self, resource: Resource) -> str:
-        """Return the absolute URL of a resource, or "" if it has none."""
+        """Return the absolute URL of a resource, or "" if the resource has no valid URI."""
         try:
             return resolved(urljoin(self._capture.url, "/"), resource.uri) if resource.uri else ""
         except ValueError:
@@ -192,7 +197,7 @@ class PageUses:
 
 
 class SiteUses:
-    """The refusals for every resource of the site, by use."""
+    """The refusals of uses that apply to every resource of the site."""
 
     named_uses: Iterable[str] = ()
     required_resources: tuple[str, ...] = ()
@@ -242,9 +247,9 @@ class RelatedUses:
         return most_restrictive(refusing) if refusing else self._uses.decide(use)
 
     def limits(self, use: str) -> Sequence[tuple[Qualifiers, Reason]]:
-        """Return the limits on a use that is a modification.
+        """Return the limits on a use that is a modification of the page, such as a translation.
 
-        They are the permissions to show the page that prohibit this modification.
+        A limit comes from each permission to show the page that prohibits this modification.
         """
         modifications = self._vocabulary.modifications(use)
         if not modifications:

@@ -3,8 +3,8 @@
     kind_of(body)                  kinds.py: which of the two formats named ai.txt it is, if any
     parse(text) -> AiTxt           grammar.py: the element-level language
     AiTxt.for_agent(token)         values.py: the rules that bind an agent, by resource
-    completions(text, position)    authoring.py: the words that may follow at a place of a file
-    to_text, to_xml, from_xml      forms.py: its two written forms
+    completions(text, position)    authoring.py: the words that can be written at a position
+    to_text, to_xml, from_xml      forms.py: the text and XML forms of the element-level language
     spawning(text) -> Spawning     spawning.py: refusals of training by file type
 
 Two formats are served under this name: the element-level language, and Spawning's opt-out. The

@@ -1,6 +1,6 @@
 """Help for authors of ai.txt files.
 
-    completions(text, position)     the words that may follow in the text form
+    completions(text, position)     the words that can be written at a position of the text form
     AUTHORING                       words, checks and fixes, for tools that know all formats
 
 The paper describes such help in appendix A.2.1.
@@ -143,10 +143,11 @@ _KEYWORD = re.compile(r"[ \t]*([A-Za-z-]+)[ \t]*:[ \t]*(.*)", re.DOTALL)
 
 
 def completions(text: str, position: int) -> list[str]:
-    """Return the words that may follow in a file: keywords, file types, actions, and `*`.
+    """Return the words that can be written at a position: keywords, file types, actions and `*`.
 
-    Keywords come with their colons. `position` is the number of characters before the place. The
-    part of a word just before the place begins each of the results, in any case.
+    `position` is the number of characters before the cursor. If the cursor is at the end of an
+    unfinished word, only words that begin with it are returned, in upper or lower case: after
+    `Dis` that is `Disallow: `. Keywords come with their colons.
     """
     before, _, line = text[:position].replace("\r\n", "\n").replace("\r", "\n").rpartition("\n")
     match = _KEYWORD.match(line)
@@ -169,9 +170,9 @@ def completions(text: str, position: int) -> list[str]:
 
 
 def _values(keyword: Keyword | None, words: int) -> tuple[str, ...]:
-    """Return the words that may follow a keyword.
+    """Return the words that can be values of a keyword. None means an unknown keyword.
 
-    `words` is the number of words before the place.
+    `words` is the number of complete words between the keyword and the cursor.
     """
     if keyword in (Keyword.DISALLOW, Keyword.GUIDE):
         return (ALL, *ACTIONS)
@@ -181,8 +182,11 @@ def _values(keyword: Keyword | None, words: int) -> tuple[str, ...]:
 
 
 def _next_keywords(before: str) -> list[str]:
-    """Return the keywords that may begin the next line, those of the innermost block first."""
-    last: dict[int, Keyword] = {}  # level -> the open block there
+    """Return the keywords that can begin the line after the text `before`.
+
+    Keywords of the innermost open block come first.
+    """
+    last: dict[int, Keyword] = {}  # level -> the open block at this level
     for line in before.split("\n"):
         match = _KEYWORD.match(line)
         keyword = _BY_NAME.get(match[1].capitalize()) if match else None

@@ -32,16 +32,16 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.suspicions import oddity
 from comity.policies.syntax.xml_tree import XmlError, local_name
 
-MAX_QUOTED = 100  # octets of a value that a message quotes
+MAX_QUOTED = 100  # maximum octets of a value that a message quotes
 
 
 class KeywordEntry(NamedTuple):
     """A keyword with its value, from a line or from an attribute in XML.
 
     Attributes:
-        line: From 1.
-        column: From 1, in octets. 0 means that it is unknown, as in XML.
-        file_type: The file type of a path.
+        line: The number of the line, from 1.
+        column: The column of the value, from 1, in octets. 0 means unknown, as in XML.
+        file_type: The file type that a Path line has after its path. EVERY_TYPE for other lines.
         indentation: The white space before the keyword.
     """
 
@@ -54,7 +54,7 @@ class KeywordEntry(NamedTuple):
 
 
 def keyword_lines(text: bytes) -> Iterator[KeywordEntry]:
-    """Yield the lines that are read, without comments behind their values."""
+    """Yield the lines with a keyword. Their values have no comments."""
     lines = Lines(text)
     while True:
         lines.skip(NOTHINGS)
@@ -75,14 +75,14 @@ def keyword_lines(text: bytes) -> Iterator[KeywordEntry]:
 
 
 def _split_type(value: bytes) -> tuple[bytes, str]:
-    """Return a path without the file type behind it, and the file type."""
+    """Return a path without the file type after it, and the file type."""
     words = value.rsplit(None, 1)
     last = words[-1].lower().decode("latin-1") if len(words) > 1 else ""
     return (words[0], last) if last in FILE_TYPES else (value, EVERY_TYPE)
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """Return findings about the ai.txt of a site, beyond those of reading it."""
+    """Return findings about the ai.txt of a site, in addition to the findings of reading it."""
     file = ai_txt_of(files)
     if not file.elements:
         return ()
@@ -361,7 +361,10 @@ def _check_language(remarks: Remarks, entry: KeywordEntry) -> None:
 
 
 def _check_element(remarks: Remarks, entry: KeywordEntry, types: Iterable[str]) -> None:
-    """Report an element that cannot be applied, or only in part. `types` are those of its paths."""
+    """Report an element that cannot be applied, or only in part.
+
+    `types` are the file types of the paths above the element.
+    """
     element = entry.value.decode("utf-8", "replace")
     if element in ("", ALL):
         return
@@ -405,7 +408,7 @@ def _check_element(remarks: Remarks, entry: KeywordEntry, types: Iterable[str]) 
 
 
 class _Wide:
-    """The prohibitions of whole documents, for some agents and a file type."""
+    """The prohibitions of whole documents, for one set of agents and one file type."""
 
     def __init__(self) -> None:
         self._actions: dict[str, dict[str, int]] = {}  # path -> action -> line
@@ -417,9 +420,10 @@ class _Wide:
             actions.setdefault(action, rule.line)
 
     def lines(self, path: str, actions: frozenset[str], but: int) -> set[int]:
-        """Return the lines that together prohibit all of the actions at every match of the path.
+        """Return the lines that together prohibit all the actions wherever the path matches.
 
-        The result is empty if they do not prohibit all of them. `but` is a line to leave out.
+        The result is empty if an action is not prohibited. `but` is the number of the line that is
+        being checked, which does not count. A later line counts only if it covers more paths.
         """
         if self._index is None:
             patterns = [(pattern, path) for path in self._actions for pattern in patterns_of(path)]
@@ -451,14 +455,14 @@ def _covers(path: str, other: str) -> bool:
     )
 
 
-_Key = tuple[frozenset[str], str]  # agents, lower case; file type
+_Key = tuple[frozenset[str], str]  # the agents in lower case, and the file type
 _ANYBODY = frozenset((ALL,))
 
 
 def _check_rules(remarks: Remarks, rules: tuple[ElementRule, ...]) -> None:
     """Report rules without effect.
 
-    All rules that bind an agent apply together, and Disallow comes before Guide.
+    All rules that bind an agent apply together, and a Disallow overrides a Guide.
     """
     keys: dict[tuple[str, ...], frozenset[str]] = {}
     agents_of = [
@@ -494,7 +498,10 @@ def _find_overruling(
     same: dict[tuple[frozenset[str], str, str, str], dict[str, int]],
     guides: dict[Any, int],
 ) -> tuple[str, str] | None:
-    """Return rule id and message if other lines leave this rule without effect, else None."""
+    """Return the id and message of a finding if other lines make the rule ineffective, else None.
+
+    `guides` are the Guides checked so far. The function adds to them.
+    """
     binding = dict.fromkeys((agents, _ANYBODY))
     if rule.verdict is None:
         guide = agents, rule.path, rule.file_type, rule.element, rule.actions, rule.guidelines
@@ -532,7 +539,7 @@ def _action_in_words(name: str) -> str:
 
 
 def _report_wider(rule: ElementRule, line: int) -> tuple[str, str]:
-    """Return rule id and message for a rule that a prohibition of the whole document covers."""
+    """Return the id and message of the finding that line `line` prohibits the whole document."""
     if rule.verdict is None:
         return (
             "ait.contradiction",

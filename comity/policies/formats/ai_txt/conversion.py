@@ -19,8 +19,8 @@ from comity.policies.syntax.printable import HIDDEN
 def ai_txt_to_xml(text: bytes, *, cut: bool = False) -> bytes:
     """Return the rules of an ai.txt as an XML document that is valid by ai_txt.xsd.
 
-    `cut` means that the text ends where its reader stopped. If a file exceeds the limits, the
-    document has the rules that replace the omitted part. It does not have lines in Spawning's form.
+    `cut` is True if the text is only the beginning of the file. If the file exceeds the limits, the
+    document has the rules that replace the omitted part. Lines in Spawning's form are left out.
     PolicyError: the file is in another format.
     """
     text, cut = text_of(text, cut=cut)
@@ -31,13 +31,13 @@ def ai_txt_to_xml(text: bytes, *, cut: bool = False) -> bytes:
 def ai_txt_from_xml(document: bytes) -> bytes:
     """Return the rules of an XML document as text. Invalid parts of the document are left out.
 
-    PolicyError: it is no such document.
+    PolicyError: the document is not an ai.txt in XML.
     """
     return to_text(_check_format(from_xml(document))).encode()
 
 
 def _check_format(ai_txt: AiTxt) -> AiTxt:
-    """Return the rules. PolicyError: the file is in another format."""
+    """Return the rules unchanged. PolicyError: the file is in another format."""
     for finding in ai_txt.findings:
         if finding.rule == "ait.format":
             raise PolicyError(finding.message)
@@ -49,7 +49,8 @@ def other_form(
 ) -> tuple[bytes, tuple[str, ...]]:
     """Return a file in its other form (XML for text, text for XML) and the findings for its author.
 
-    `url` names the file in the findings. PolicyError: there is no other form.
+    `is_xml` is True if the file is XML. `url` names the file in the findings. PolicyError: the file
+    does not exist, or is in another format.
     """
     if is_xml:
         return ai_txt_from_xml(fetched.body), tuple(
@@ -68,9 +69,9 @@ _NOT_ASCII_TEXT = re.compile(r"[^\t\n -~]")
 
 
 def _escape_hidden(match: re.Match[str]) -> str:
-    """Return a character, as a reference if it is invisible or changes other characters.
+    """Return a character, or an XML character reference if the character is hidden (SEC-4).
 
-    See SEC-4.
+    A character is hidden if it is invisible or changes how other characters look.
     """
     char = match[0]
     return f"&#x{ord(char):X};" if unicodedata.category(char) in HIDDEN else char

@@ -46,7 +46,10 @@ class AiFile(File):
         )
 
     def rule_reason(self, rule: ElementRule, page_url: str) -> Reason:
-        """Return the reason for a rule about an element: its line, whichever page it applies to."""
+        """Return the reason for a rule about an element. It quotes the rule's line in the file.
+
+        The reason is the same for all pages, so `page_url` is not used.
+        """
         return self.line_reason(
             "ait.disallow" if rule.verdict is Verdict.DENY else "ait.guide", rule.line, rule.offset
         )

@@ -1,7 +1,7 @@
 """Fixes for an ai.txt that change none of its rules.
 
-Nothing is mended if a file has lines of both formats, or is longer than is read: then the effect of
-a line may depend on the lines before it.
+No fix is offered if the file has patterns of Spawning's format, or exceeds a limit. The effect of a
+line may then depend on the lines before it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class _File(NamedTuple):
     """An ai.txt in which fixes are safe.
 
     Attributes:
-        entries: Its lines with a keyword.
-        numbers: Line -> index of its entry.
-        unit: One level of indentation.
+        entries: The lines of the file with a keyword.
+        numbers: Line number -> index of the line in `entries`.
+        unit: The indentation for one level, such as two spaces.
     """
 
     entries: tuple[KeywordEntry, ...]
@@ -44,7 +44,7 @@ class _File(NamedTuple):
     unit: bytes
 
 
-@lru_cache(maxsize=2)  # called for every finding of a file
+@lru_cache(maxsize=2)  # the fix for each finding reads the file again
 def _read_file(body: bytes) -> _File | None:
     """Read a file, or return None if no fix is safe in it."""
     text, cut = text_of(body)
@@ -62,7 +62,11 @@ def _read_file(body: bytes) -> _File | None:
 
 
 def _unit(entries: tuple[KeywordEntry, ...]) -> bytes:
-    """Return the indentation that the parser takes for one level."""
+    """Return the indentation for one level: two spaces, four spaces or a tab.
+
+    The first line that is indented by one of them for each level decides. The default is two
+    spaces.
+    """
     for entry in entries:
         if level := entry.keyword.level:
             for unit in _UNITS:
@@ -86,7 +90,8 @@ def indent(draft: Draft, finding: Finding) -> Fix | None:
     if not (in_file := _read_line(draft, finding)):
         return None
     file, match = in_file
-    # Readers of Spawning's form do not see a line behind other white space.
+    # Readers of Spawning's form ignore a line after other white space, such as a no-break space.
+    # With plain indentation they would read it.
     if not _PLAIN.fullmatch(match[1]):
         return None
     keyword = SPELLINGS[match[2].lower()]
@@ -97,7 +102,10 @@ def indent(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def spell(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that writes a keyword as in the paper, or its colon, or `#` for `//`."""
+    """Return the fix for a keyword line: its spelling as in the paper, or its missing colon.
+
+    For a line without a keyword that begins with `//`, the fix writes `#`.
+    """
     if not (in_file := _read_line(draft, finding)):
         return draft.comment(finding) if _read_file(draft.body) else None
     _, match = in_file
@@ -118,7 +126,7 @@ def spell(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def move_comment(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that moves a comment to a line of its own above."""
+    """Return the fix that moves a comment from the end of a line to a new line above."""
     if not (in_file := _read_line(draft, finding)) or not finding.column:
         return None
     _, match = in_file
@@ -171,7 +179,8 @@ def hyphenate(draft: Draft, finding: Finding) -> Fix | None:
 def escape(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that percent-escapes the characters of a path that are not ASCII.
 
-    None means that the file is too long: an escape is three times as long as its octet.
+    None means that the finding is not about such a path, or that the fixed file might be too long:
+    an escape is three times as long as its octet.
     """
     in_file = _read_line(draft, finding) if len(draft.body) * 3 < MAX_BYTES else None
     if not in_file:
@@ -192,7 +201,8 @@ def escape(draft: Draft, finding: Finding) -> Fix | None:
 def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that removes a Disallow that repeats one above.
 
-    None means that its block has no other line.
+    None means that the Disallow is the first line of its block, so removing it could empty the
+    block, or that a Lang or Guideline line follows it.
     """
     if not (in_file := _read_line(draft, finding)):
         return None

@@ -1,10 +1,11 @@
 """The two written forms of the element-level language: text, and XML.
 
-    to_text(ai_txt)      the text
-    to_xml(ai_txt)       the XML form
-    from_xml(body)       its rules; the schema is ai_txt.xsd in comity/policies
+    to_text(ai_txt)      the text form of rules
+    to_xml(ai_txt)       the XML form of rules
+    from_xml(body)       the rules of an XML form
 
-By section-4 of the paper, programs enforce the XML form.
+By section-4 of the paper, programs enforce the XML form. Its schema is ai_txt.xsd in
+comity/policies.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.xml_tree import XmlError, XmlTree, local_name, own_text
 
-MAX_XML = 8 * MAX_SIZE  # octets; escapes and markup take room
+MAX_XML = 8 * MAX_SIZE  # maximum octets. Escapes and markup make XML longer than text
 MAX_XML_ELEMENTS = 8 * MAX_RULES
 
 ROOT = "ai-txt"  # name of the root element
@@ -100,8 +101,8 @@ def to_xml(ai_txt: AiTxt) -> bytes:
 def from_xml(body: bytes, *, url: str = "") -> AiTxt:
     """Return the rules of an XML document, with the line numbers of the document. Never raises.
 
-    There are no rules if it is not such a document. Attributes are read as the values of lines are.
-    Unknown elements are ignored.
+    If the document is not an ai.txt in XML, there are no rules. Attributes are read in the same way
+    as values of lines. Unknown elements are ignored.
     """
     findings = Findings(url)
     try:

@@ -61,7 +61,7 @@ SPELLINGS = {keyword.value[0].lower(): keyword for keyword in Keyword} | {
     b"diasllow": Keyword.DISALLOW,
     b"disallaw": Keyword.DISALLOW,
 }
-# LENIENT: white space instead of the colon, and before it.
+# LENIENT: white space may be before the colon, or instead of it.
 LINE = re.compile(
     rb"(%s)((?i:%s))(?:[ \t]*+(:)|(?![^ \t\r\n]))[ \t]*+([^\r\n]*+)"
     % (INDENTATION, b"|".join(sorted(SPELLINGS, reverse=True)))
@@ -73,7 +73,7 @@ NOTHINGS = re.compile(rb"(?:%s(?:#[^\r\n]*+)?+%s)++" % (INDENTATION, EOL))
 def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
     """Read a file. Never raises. The time is linear in the octets.
 
-    There are no rules if the file is of another kind. `text` and `cut` are results of `text_of`.
+    `text` and `cut` are the results of `text_of`. A file in another format has no rules here.
     """
     findings = Findings(url)
     kind = kind_of(text)
@@ -124,34 +124,39 @@ def _is_blank(text: bytes) -> bool:
 
 
 def is_line_of(keyword: Keyword, value: bytes) -> bool:
-    """Return True if a line without its colon is meant as a line of this keyword, not as prose."""
+    """Return True if a line without a colon after its keyword is a line of this keyword.
+
+    `value` is the rest of the line. `Path /a html` is a Path line. `Path names are short` is prose,
+    so the result is False.
+    """
     if keyword is Keyword.PATH:
         return value[:1] in (b"/", b"*")
     if keyword in (Keyword.DISALLOW, Keyword.GUIDE):
         if keyword is Keyword.DISALLOW and not value.strip():
-            return True  # its actions may be on the next lines
+            return True  # the actions may be on the next lines
         names = [name.decode("latin-1").lower() for name in NAME.findall(replace_odd_spaces(value))]
         return bool(names) and all(name == ALL or name in KNOWN_ACTIONS for name in names)
     return keyword is not Keyword.GUIDELINE and len(value.split()) == 1
 
 
 class _Reader:
-    """The blocks that are open at a line.
+    """Reads a file line by line. Its state is the blocks that are open at the line.
 
-    If a block is empty when the next of its kind begins, it shares the content of the next one.
+    If a block is still empty when the next block of its kind begins, both share the content of the
+    next block: two User-agent lines without a Path between them begin one block for both agents.
     """
 
     def __init__(self, findings: Findings) -> None:
         self.rules = RuleList(findings)
         self._findings = findings
         self._values = Values(findings)
-        self._unit = b""  # one level of indentation; b"": not known yet
+        self._unit = b""  # the indentation for one level. b"" until a line shows it
         self._agents: tuple[str, ...] = ()
         self._names: set[str] = set()  # the names in `_agents`
         self._paths: list[Path] = []
-        self._file_types: set[str] = set()  # of `_paths`
+        self._file_types: set[str] = set()  # the file types of `_paths`
         self._elements: list[str] = []
-        # Level and line of the last line, if it began a block.
+        # Level and number of the last line, if this line began a block. Else None.
         self._opened: tuple[int, int] | None = None
         self._is_below_disallow = False  # the last line with a keyword is a Disallow
         self._guide: ElementRule | None = None  # the Guide that is still open
@@ -164,8 +169,8 @@ class _Reader:
         self._is_below_disallow = keyword is Keyword.DISALLOW
         self._check(match, keyword, line)
         value, position = match[4], Position(line, match.start(4) + 1)
-        # A `#` in an element is a CSS id, in a guideline a character. LENIENT: elsewhere it begins
-        # a comment.
+        # In an element `#` begins a CSS id, and in a guideline it is an ordinary character.
+        # LENIENT: in all other values it begins a comment.
         if keyword not in (Keyword.ELEMENT, Keyword.GUIDELINE) and b"#" in value:
             column = position.column + value.find(b"#")
             self._findings.report(
@@ -188,9 +193,10 @@ class _Reader:
                 self._read_guideline(keyword, value, position)
 
     def read_below(self, line: bytes, number: int, offset: int) -> bool:
-        """Read a line of known actions below a Disallow as more of its actions (AIT-14).
+        """Read a line without a keyword below a Disallow, if it lists known actions (AIT-14).
 
-        Return False if it is not such a line.
+        The actions are added to those of the Disallow. Return True if the line was read so, and
+        False if it is no such line.
         """
         value = line.partition(b"#")[0].strip()
         if not self._is_below_disallow or not are_known_actions(value):
@@ -209,7 +215,7 @@ class _Reader:
         self._begin(-1, 0)
 
     def _check(self, match: re.Match[bytes], keyword: Keyword, line: int) -> None:
-        """Report the form of a line. The rules do not depend on it (AIT-14)."""
+        """Report an odd keyword, colon or indentation. None of them changes the rules (AIT-14)."""
         indentation, name, colon, _ = match.groups()
         column = len(indentation) + 1
         if name != keyword.value[0]:
@@ -243,7 +249,11 @@ class _Reader:
             self._findings.report("ait.indentation", message, name, line=line, column=column)
 
     def _begin(self, level: int, line: int) -> bool:
-        """Begin a block. Return True if it joins an empty block of its kind just before it."""
+        """Begin a block in a line, and report the block before it if that block is empty.
+
+        Return True if the new block shares its content with an empty block of the same level just
+        before it.
+        """
         opened, self._opened = self._opened, (level, line)
         if opened and opened[0] == level:
             self._findings.report(

@@ -24,8 +24,8 @@ def kind_of(body: bytes) -> Kind:
     """Return the format of a file by its lines.
 
     "elements" is the element-level language, "spawning" is Spawning's opt-out by file type, and ""
-    is neither. A file with lines of both formats is "elements"; its lines in Spawning's form are
-    read too.
+    means neither format. A file with lines of both formats is "elements". Its lines in Spawning's
+    form are read too.
     """
     text, _ = text_of(body)
     if begins_as_page(text):

@@ -24,16 +24,17 @@ from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE, Findings
 from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.urls import target_of
 
-MAX_RULES = 10_000  # of a file
-# Characters of all rules. If blocks share a Disallow or Guide, it counts once for each block.
+MAX_RULES = 10_000  # maximum rules of a file
+# Maximum characters of all rules of a file. A Disallow or Guide that several blocks share counts
+# once for each block.
 MAX_SIZE = 4 * MAX_BYTES
-MAX_NAMES = 1000  # agents of a block; actions of a line
-MAX_PATH = 8 * 1024  # characters, in normal form
-MAX_LANG = 100  # octets
+MAX_NAMES = 1000  # maximum agents of a block, and maximum actions of a line
+MAX_PATH = 8 * 1024  # maximum characters of a path in normal form
+MAX_LANG = 100  # maximum octets of a language tag
 
-SELECTOR = "ait.selector"  # rule of the finding that a rule covers more than its element says
+SELECTOR = "ait.selector"  # the id for findings about the element of a Disallow or Guide
 UNDETERMINED = "und"  # RFC 5646 section-4.1
-_OVERHEAD = 100  # characters that a rule counts in addition to its texts
+_OVERHEAD = 100  # characters that are added to the texts of a rule for MAX_SIZE
 
 # LENIENT: NO-BREAK SPACE, ZERO WIDTH SPACE and a stray BOM are read as spaces.
 _ODD_SPACE = re.compile(rb"\xc2\xa0|\xe2\x80\x8b|\xef\xbb\xbf")
@@ -49,16 +50,17 @@ NAME = re.compile(rb"[^ \t,;]++")  # LENIENT: commas between names
 # LENIENT: `-` and `.`, which the tokens of real agents contain; any text after a token is ignored.
 _AGENT = re.compile(r"[A-Za-z0-9_.-]+")
 
-# section-3.2 asks for language codes such as en-US; RFC 5646 section-2.1, without the order of its
-# subtags.
+# A language code such as en-US (section-3.2). The grammar is that of RFC 5646 section-2.1, but
+# subtags may be in any order.
 _LANG = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
 
-# LENIENT: file types behind a path in the spellings of other languages.
+# LENIENT: file types after a path in the notation of other languages, such as `*.html`, `(json)` or
+# `text/html`. They count as every type.
 _LIKE_TYPE = re.compile(
     rb"[(\[*.]*+(?:(?:text|application)/)?+(?:[a-z.-]++\+)?+(?:x?html|json|xml)(?:[,;|/&+](?:x?html|json|xml))*+[)\].]*+",
     re.IGNORECASE,
 )
-# LENIENT: separators between actions, and marks around them, that are no part of a name.
+# LENIENT: separators between actions, and quotes, brackets and other marks around an action.
 _PROHIBITED = re.compile(rb"[^ \t,;|/&+]++")
 _AROUND_NAMES = "\"'`\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb()[]{}<>.:!-"
 
@@ -73,12 +75,18 @@ _NO_TYPE = "`{}` is not a file type, so every type is meant. Write html, json or
 
 
 def _text(octets: bytes) -> str:
-    """Return octets as one line of text that either form can contain."""
+    """Return octets as one line of text that is valid both in the text form and in XML.
+
+    Invalid UTF-8 and characters that XML does not allow become U+FFFD.
+    """
     return _LINE_ENDS.sub(" ", _UNFIT.sub("\ufffd", octets.decode("utf-8", "replace")))
 
 
 def replace_odd_spaces(value: bytes) -> bytes:
-    """Return the value with ASCII spaces in place of odd ones, at the same length in octets."""
+    """Return the value with ASCII spaces instead of odd spaces.
+
+    Each octet of an odd space becomes one ASCII space, so offsets in the value stay valid.
+    """
     return _ODD_SPACE.sub(lambda match: b" " * len(match[0]), value)
 
 
@@ -89,7 +97,7 @@ def strip_spaces(value: bytes) -> bytes:
 
 
 def are_known_actions(value: bytes) -> bool:
-    """Return True if a value is a list of known actions, as in a Disallow, and nothing else."""
+    """Return True if a value lists known actions and nothing else, such as `Train, Index`."""
     names = [_prohibited_name(word) for word in _PROHIBITED.findall(replace_odd_spaces(value))]
     return any(names) and all(
         name in ("", ALL) or name in KNOWN_ACTIONS or name in ACTION_SPELLINGS for name in names
@@ -97,7 +105,10 @@ def are_known_actions(value: bytes) -> bool:
 
 
 def _prohibited_name(word: bytes) -> str:
-    """Return the action that a word of a Disallow means, in lower case; "" for marks only."""
+    """Return the action that a word of a Disallow means, in lower case.
+
+    A word with a `*` in it means every action ("*"). A word of marks alone means no action ("").
+    """
     name = _text(word).lower()
     return ALL if ALL in name else name.strip(_AROUND_NAMES)
 
@@ -107,7 +118,7 @@ class Path(NamedTuple):
 
     Attributes:
         pattern: The path in normal form.
-        file_type: EVERY_TYPE if none is given.
+        file_type: "html", "json" or "xml". EVERY_TYPE if no type, or more than one, is written.
     """
 
     pattern: str
@@ -119,7 +130,7 @@ class Position(NamedTuple):
 
     Attributes:
         line: From 1.
-        column: From 1, in octets. 0 means that it is unknown, as in XML.
+        column: From 1, in octets. 0 means that the column is unknown, as in XML.
     """
 
     line: int
@@ -127,7 +138,10 @@ class Position(NamedTuple):
 
 
 class Values:
-    """Reads the values of lines and attributes: octets without white space around them."""
+    """Reads the values of lines and attributes, and reports findings about them.
+
+    The values are octets without white space around them.
+    """
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -139,7 +153,10 @@ class Values:
         self._findings.report(rule, message, *quoted, line=position.line, column=column)
 
     def agents(self, value: bytes, position: Position) -> tuple[str, ...]:
-        """Return names without repetition; ("*",) for any agent; () if no agent is named."""
+        """Return the agents of a value without repetition.
+
+        ("*",) means any agent. () means that the value names no agent.
+        """
         names: dict[str, None] = {}
         if replace_odd_spaces(value) != value:
             self._report("ait.agent", _ODD_SPACES, value, position=position)
@@ -193,7 +210,7 @@ class Values:
         """Return a path and the file type after it, or None if there is no path."""
         words = list(_WORD.finditer(replace_odd_spaces(value)))
         if not words or words[-1][0].rstrip(b",").decode("latin-1").lower() not in FILE_TYPES:
-            words = list(_WORD.finditer(value))  # a path may contain odd spaces
+            words = list(_WORD.finditer(value))  # odd spaces can be part of the path
         types = set()
         while words and (word := words[-1][0].rstrip(b",").decode("latin-1").lower()) in FILE_TYPES:
             types.add(word)
@@ -223,8 +240,9 @@ class Values:
     def path(self, value: bytes, position: Position) -> str:
         """Return a path in normal form, or "" if there is none.
 
-        LENIENT: a URL, although its host is superfluous; a path without `/` at the start; a query,
-        which is left out; the wildcards of robots.txt, which the grammar does not have.
+        LENIENT: the value may be a URL, of which only the path is used. A `/` at the start may be
+        missing. A query is left out. The wildcards of robots.txt are allowed, although the grammar
+        does not have them.
         """
         path = strip_spaces(value)
         path = target_of(path.decode("latin-1")).encode("latin-1") if _URL.match(path) else path
@@ -250,7 +268,7 @@ class Values:
         return pattern
 
     def file_type(self, value: bytes, position: Position) -> str:
-        """Return the file type of an attribute; "" for every type."""
+        """Return the file type that an attribute names, or EVERY_TYPE if it names no known type."""
         word = value.decode("latin-1").lower()
         if word not in FILE_TYPES:
             self._report(
@@ -266,7 +284,8 @@ class Values:
     def element(self, value: bytes, position: Position, file_types: Iterable[str] = ()) -> str:
         """Return a selector or name, or "*" if it cannot be read.
 
-        `file_types` are those of its paths.
+        `file_types` are the file types of the paths above the element. For json and xml the value
+        is a dotted name such as `author.email`, otherwise a CSS selector.
         """
         file_types = {*file_types}
         is_name = bool(file_types) and {"json", "xml"}.issuperset(file_types)
@@ -316,13 +335,13 @@ class Values:
             self._report(SELECTOR, message, value, position=position)
 
     def actions(self, value: bytes, position: Position, *, are_prohibited: bool) -> frozenset[str]:
-        """Return the actions in lower case, or "*" for every action.
+        """Return the actions of a Disallow or Guide in lower case. "*" means every action.
 
-        Too many actions also count as "*".
+        Too many actions count as "*". The result is empty if the value names no action.
 
-        If the actions are prohibited (`are_prohibited`), marks around a name are ignored, and a
-        name with a `*` in it means every action: that reading refuses more. In a Guide it would
-        permit more.
+        `are_prohibited` is True for a Disallow. There, marks around a name are ignored, and a name
+        with a `*` in it means every action, because this refuses more. A Guide is not read so,
+        because it would permit more.
         """
         actions = set()
         if replace_odd_spaces(value) != value:
@@ -366,7 +385,7 @@ class Values:
         return frozenset(actions)
 
     def lang(self, value: bytes, position: Position) -> str:
-        """Return a language tag, or "und" if the value is not a language tag."""
+        """Return a language tag with hyphens for underscores, or "und" if the value is not one."""
         lang = _text(value[:MAX_LANG]).replace("_", "-")
         if not _LANG.fullmatch(lang):
             self._report(
@@ -379,7 +398,7 @@ class Values:
         return lang
 
     def guideline(self, value: bytes, position: Position) -> str:
-        """Return the text of a guideline, or "" if it is empty."""
+        """Return the text of a guideline, cut at MAX_LINE octets."""
         octets = _text(value).encode()
         if not octets:
             self._report("ait.empty", "The guideline is empty.", position=position)
@@ -391,9 +410,9 @@ class Values:
 
 
 class RuleList:
-    """A list of rules that stops growing at the limits.
+    """A list of rules of limited size (MAX_RULES and MAX_SIZE).
 
-    Prohibitions beyond the limits apply to all resources and any agent.
+    Actions that rules beyond the limits prohibit are prohibited on all resources for any agent.
     """
 
     def __init__(self, findings: Findings) -> None:
@@ -401,10 +420,11 @@ class RuleList:
         self._findings = findings
         self._size_left = MAX_SIZE
         self._beyond: set[str] = set()  # actions that are prohibited beyond the limits
-        self._is_full: tuple[int, int] | None = None  # line, and where it starts
+        # The line and offset of the first rule beyond the limits. None until there is one.
+        self._is_full: tuple[int, int] | None = None
 
     def add(self, rules: Iterable[ElementRule]) -> None:
-        """Add rules that differ in path and element only."""
+        """Add the rules of one Disallow or Guide, which differ only in path, type and element."""
         size = 0
         for rule in rules:
             guidelines = sum(
@@ -428,7 +448,10 @@ class RuleList:
             self._rules.append(rule)
 
     def cut(self, line: int, offset: int) -> None:
-        """Record that the text is cut here: the rest may prohibit anything."""
+        """Record that the text is cut at this line.
+
+        The rest of the text may prohibit anything, so every action is prohibited everywhere.
+        """
         self._findings.report(
             "ait.limit",
             "The file is longer than the limit, so every action is prohibited everywhere.",
@@ -437,7 +460,10 @@ class RuleList:
         self._is_full, self._beyond = (line, offset), {ALL}
 
     def close(self) -> tuple[ElementRule, ...]:
-        """Return the rules, and the prohibition of the rest if the list is full."""
+        """Return the rules.
+
+        If rules beyond the limits prohibit actions, one more rule prohibits these everywhere.
+        """
         if self._is_full and self._beyond:
             line, offset = self._is_full
             self._rules.append(everywhere(frozenset(self._beyond), line, offset))
@@ -446,7 +472,7 @@ class RuleList:
 
 
 def everywhere(actions: frozenset[str], line: int, offset: int) -> ElementRule:
-    """Return a prohibition for any agent on every resource."""
+    """Return a rule that prohibits the actions on every resource for any agent."""
     return ElementRule(
         agents=(ALL,),
         path="/",

@@ -17,7 +17,10 @@ from comity.policies.vocabulary.statement import Statement
 
 
 class AiReading(AgentReading):
-    """The rules for elements and the refusals in Spawning's form that bind one agent."""
+    """One agent's reading of an ai.txt: its rules for elements, and its refusals by file type.
+
+    The refusals are those in Spawning's form. `is_silent` is True if neither binds the agent.
+    """
 
     def __init__(self, file: AiFile, token: str) -> None:
         self._file = file
@@ -58,7 +61,7 @@ class AiReading(AgentReading):
 
 
 class AiSite(SiteReading):
-    """One ai.txt."""
+    """The reading of one ai.txt, for any agent."""
 
     def __init__(self, site: SiteFiles) -> None:
         self._file = ai_txt_of(site)

@@ -1,7 +1,7 @@
 """Spawning's /ai.txt: refusals of AI training by file type and path, in the grammar of robots.txt.
 
     spawning(text) -> Spawning              the rules of the file
-    Spawning.for_agent(token)               those of the agent's groups
+    Spawning.for_agent(token)               the rules of the agent's groups
     AgentPatterns.statements(target)        whether training is refused
 
 Only examples specify this format. Every reading is in docs/ai-txt.md.
@@ -25,7 +25,7 @@ from comity.policies.vocabulary.statement import Location, Statement
 SPEC = "https://site.spawning.ai/spawning-ai-txt"
 TERM = "spawning:train"
 RULE = "spawning.disallow"
-MAX_PATTERNS = 20_000  # of a file; patterns beyond it refuse everything
+MAX_PATTERNS = 20_000  # maximum patterns of a file. A file with more patterns refuses everything
 
 _WHOLE_SITE = ("/", "*", "/*")
 _TYPE = re.compile(rb"\*?(\.[A-Za-z0-9_.+-]+)\$?")  # `*.jpg`. LENIENT: `.jpg`, `*.jpg$`
@@ -39,9 +39,8 @@ class Pattern(NamedTuple):
     """One pattern of a line.
 
     Attributes:
-        text: Normal form, or a file type in lower case with its dot. "" means that it refuses
-            everything.
-        group: The number of its group. -1 means that it is in no group and applies to any agent.
+        text: A path pattern in normal form, or a file type such as ".jpg". "" means every resource.
+        group: The number of the group. -1 means no group: the pattern applies to any agent.
     """
 
     verdict: Verdict
@@ -59,7 +58,7 @@ class Spawning(NamedTuple):
     """The lines of one file in Spawning's form.
 
     Attributes:
-        agents: Names in lower case, each with the number of a group for it.
+        agents: The name of an agent in lower case, and the number of a group that names it.
     """
 
     patterns: tuple[Pattern, ...]
@@ -67,9 +66,9 @@ class Spawning(NamedTuple):
     findings: tuple[Finding, ...]
 
     def for_agent(self, token: str) -> AgentPatterns:
-        """Return the patterns of the groups that name the agent, else of those for `*`.
+        """Return the patterns of the groups that name the agent, or else of the groups for `*`.
 
-        See RFC 9309 section-2.2.1.
+        Patterns in no group are included. See RFC 9309 section-2.2.1.
         """
         naming = {group for name, group in self.agents if name == token.lower()}
         groups = naming or {group for name, group in self.agents if name == "*"}
@@ -101,9 +100,9 @@ class AgentPatterns:
         )
 
     def statements(self, target: str) -> tuple[Statement, ...]:
-        """Return a refusal of training, or nothing. `target` is path and query.
+        """Return the refusal of training for a target, or () if training is not refused.
 
-        The longest pattern decides; on a tie, Disallow does.
+        `target` is path and query. The longest pattern decides, and Disallow on a tie.
         """
         target = normal_target(target)
         number = self._index.best(target)
@@ -122,7 +121,7 @@ class AgentPatterns:
         return (Statement(TERM, Verdict.DENY, RULE, decides.source),)
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """Return the refusals for all resources."""
+        """Return the refusal of training for all resources, or () if there is none."""
         permits = any(not _denies(pattern) for pattern in (*self._paths, *self._types.values()))
         is_all = not permits and any(pattern.text in _WHOLE_SITE for pattern in self._paths)
         return self.statements("/") if self._refusing_all or is_all else ()
@@ -135,8 +134,8 @@ def _denies(pattern: Pattern) -> bool:
 def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
     """Read the patterns in Spawning's form. Never raises. The time is linear in the octets.
 
-    In a file in the element-level language, only patterns above the paths of a block are read.
-    `text` and `cut` are results of `text_of`.
+    `text` and `cut` are the results of `text_of`. In a file in the element-level language, patterns
+    are read only between a User-agent line and the first Path line after it.
     """
     kind = kind_of(text)
     findings = Findings(url)
@@ -178,7 +177,10 @@ def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
 
 
 def _names(value: bytes) -> Iterator[str]:
-    """Yield the agents of a line. LENIENT: several names, and any text after the token of each."""
+    """Yield the agents of a line.
+
+    LENIENT: the line may have several names, and any text may follow the token in each name.
+    """
     for word in _PATTERN.findall(value):
         if match := _AGENT.match(word):
             yield match[0].decode("ascii").lower()
@@ -189,7 +191,8 @@ def _patterns(
 ) -> Iterator[Pattern]:
     """Yield the patterns of a line.
 
-    A line that cannot be read refuses everything and permits nothing.
+    A Disallow that cannot be read refuses everything. An Allow that cannot be read, or has several
+    patterns, permits nothing.
     """
     verdict = Verdict.ALLOW if record.kind is RecordKind.ALLOW else Verdict.DENY
     spelled = words = _PATTERN.findall(record.value)

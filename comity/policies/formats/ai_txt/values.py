@@ -28,7 +28,7 @@ class AiTxt:
     findings: tuple[Finding, ...] = ()
 
     def for_agent(self, token: str) -> AgentElementRules:
-        """Return the rules that bind the product token: those for `*` and those that name it.
+        """Return the rules that bind a product token: rules that name the token, and rules for `*`.
 
         See AIT-9.
         """
@@ -39,7 +39,7 @@ class AiTxt:
     ) -> tuple[ElementRule, ...]:
         """Return the rules for one agent about one resource.
 
-        For several resources, keep the result of `for_agent`.
+        If you ask about several resources, call `for_agent` once and keep its result instead.
         """
         return self.for_agent(token).rules_for(target, media_type, kind)
 
@@ -68,8 +68,8 @@ class AgentElementRules:
     def rules_for(self, target: str, media_type: str, kind: str = "") -> tuple[ElementRule, ...]:
         """Return the rules about the resource, in the order of the file.
 
-        `target` is path and query. `kind` is the file type of the content itself, whatever its
-        media type says.
+        `target` is path and query. `kind` is the file type that the content itself shows, such as
+        "html", or "". Rules for this type and rules for the types of `media_type` both count.
         """
         paths = (normal_target(spelling.partition("?")[0]) for spelling in spellings(target))
         matching_paths = {self._paths[number] for path in paths for number in self._index.all(path)}

@@ -23,10 +23,11 @@ Grouping = tuple[Robots, tuple[ExtensionLine, ...]]
 
 
 def _groupings(site: SiteFiles) -> list[Grouping]:
-    """Return the groups with their lines, by each reading.
+    """Return the groups of robots.txt and their preference lines, for each of one or two readings.
 
-    The first reading is that of RFC-12. In the second a preference ends a list of agents; it is
-    left out if the groups are the same.
+    In the first reading a preference between two User-agent lines does not end the list of agents
+    (RFC-12). In the second reading it does. The second reading is left out if it has the same
+    groups.
     """
     robots = robots_of(site).robots
     assert robots
@@ -40,10 +41,10 @@ def _groupings(site: SiteFiles) -> list[Grouping]:
 
 
 class PreferenceLines(LineReading):
-    """The preferences that the lines of one robots.txt state to an agent; "*" means any agent.
+    """The preferences of one robots.txt for an agent. The token "*" means any agent.
 
-    If its groups can be read in two ways, a refusal by either reading counts, and a permission
-    counts only by both.
+    If the groups of the robots.txt can be read in two ways, a refusal by either reading counts, and
+    a permission counts only if both readings have it.
     """
 
     def __init__(self, site: SiteFiles, token: str) -> None:
@@ -63,9 +64,9 @@ class PreferenceLines(LineReading):
         return (*strings.findings, *dictionaries.findings, *self._check_joined_lists())
 
     def _check_joined_lists(self) -> Findings:
-        """Report the first preference in each list of agents that continues after it.
+        """Report preferences between two User-agent lines, the first one of each list of agents.
 
-        Lists that reading the robots.txt has reported already are left out.
+        Lines with a `robots.joined` finding of the robots.txt itself are left out.
         """
         (robots, lines), *others = self._groupings
         findings = Findings(self._url)
@@ -89,8 +90,8 @@ class PreferenceLines(LineReading):
         """Return the statements about the resource.
 
         Content-Usage lines make no statement about resources that robots.txt disallows
-        (draft-ietf-aipref-attach section robots). But their refusals apply if such a resource is
-        fetched anyway.
+        (draft-ietf-aipref-attach section robots). But if a disallowed resource is fetched anyway,
+        their refusals apply.
         """
         strings = _combine([strings.statements(resource.target) for strings, _ in self._readings])
         dictionaries = _combine(
@@ -111,7 +112,7 @@ class PreferenceLines(LineReading):
 
 
 def _combine(readings: list[tuple[Statement, ...]]) -> tuple[Statement, ...]:
-    """Return the statements that the readings have in common, and the refusals of each."""
+    """Return the refusals of any reading, and the permissions that all readings have."""
     if len(readings) == 1:
         return readings[0]
     verdicts = content_usage.combine([_verdicts(reading) for reading in readings])
@@ -135,7 +136,7 @@ def _verdicts(statements: tuple[Statement, ...]) -> dict[str, Verdict]:
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
-    """Read the fields of one response."""
+    """Read the Content-Usage and Usage-Pref fields of one response."""
     statements: list[Statement] = []
     findings: list[Finding] = []
     outcomes = []

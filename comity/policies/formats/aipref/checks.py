@@ -28,7 +28,7 @@ class _Member(NamedTuple):
     """One label of a line with its value.
 
     Attributes:
-        path: In normal form.
+        path: The path that a Content-Usage line begins with, in normal form. "" for `usage` lines.
     """
 
     line: ExtensionLine
@@ -78,7 +78,10 @@ def _string(line: ExtensionLine) -> Iterator[_Member]:
 
 
 def _dictionary(line: ExtensionLine) -> Iterator[_Member]:
-    """Yield the members of a dictionary that has no quotes: strings might contain commas."""
+    """Yield the members of a dictionary.
+
+    A dictionary with quotes yields nothing, because its strings might contain commas.
+    """
     path, value = content_usage.parts(line.value)
     if b'"' in value or not content_usage.read(value, Findings("")):
         return
@@ -120,7 +123,7 @@ def _check_labels(
 
 
 def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Remarks) -> None:
-    """Report permissions that a refusal overrides, for equal paths and agents."""
+    """Report permissions that a refusal with an equal path, for the same agents, overrides."""
     reported: set[tuple[ExtensionLine, Hashable]] = set()
     for together in lines_together(list(lines), robots):
         members = [member for line in together for member in lines[line]]
@@ -163,4 +166,4 @@ def _check_repeated(members: list[_Member], robots: Robots, remarks: Remarks) ->
             return
 
 
-MAX_WORDS = 200  # unknown labels that are compared with known ones
+MAX_WORDS = 200  # maximum labels, known and unknown, in the search for misspellings

@@ -1,11 +1,11 @@
 """`Content-Usage` lines of robots.txt and fields (draft-ietf-aipref-attach).
 
-    read(value)                   the preferences of one dictionary
-    field(values)                 the statements of the fields of one response, by two readers
-    Rules(lines, robots, token)   the statements of the lines of one robots.txt to an agent
+    read(value)                        the preferences of one dictionary
+    field(values)                      the statements of the fields of a response, by two readers
+    UsageRules(lines, robots, token)   the statements of the lines of a robots.txt to an agent
 
-The format is a draft of the IETF's AIPREF working group. The two readers are the one in this module
-and the one in short_strings.py. Readings of open points are in docs/usage-preferences.md.
+The format is a draft of the IETF's AIPREF working group. The first reader is in this module, the
+second in short_strings.py. Readings of open points are in docs/usage-preferences.md.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from comity.policies.syntax.remembered import MAX_REMEMBERED, Remembered
 from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://datatracker.ietf.org/doc/draft-ietf-aipref-attach/"
-NAME = "content-usage"  # of lines and of the field
+NAME = "content-usage"  # the name of lines in robots.txt, and of the field
 RULES = {Verdict.ALLOW: "content-usage.allow", Verdict.DENY: "content-usage.disallow"}
 
 _LinePreferences = tuple[Preferences, ExtensionLine]
-_Line = tuple[str, Preferences, ExtensionLine]  # with the path in normal form
+_Line = tuple[str, Preferences, ExtensionLine]  # the first value is the path in normal form
 
-_FOR_ALL = frozenset(("", "/", "/*"))  # paths
+_FOR_ALL = frozenset(("", "/", "/*"))  # paths that match every resource
 _OTHERS = frozenset(content_signal.LABELS) - {"search"}  # words of Content Signals only
 
 # section robots
@@ -55,7 +55,10 @@ _VALUE = re.compile(rb"(/[^ \t]*+)?+[ \t]*+(.*+)", re.DOTALL)
 
 
 def parts(value: bytes) -> tuple[bytes, bytes]:
-    """Return the path of a line, or b"" if it has none, and its preferences."""
+    """Return the path of a line, or b"" without a path, and the preferences after it.
+
+    For b"/a train=n" that is (b"/a", b"train=n").
+    """
     match = _VALUE.fullmatch(value)
     assert match
     path, preferences = match.groups(b"")
@@ -63,10 +66,10 @@ def parts(value: bytes) -> tuple[bytes, bytes]:
 
 
 def read(value: bytes | str, findings: Findings | None = None, line: int = 0) -> Preferences | None:
-    """Read the preference for each label, known or not.
+    """Return the preference for each label of a dictionary, known or unknown.
 
-    None means that the value is no dictionary. Problems are added to `findings`. See
-    draft-ietf-aipref-vocab, section processing.
+    None means that the value is not a dictionary. Problems are reported in `findings`, with the
+    number `line`. See draft-ietf-aipref-vocab, section processing.
     """
     octets = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
     try:
@@ -106,8 +109,8 @@ def field(
 ) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
     """Return the statements of one response's fields about its content, and the findings.
 
-    `readers` are some of CONTENT_USAGE. `url` is the URL of the page. With both readers, a label is
-    refused if either refuses it, and permitted if both permit it.
+    `readers` are names in CONTENT_USAGE. `url` is the URL of the page. With both readers, a label
+    is refused if either reader refuses it, and permitted if both permit it.
     """
     statements, findings = _field((tuple(values), tuple(readers)))
     return statements, tuple(replace(finding, url=url) for finding in findings)
@@ -127,7 +130,7 @@ def _read_field(
             f"The field has more than {usage.MAX_FIELD} octets, so it permits nothing.",
         )
     readings: dict[str, Preferences] = {}
-    dictionary = read(value, findings)  # always read, for the findings
+    dictionary = read(value, findings)  # also without the reader "aipref", for the findings
     if "aipref" in readers:
         readings["aipref"] = _refusals_of_cut(dictionary, value) if overlong else dictionary or {}
     if "usage" in readers:
@@ -146,7 +149,8 @@ def _read_field(
 def _refusals_of_cut(dictionary: Preferences | None, value: bytes) -> Preferences:
     """Return the refusals in a value that was cut.
 
-    If it ends within a string, it is no dictionary. Then it is read as a short string.
+    `dictionary` is the result of `read`. None means that the value is not a dictionary, because it
+    ends within a string. The value is then read as a short string.
     """
     return refusals(
         usage.read(value.decode("utf-8", "replace")) if dictionary is None else dictionary
@@ -157,7 +161,7 @@ _field = Remembered(_read_field, most=MAX_REMEMBERED)
 
 
 def combine(readings: Collection[Preferences]) -> Preferences:
-    """Return the refusals by any reading, and the permissions by all of them."""
+    """Return the refusals that any reading has, and the permissions that all readings have."""
     preferences: Preferences = {}
     for label in dict.fromkeys(chain.from_iterable(readings)):
         verdicts = [reading.get(label) for reading in readings]
@@ -169,10 +173,10 @@ def combine(readings: Collection[Preferences]) -> Preferences:
 
 
 def _distinct(lines: list[_LinePreferences]) -> list[_LinePreferences]:
-    """Return the lines about one resource. Of equal lines only the first is returned.
+    """Return the lines, and of lines with equal preferences only the first.
 
-    Each line is a preference statement of its own. If they have more than MAX_LABELS preferences,
-    only refusals are returned, of the shortest labels.
+    Each line is a preference statement of its own. If the lines have more than MAX_LABELS
+    preferences in total, they are merged, and only refusals of the shortest labels are returned.
     """
     distinct: dict[frozenset[tuple[str, Verdict]], _LinePreferences] = {}
     for preferences, line in lines:
@@ -184,7 +188,7 @@ def _distinct(lines: list[_LinePreferences]) -> list[_LinePreferences]:
 
 
 class _Paths:
-    """Lines by their paths. The longest matching path decides."""
+    """Lines, indexed by their paths. The longest matching path decides."""
 
     def __init__(self, lines: Iterable[_Line]) -> None:
         by_path: dict[str, list[_LinePreferences]] = {}
@@ -223,7 +227,8 @@ class _Paths:
 class UsageRules:
     """The lines of one robots.txt that bind one agent.
 
-    These are the lines of its groups, and the refusals outside of all groups.
+    These are the lines in the groups that bind the agent, and the refusals of lines outside of all
+    groups.
     """
 
     def __init__(
@@ -240,10 +245,9 @@ class UsageRules:
     def statements(self, target: str) -> tuple[Statement, ...]:
         """Return the statements about the resource, separately for each line.
 
-        `target` is path and query.
-
-        Only the longest path decides, also on labels that only a shorter path names. In addition,
-        each line that can only refuse counts.
+        `target` is path and query. Only lines with the longest matching path count. A label in
+        lines with shorter paths has no effect, even if no line with the longest path names it. In
+        addition, every matching line that can only refuse counts.
         """
         target = normal_target(target)
         refusing = self._refusing.matching_lines(target)
@@ -284,11 +288,16 @@ class UsageRules:
 
 
 class _Reader:
-    """The lines that bind an agent: lines that decide by their path, and mere refusals."""
+    """Reads the lines that bind an agent.
+
+    Attributes:
+        speaking: Lines in the agent's groups. The longest matching path decides.
+        refusing: Lines that can only refuse: those outside of all groups, and those that were cut.
+    """
 
     def __init__(self, groups: Collection[int], url: str) -> None:
         self._groups = groups
-        # Many paths share a few dictionaries.
+        # Value -> preferences: a cache, because lines for many paths have a few equal values.
         self._cache: dict[bytes, Preferences | None] = {}
         self.findings = Findings(url)
         self.speaking: list[_Line] = []
@@ -296,7 +305,7 @@ class _Reader:
 
     def read(self, line: ExtensionLine) -> None:
         path, value = parts(line.value)
-        if line.overlong:  # its last member may be cut, and the rest is unknown
+        if line.overlong:  # the last member may be cut in the middle
             value = value.rpartition(b",")[0]
             self.findings.report(
                 "content-usage.length",

@@ -1,11 +1,11 @@
 """Short usage preference strings (draft-thomson-aipref-sup): label=y or label=n.
 
-    read(expression)              the preferences of one string
-    field(values)                 the preferences of Content-Usage fields, by section-6.2
-    string_field(values)          the statements of Usage-Pref fields
-    Lines(lines, robots, token)   the statements of the `usage` lines of one robots.txt to an agent
+    read(expression)                   the preferences of one string
+    field(values)                      the preferences of Content-Usage fields, by section-6.2
+    string_field(values)               the statements of Usage-Pref fields
+    UsageLines(lines, robots, token)   the statements of `usage` lines of a robots.txt to an agent
 
-Commas separate the members of a string. A label is refused if any part refuses it, so the order
+Commas separate the members of a string. A label is refused if any member refuses it, so the order
 does not matter. vocabulary.toml defines the meaning of labels, and which label narrows another.
 Readings of open points are in docs/usage-preferences.md.
 """
@@ -26,12 +26,14 @@ from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://datatracker.ietf.org/doc/draft-thomson-aipref-sup/"
-NAMES = ("usage", "usage-pref")  # of lines: section-6.1, and section-2 of its first revision
+# Names of lines in robots.txt: section-6.1, and section-2 of the draft's first revision.
+NAMES = ("usage", "usage-pref")
 FIELD = "Usage-Pref"  # section-2 of the first revision
-# Characters of an expression. By section-5.3 readers may stop there; comity reads on.
+# The length of an expression, in characters, after which readers may stop (section-5.3). comity
+# reads the rest too, and reports longer lines.
 MAX_CHARS = 1000
-MAX_FIELD = 8 * 1024  # octets of a field
-MAX_LABELS = 100  # labels with a value, of one expression and of one page
+MAX_FIELD = 8 * 1024  # maximum octets of a field
+MAX_LABELS = 100  # maximum labels with a value, in one expression and on one page
 
 T = TypeVar("T")
 Preferences = dict[str, Verdict]  # label -> ALLOW or DENY
@@ -39,14 +41,16 @@ Preferences = dict[str, Verdict]  # label -> ALLOW or DENY
 VERDICTS = {"y": Verdict.ALLOW, "n": Verdict.DENY}
 RULES = {Verdict.ALLOW: "usage.allow", Verdict.DENY: "usage.disallow"}
 
-# A member of an RFC 9651 dictionary, with the commas in its strings.
+# A member of an RFC 9651 dictionary. Commas in quoted strings do not end it.
 _MEMBER = re.compile(rb'(?:%"[^"]*+"|"(?:\\.|[^"\\])*+"|[^,])++')
 
 
 def read(expression: str, findings: Findings | None = None, line: int = 0) -> Preferences:
-    """Read the preference for each label, known or not (section-5.1).
+    """Return the preference for each label of a string, known or unknown (section-5.1).
 
-    Ignored members are added to `findings`.
+    For `train=y, search=n` that is ALLOW for train and DENY for search. Ignored members and too
+    many labels are reported in `findings`, with the number `line`. None means that nothing is
+    reported.
     """
     preferences: Preferences = {}
     for member in expression.split(","):
@@ -66,11 +70,12 @@ def read(expression: str, findings: Findings | None = None, line: int = 0) -> Pr
 
 
 def field(values: Iterable[bytes]) -> Preferences:
-    """Return the preferences of one response's Content-Usage fields: tokens without parameters.
+    """Return the preferences of one response's Content-Usage fields.
 
-    The values are joined by RFC 9651 section-4.2, but the last of equal keys does not replace the
-    others. If the result is no dictionary, it is read as a short string, which can refuse and
-    permits nothing.
+    Only members such as `train=n`, which have a token as value and no parameters, are preferences.
+    The values are joined by RFC 9651 section-4.2. But if a key is repeated, all its values count,
+    not only the last one. If the joined value is not a dictionary, it is read as a short string,
+    and only the refusals in it count.
     """
     value, overlong = join_values(values)
     try:
@@ -119,7 +124,7 @@ def string_field(
 
 
 def join_values(values: Iterable[bytes]) -> tuple[bytes, bool]:
-    """Return the value of several field lines, and whether members past MAX_FIELD are left out.
+    """Return the joined value of field lines, and True if members past MAX_FIELD are left out.
 
     LENIENT: empty lines state nothing.
     """
@@ -129,9 +134,9 @@ def join_values(values: Iterable[bytes]) -> tuple[bytes, bool]:
 
 
 def tokens(dictionary: http_sf.StructuredType, *, parameters: bool) -> Preferences:
-    """Return the members whose value is the token y or n.
+    """Return the preferences of a dictionary: its members with the token y or n as value.
 
-    Members with parameters count only if `parameters`.
+    `parameters` is False to leave out members with parameters, such as `train=y;a=1`.
     """
     preferences: Preferences = {}
     assert isinstance(dictionary, dict)
@@ -153,9 +158,9 @@ def refusals(preferences: Mapping[str, Verdict]) -> Preferences:
 
 
 def limit_labels(preferences: Preferences) -> Preferences:
-    """Return the preferences.
+    """Return the preferences unchanged if there are at most MAX_LABELS.
 
-    If there are more than MAX_LABELS, return refusals of the shortest labels.
+    Otherwise return only refusals: those of the MAX_LABELS shortest refused labels.
     """
     if len(preferences) <= MAX_LABELS:
         return preferences
@@ -166,8 +171,9 @@ def limit_labels(preferences: Preferences) -> Preferences:
 def merge(sources: Iterable[tuple[Preferences, T]]) -> dict[str, tuple[Verdict, T]]:
     """Merge all expressions about one page (section-5.4).
 
-    The result maps each label to its verdict, and the source of the expression that decides first.
-    A label is refused if any expression refuses it.
+    `sources` are the expressions, each with its source, such as a line. A label is refused if any
+    expression refuses it. The result maps each label to its verdict, and to the source of the first
+    expression with this verdict.
     """
     merged: Preferences = {}
     deciders: dict[str, T] = {}
@@ -179,7 +185,7 @@ def merge(sources: Iterable[tuple[Preferences, T]]) -> dict[str, tuple[Verdict, 
 
 
 def _note(preferences: Preferences, label: str, verdict: Verdict) -> bool:
-    """Add a preference. Return True if it decides so far."""
+    """Add a preference to `preferences`. Return True if it changes the verdict of the label."""
     if preferences.get(label) in (verdict, Verdict.DENY):
         return False
     preferences[label] = verdict
@@ -189,7 +195,8 @@ def _note(preferences: Preferences, label: str, verdict: Verdict) -> bool:
 class UsageLines:
     """The `usage` lines of one robots.txt that bind one agent.
 
-    These are the lines of its groups, and the refusals outside of all groups.
+    These are the lines in the groups that bind the agent, and the refusals of lines outside of all
+    groups.
     """
 
     def __init__(
@@ -205,7 +212,7 @@ class UsageLines:
                 if preferences and (line.group in groups or line.group < 0):
                     bound.append((preferences, line))
         self._of_all = self._of_allowed = self._statements(bound)
-        # If some lines cover only paths that the agent's rules match, these rules.
+        # The agent's rules, if some lines cover only the paths that these rules match. Else None.
         self._allowed: AgentRules | None = None
         if bound:
             self._narrow(bound, robots, robots.for_agent(token))
@@ -234,7 +241,7 @@ class UsageLines:
         if len(expression) > MAX_CHARS:
             message = f"others may stop reading after {MAX_CHARS} characters (section-5.3)"
             self._findings.report("usage.length", message, line=line.line)
-        if line.overlong:  # its last member may be cut, and the rest is unknown
+        if line.overlong:  # the last member may be cut in the middle
             expression = expression.rpartition(",")[0]
         preferences = read(expression, self._findings, line.line)
         if line.group < 0:
@@ -248,9 +255,11 @@ class UsageLines:
     def _narrow(
         self, bound: list[tuple[Preferences, ExtensionLine]], robots: Robots, rules: AgentRules
     ) -> None:
-        """Narrow a line to the paths of its group, if the group has only Allow lines.
+        """Limit lines to the paths that the Allow lines of their group match.
 
-        The example of section-2 does so.
+        This applies if all rules of the agent are Allow lines and none of these covers the whole
+        site, as in the example of section-2. `bound` are the preferences and lines that bind the
+        agent.
         """
         only_some = rules.only_allows and not any(
             rule.path_pattern.rstrip("*") in ("", "/") for rule in rules.matching("/")

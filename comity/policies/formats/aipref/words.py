@@ -1,4 +1,4 @@
-"""The labels of usage preferences, as authors are told about them."""
+"""The labels of usage preferences, each with a description for authors."""
 
 # Label -> the uses that it covers.
 STRING_LABELS = {

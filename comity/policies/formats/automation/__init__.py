@@ -34,7 +34,7 @@ class AutomationSite(SiteReading):
 def read_annotations(content: Content, response: Response) -> Statements:
     """Read the annotations of a page (extension section-3.5).
 
-    For this page they override the file.
+    For this page, the annotations override automation-preferences.txt.
     """
     annotations, findings, unread = annotations_in(content, response.agent.token)
     refused = (
@@ -55,7 +55,7 @@ FORMAT = Format(
         WellKnown(
             PATH,
             restricts_access=True,
-            refuses=(),  # it refuses requests, never uses
+            refuses=(),  # The file can refuse requests. It cannot refuse uses.
             unreachable="no requests but plain ones for pages are made",
             rejection=rejection,
         ),

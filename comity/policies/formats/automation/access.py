@@ -20,9 +20,9 @@ from comity.policies.formats.automation.resolution import GroupRefusal, ScopeRul
 from comity.policies.formats.format import AgentReading
 from comity.policies.syntax.windows import Limits, StatedLimit
 
-JSON_LD = "JSON-LD"  # part of a page, in the source of a reason
-ROBOTS = "/robots.txt"  # is always allowed (RFC 9309 section-2.2.2)
-MAX_DECIDED = 1024  # cached decisions, one for each group and kind of request
+JSON_LD = "JSON-LD"  # the `part` of a source that is an annotation
+ROBOTS = "/robots.txt"  # plain requests for this path are always allowed (RFC 9309 section-2.2.2)
+MAX_DECIDED = 1024  # maximum cached decisions. There is one for each group and kind of request
 
 
 class Automated(AgentReading):
@@ -37,7 +37,7 @@ class Automated(AgentReading):
         self._rules = ScopeRules(automation, agent.token, self._host) if automation else None
         self._is_unread = automation is not None and not automation.complete
         self.has_limits = self._rules is not None and self._rules.has_limits
-        self._limits: dict[int, Limits | None] = {}  # by the offset of the group
+        self._limits: dict[int, Limits | None] = {}  # a cache: offset of a group -> its limits
         self.restricts_access = self.depends_on_request = not self.is_silent
 
     @property
@@ -60,7 +60,8 @@ class Automated(AgentReading):
     ) -> Decision | None:
         """Return the decision on a request, or None if neither file nor page makes a statement.
 
-        `page` has the annotations of the response.
+        The arguments are those of `AgentReading.access`. `page` are the annotations of the page,
+        or None.
         """
         if target == ROBOTS and facts.is_plain and page is None:
             return None
@@ -71,7 +72,7 @@ class Automated(AgentReading):
         group = self._rules.group(target) if self._rules else None
         if group is None and page is None:
             return None
-        # Other requests are not cached: the facts of each may be new and long.
+        # Decisions on other requests are not cached, because each request may have new, long facts.
         is_usual = facts.session is None and facts.referer is None and not facts.purposes
         if page is None and is_usual:
             assert group
@@ -79,7 +80,7 @@ class Automated(AgentReading):
         return self._decide(group, facts, now, page)
 
     def _is_unknown(self, facts: Facts) -> bool:
-        """Return True if the statements about such a request are unknown (AUTO-20)."""
+        """Return True if the request is refused because its statements are unknown (AUTO-20)."""
         if self._file.availability is Availability.UNREACHABLE:
             return self._agent.automation_required or not facts.is_plain
         return self._is_unread and not facts.is_plain
@@ -179,7 +180,7 @@ class Annotated:
         self.directives = merge(annotations)
 
     def reason(self, rule: str, number: int) -> Reason:
-        """Return a reason that quotes the annotation of this number."""
+        """Return a reason that quotes the annotation with this number, from 0."""
         annotation = self._annotations[number]
         return Reason(
             rule=rule,

@@ -1,7 +1,7 @@
 """The annotations of a page: JSON-LD of the type AutomationPolicyAnnotation.
 
-    annotations_in(content, token)  those that are addressed to the agent
-    merge(annotations)              their directives together
+    annotations_in(content, token)  the annotations that bind the agent
+    merge(annotations)              the directives of all these annotations
 
 They are specified in draft-liao-aipref-autoctl-ext section-3.5. A page is parsed only if it
 contains the name of the type. JSON-LD is read as plain JSON: a `@context` is not resolved, and only
@@ -28,11 +28,11 @@ from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.remembered import MAX_REMEMBERED, Remembered
 from comity.policies.syntax.suspicions import trimmed
 
-MAX_SCRIPT = 64 * 1024  # characters of a script
-MAX_DEPTH = 32  # nested JSON objects and arrays
-MAX_NODES = 10_000  # JSON objects and arrays of a script
-MAX_SCRIPTS = 32  # scripts of a page that name the type
-MAX_ANNOTATIONS = 100  # of a page
+MAX_SCRIPT = 64 * 1024  # maximum characters of a script
+MAX_DEPTH = 32  # maximum depth of nested JSON objects and arrays
+MAX_NODES = 10_000  # maximum JSON objects and arrays of a script
+MAX_SCRIPTS = 32  # maximum scripts of a page that name the type
+MAX_ANNOTATIONS = 100  # maximum annotations of a page
 
 JSON_LD = "application/ld+json"
 TYPE = "AutomationPolicyAnnotation"
@@ -41,23 +41,23 @@ _TYPE_KEYS = ("@type", "type")  # the context of schema.org makes "type" an alia
 _WRAPPERS = ("@value", "@list", "@set")  # JSON-LD 1.1 section-4.2.1, section-4.3
 
 _NAME = TYPE.lower().encode()
-_ESCAPED = re.compile(rb"\\u00([4-7][0-9a-f])")  # the letters, among others; in lower case
+# JSON escapes, in lower case, of U+0040 to U+007F. The ASCII letters are among these.
+_ESCAPED = re.compile(rb"\\u00([4-7][0-9a-f])")
 _STRING = r'"(?:[^"\\]++|\\.)*+"?'
 _BRACKET_OR_STRING = re.compile(rf"[\[\]{{}}]|{_STRING}", re.DOTALL)
-# LENIENT: a comma after the last item, as in the example of section-3.5; the CDATA marks around
-# scripts in XHTML; and a BOM, which parsers may ignore (RFC 8259 section-8.1).
+# LENIENT: three things are skipped. A comma after the last item is in the example of section-3.5.
+# CDATA marks are around scripts in XHTML. Parsers may ignore a BOM (RFC 8259 section-8.1).
 _SKIPPED = re.compile(rf"({_STRING})|,(?=\s*[\]}}])|<!\[CDATA\[|\]\]>|\ufeff", re.DOTALL)
 
 
 class Annotation(NamedTuple):
     """One annotation.
 
-    The `offset` of its directives is its number among the annotations that are addressed to the
-    agent.
-
     Attributes:
-        line: In the octets of the page, from 1. 0 means unknown.
-        text: As written, on one line, printable.
+        directives: The directives. The `offset` of each value is the number of this annotation,
+            from 0, among the annotations that bind the agent.
+        line: The line of the page's octets, from 1. 0 means unknown.
+        text: The annotation as written, on one line and printable.
     """
 
     directives: Directives
@@ -77,7 +77,7 @@ class Unread(NamedTuple):
 
 
 class AnnotationReading(NamedTuple):
-    """All annotations of a page, and its scripts that cannot be read."""
+    """The annotations of a page that bind an agent, and the scripts that cannot be read."""
 
     annotations: tuple[Annotation, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -88,8 +88,9 @@ class _Object(NamedTuple):
     """A JSON object.
 
     Attributes:
-        pairs: As written. A name may occur twice.
-        start: In the script.
+        pairs: Names and values as written. A name may occur twice.
+        start: The position of the object's first character in the script.
+        end: The position after its last character.
     """
 
     pairs: list[tuple[str, Any]]
@@ -97,8 +98,9 @@ class _Object(NamedTuple):
     end: int
 
     def properties(self) -> Iterator[tuple[str, Any]]:
-        """Yield its pairs and those of objects that only group them (JSON-LD 1.1, nested
-        properties).
+        """Yield the pairs of the object, and those of objects in its `@nest` properties.
+
+        See "nested properties" in JSON-LD 1.1.
         """
         for key, value in self.pairs:
             nested = (value if isinstance(value, list) else [value]) if key == "@nest" else ()
@@ -127,7 +129,7 @@ def _read(page: tuple[list[tuple[str, int]], str]) -> AnnotationReading:
     findings = Findings("")
     addressed: list[Annotation] = []
     unread: list[Unread] = []
-    number = 0  # of annotations
+    number = 0  # annotations read so far, for any agent
     for script_number, (script, line) in enumerate(scripts):
         try:
             if script_number == MAX_SCRIPTS:
@@ -169,7 +171,7 @@ def _has_name(octets: bytes) -> bool:
     """Return True if octets in lower case contain the type's name, with or without JSON escapes."""
     if _NAME in octets:
         return True
-    if b"\\" not in octets:  # the search for one octet is the fastest
+    if b"\\" not in octets:  # most pages have no escapes, and this search is the fastest
         return False
     if _ESCAPED.search(octets) is None:
         return False
@@ -214,7 +216,7 @@ def _nodes(script: str) -> Iterator[_Object]:
 def _spans(script: str) -> list[tuple[int, int]]:
     """Return start and end of each JSON object, in the order of their ends.
 
-    The parser makes the objects in this order.
+    json.loads creates the objects in this order. ValueError: the JSON exceeds a limit.
     """
     opened: list[int] = []
     spans = []
@@ -254,8 +256,8 @@ def _octets(text: str) -> bytes:
 def _values(value: Any) -> Iterator[Any]:
     """Yield the values of a property.
 
-    In JSON-LD one value, a list of one value and an object that wraps it are equal. ValueError: an
-    object is not such a wrapper.
+    In JSON-LD `"a"`, `["a"]` and `{"@value": "a"}` are equal. ValueError: an object does not wrap
+    one value.
     """
     if isinstance(value, _Object):
         wrapped = [item for key, item in value.pairs if key in _WRAPPERS]
@@ -270,12 +272,13 @@ def _values(value: Any) -> Iterator[Any]:
 
 
 def _text_value(value: Any) -> bytes:
-    """Return the values as the file would write them.
+    """Return the values as automation-preferences.txt writes them: `["GET", "HEAD"]` is `GET,HEAD`.
 
-    ValueError, TypeError: the file could not contain them.
+    TypeError: a value is neither text nor a boolean. ValueError: an object is not a value, or there
+    are too many values.
     """
     texts = [str(item).lower() if isinstance(item, bool) else item for item in _values(value)]
-    octets = _octets(",".join(texts))  # TypeError: a value is no text
+    octets = _octets(",".join(texts))  # TypeError: a value is neither text nor a boolean
     if octets.count(b",") >= MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES} values")
     return octets.strip()
@@ -290,14 +293,15 @@ def _name(key: str) -> str:
 
 
 _DIRECTIVES = {_name(name.decode()): directive for name, directive in DIRECTIVES.items()}
-# These directives are about endpoints and services; an annotation is about its page only.
+# These directives are about endpoints and services. An annotation is about its page only.
 WITHOUT_EFFECT = ("allowedmethods", "requestlimit", "concurrentlimit", "scope", "host")
 
 
 def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> bool:
     """Return True if the annotation binds the agent.
 
-    It does if it names no user agent, names this one, or has a userAgent that cannot be read.
+    An annotation binds the agent if it has no userAgent, if its userAgent names the agent or `*`,
+    or if its userAgent cannot be read.
     """
     user_agents = [value for key, value in node.properties() if _name(key) == "useragent"]
     try:
@@ -323,7 +327,10 @@ def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> b
 
 
 def _directives(node: _Object, source: DirectiveValue[None], findings: Findings) -> Directives:
-    """Return the directives of the annotation. `source` has its place, without a value."""
+    """Return the directives of an annotation.
+
+    `source` has the line and offset for each value. Its own value is None.
+    """
     by_field: dict[str, list[DirectiveValue[Any]]] = {}
     for key, value in node.properties():
         name, quoted = _name(key), _octets(key)

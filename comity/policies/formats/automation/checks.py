@@ -33,8 +33,11 @@ class DirectiveLine(NamedTuple):
     """A line of the form `name: value`.
 
     Attributes:
-        name: Lower case.
-        column: Of the value, from 1, in octets.
+        name: The name in lower case.
+        line: The number of the line, from 1.
+        column: The column of the value, from 1, in octets.
+        name_column: The column of the name, from 1, in octets.
+        is_known: True if the name is one of a selector or directive.
     """
 
     name: str
@@ -65,7 +68,7 @@ def records(text: bytes) -> Iterator[DirectiveLine]:
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """Return findings about the file of a site, beyond those of reading it."""
+    """Return findings about the file of a site, in addition to the findings of reading it."""
     file = preferences_of(files)
     if not file.automation:
         return ()
@@ -143,7 +146,7 @@ _EVERYWHERE = (("", "/"), ("", "*"), ("", "/*"))
 def _check_shadowed(remarks: Remarks, groups: tuple[Group, ...]) -> None:
     """Report groups that never apply because later groups of equal rank replace them."""
     last: dict[tuple[Any, ...], Group] = {}
-    # Equal sets are shared: a group has many scopes, and each is compared.
+    # Equal sets are one object, so that comparing them is fast. A group can have many scopes.
     interned: dict[frozenset[str], frozenset[str]] = {}
     of_groups = [_selectors(group, interned) for group in groups]
     for group, selectors in zip(groups, of_groups, strict=True):
@@ -175,7 +178,10 @@ def _agents(group: Group) -> frozenset[str]:
 def _selectors(
     group: Group, interned: dict[frozenset[str], frozenset[str]]
 ) -> list[tuple[Any, ...]]:
-    """Return hosts, agents and scope for each scope of a group. `interned` has the shared sets."""
+    """Return hosts, agents and scope for each scope of a group.
+
+    `interned` maps each set to the one object that is used for all equal sets.
+    """
     agents = _agents(group) if group.agents is None else group.agents
     agents = interned.setdefault(agents, agents)
     hosts: frozenset[str] | tuple[str, ...] | None = group.hosts
@@ -186,9 +192,9 @@ def _selectors(
 
 
 def _check_hosts(remarks: Remarks, groups: tuple[Group, ...], origin: str) -> None:
-    """Report groups for other hosts, if any group is for this host.
+    """Report groups for other hosts, if any group names this host.
 
-    If none is, the file may not be on a site yet.
+    If no group names this host, nothing is reported: the file may not be on its site yet.
     """
     host = host_pattern(origin.partition("://")[2])
     matching = [
@@ -266,7 +272,7 @@ def _check_limits(remarks: Remarks, directives: Directives) -> None:
 
 
 def _is_beyond(limit: Window, other: Window) -> bool:
-    """Return True if every crawler that keeps to the other limit also keeps to this one."""
+    """Return True if `limit` has no effect, because crawlers that obey `other` obey it too."""
     if limit == other:
         return False
     if other.seconds >= limit.seconds:

@@ -24,10 +24,12 @@ _PLAIN = re.compile(r"[A-Za-z0-9/_.~%*$?&=:@+,;!()-]+")
 
 
 class ToldCondition(NamedTuple):
-    """A directive in words, and the rule by which it refuses other requests.
+    """The condition of a directive in words.
 
     Attributes:
-        directive: None means that the group leaves it out.
+        rule: The rule that refuses requests which do not meet the condition.
+        words: The permitted requests, such as "only requests for research".
+        directive: None means that the group has no such directive, which is a condition too.
     """
 
     rule: str
@@ -43,7 +45,7 @@ class ToldCondition(NamedTuple):
 def conditions(directives: Directives) -> Iterator[ToldCondition]:
     """Yield the conditions of a group, purposes and methods first.
 
-    A directive that permits all requests is no condition.
+    Directives that permit all requests are left out.
     """
     told = chain(
         _describe("automation.purpose", directives.allowed_purposes, _purposes),
@@ -69,7 +71,11 @@ def conditions(directives: Directives) -> Iterator[ToldCondition]:
 def _describe(
     rule: str, stated: Sequence[DirectiveValue[Any]], words_of: Any, *, absent: str = ""
 ) -> Iterator[ToldCondition]:
-    """Yield a directive in words. `absent` has the words for a group without the directive."""
+    """Yield the condition of each value of a directive.
+
+    `stated` are the values, and `words_of` returns the words for a value. `absent` are the words
+    for a group without the directive.
+    """
     for directive in stated:
         yield ToldCondition(rule, words_of(directive.value), directive)
     if not stated:

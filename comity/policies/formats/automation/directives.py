@@ -1,8 +1,8 @@
 """The directives of automation-preferences.txt as values: the content of a group or an annotation.
 
-A directive may be repeated. Each value is kept, and all apply: a list permits only items that are
-in all of them, and of other values the most restrictive applies. A value that cannot be read counts
-as the most restrictive value of its directive (AUTX-14).
+A directive may be repeated, and all its values apply. If they are lists, only items that are in all
+lists are permitted. Of other values, the most restrictive one applies. A value that cannot be read
+counts as the most restrictive value of its directive (AUTX-14).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ METHODS = (
 )
 API_AUTOMATION = ("none", "with-key-only", "open")  # extension section-3.3
 ALLOW_XHR = ("none", "read-only", "open")  # extension section-3.3
-# Extension section-3.4: value -> the credential of comity.policies.answers.request.CREDENTIALS that
-# it asks for.
+# Extension section-3.4: value -> the credential that a session must carry, one of
+# comity.policies.answers.request.CREDENTIALS.
 SESSION_VALIDATION = {
     "cookie-based": "cookie",
     "token-based": "token",
@@ -39,7 +39,7 @@ SESSION_VALIDATION = {
     "none": "",
 }
 
-NOWHERE = "?"  # stands for a host that cannot be read; no host has this name
+NOWHERE = "?"  # replaces a host that cannot be read, because no host has this name
 
 
 class DirectiveValue(NamedTuple, Generic[T]):
@@ -64,7 +64,7 @@ class UrlPattern(NamedTuple):
 
     Attributes:
         host: The host of an absolute URL, as returned by `host_pattern`, or NOWHERE. "" means any
-            host that the file speaks for.
+            host that the file applies to.
         path: In the normal form of comity.policies.syntax.path_patterns.
     """
 
@@ -83,7 +83,9 @@ class Directives(NamedTuple):
         allow_xhr: One of ALLOW_XHR.
         session_validation: One of SESSION_VALIDATION. "" means unreadable: no session satisfies it.
         session_ttl: None means unreadable: no session is permitted.
-        request_limit: None means unreadable: as slow as the operator's settings allow.
+        request_limit: None means unreadable. Requests are then as slow as the operator's settings
+            allow.
+        concurrent_limit: The maximum number of requests at a time.
     """
 
     allowed_methods: tuple[DirectiveValue[frozenset[str]], ...] = ()
@@ -105,12 +107,12 @@ class Group(NamedTuple):
     Attributes:
         line: The number of its first line, from 1.
         offset: The start of this line in the text.
-        scopes: () means that the group has none. It then applies as `/` does, but any group with a
-            matching scope overrides it.
-        hosts: As returned by `host_pattern`. None means that no host line is present: the whole
-            host is meant. () means that no host can be read.
-        agents: Product tokens in lower case, or "*". None means that no user-agent line is present:
-            all agents are meant. The empty set means no agent.
+        scopes: () means that the group has no scope line. It then applies to every path, but any
+            group with a matching scope overrides it.
+        hosts: As returned by `host_pattern`. None means that the group has no host line, and
+            applies to any host of the file. () means that its host lines cannot be read.
+        agents: Product tokens in lower case, or "*". None means that the group has no user-agent
+            line, and applies to all agents. The empty set means no agent.
         key: For a group with limits: a digest of its scopes, hosts and agents that is equal in
             every process.
     """

@@ -14,8 +14,8 @@ _MARKUP = re.compile(rb"[ \t]*+(<!--)")
 def add_colon(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes the colon of a scope, host or user-agent.
 
-    These lines count without a colon. Other lines without a colon have their most restrictive
-    value, so a colon would change them.
+    These lines have the same effect without a colon. Any other directive has its most restrictive
+    value without a colon, so the colon would change the rules, and there is no fix.
     """
     match = RECORD.match(draft.line(finding.line)) if finding.line else None
     if match is None or match[2] or match[1].lower() not in SELECTORS:
@@ -24,7 +24,11 @@ def add_colon(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def comment_markup(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that turns markup into comments: all of it, or that behind a value."""
+    """Return the fix that turns markup comments (`<!--`) into comments with `#`.
+
+    If the markup is after a value, only this line is changed. Otherwise this line and all lines
+    below it that begin with markup are changed.
+    """
     if not finding.line:
         return None
     if match := RECORD.match(draft.line(finding.line)):
@@ -53,7 +57,8 @@ def _edit_to_comment(draft: Draft, line: int, column: int) -> tuple[Edit, ...]:
 def leave_out_repetition(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that removes repetitions of a line from its block.
 
-    None means that lines of this name differ in value, or continue in another block.
+    None means that lines with this name have different values, or that a later block of the group
+    has one too.
     """
     if not finding.line or not (match := RECORD.match(draft.line(finding.line))):
         return None
@@ -62,7 +67,7 @@ def leave_out_repetition(draft: Draft, finding: Finding) -> Fix | None:
         first -= 1
     while last < draft.lines and draft.line(last + 1).strip(b" \t"):
         last += 1
-    # Blocks below may continue the group.
+    # A block without selectors continues the group, so lines in it count too.
     for line in range(last + 1, draft.lines + 1):
         other = RECORD.match(draft.line(line))
         if other and other[1].lower() in SELECTORS:

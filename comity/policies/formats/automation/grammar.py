@@ -39,14 +39,15 @@ from comity.policies.syntax.lines import EOL, MAX_LINE, Findings, Lines, text_of
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.suspicions import INVISIBLE, trimmed
 
-MAX_GROUPS = 1000  # of a file
-MAX_SCOPES = 20_000  # of a file
-MAX_HOSTS = 5000  # of a file, with those of absolute URLs
-MAX_VALUES = 200  # items of a list
-MAX_ITEMS = 20_000  # of all lists of a file; equal ones count once
-MAX_REPEATED = 16  # values of one directive in a group
+MAX_GROUPS = 1000  # maximum groups of a file
+MAX_SCOPES = 20_000  # maximum scopes of a file
+MAX_HOSTS = 5000  # maximum hosts of a file, including hosts in absolute URLs
+MAX_VALUES = 200  # maximum items of a list
+MAX_ITEMS = 20_000  # maximum items in all lists of a file. Equal lists count once
+MAX_REPEATED = 16  # maximum values of one directive in a group
 
-# The URLs, hosts and agents that a group applies to. Several lines of one name count as one list.
+# The names of lines with the URLs, hosts and agents that a group applies to. Several lines with the
+# same name in a group count as one list.
 SELECTORS = (b"scope", b"host", b"user-agent")
 
 
@@ -54,7 +55,7 @@ class Automation(NamedTuple):
     """The groups of one file.
 
     Attributes:
-        complete: False means that the file has more than is read.
+        complete: False means that a part of the file was not read.
     """
 
     groups: tuple[Group, ...]
@@ -83,9 +84,9 @@ _CHARSET = re.compile(
 
 
 def rejection(fetched: Fetched) -> str:
-    """Return the reason why the content is not read: a raw control byte.
+    """Return the reason why the content is rejected, or "" if it is accepted.
 
-    "" means that it is read.
+    Content with a control byte, such as NUL, is rejected.
     """
     text, _ = text_of(fetched.body, cut=fetched.oversized)
     control = _CONTROL.search(text)
@@ -102,7 +103,10 @@ def is_served_as_text(fetched: Fetched) -> bool:
 
 
 def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
-    """Return the findings about the media type of a file that is read."""
+    """Return a finding if the media type of a file is not text/plain with the charset utf-8.
+
+    A response without a media type has no finding.
+    """
     content_type = fetched.header(b"Content-Type")
     media_type, _, parameters = content_type.partition(b";")
     if not content_type or (
@@ -118,10 +122,10 @@ def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
 # Core, formal-syntax.
 
 _NAMES = b"|".join((*SELECTORS, *DIRECTIVES))
-# LENIENT: invisible characters beside a name, such as a BOM where two files were joined.
+# LENIENT: invisible characters may be beside a name, such as a BOM between two joined files.
 _WHITE = rb"(?:[ \t]|%s)" % INVISIBLE.pattern
 _NAME = rb"%s*+(?i:%s)(?=%s|[:#\r\n]|\Z)" % (_WHITE, _NAMES, _WHITE)
-# LENIENT: a missing colon. But prose that begins with a word of SELECTORS is not a directive.
+# LENIENT: the colon may be missing. `_Reader` ignores prose that begins with a word of SELECTORS.
 RECORD = re.compile(
     rb"%s*+((?i:%s))(?:%s*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % (_WHITE, _NAMES, _WHITE)
 )
@@ -130,14 +134,15 @@ _UNSEEN_BESIDE = ("automation.invisible", "beside an invisible character")
 _WORDS = re.compile(rb"[^ \t,]++(?:[ \t]*+,[ \t]*+[^ \t,]++)*+[ \t]*+")
 _MARKUP = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*+<!--")
 _BLANK = rb"[ \t]*+%s" % EOL
-# Lines that can be skipped: between groups, and within a group, which a blank line ends.
+# Lines that can be skipped between groups, and in a group. In a group, a blank line is not skipped,
+# because it ends the group.
 _OTHERS = re.compile(rb"(?:(?!%s)[^\r\n]*+%s)++" % (_NAME, EOL))
 _OTHERS_IN_GROUP = re.compile(rb"(?:(?!%s)(?!%s)[^\r\n]*+%s)++" % (_NAME, _BLANK, EOL))
 
 
 @dataclass(slots=True)
 class _Open:
-    """A block, and the group that it becomes.
+    """A block of lines while it is read. `to_group` makes the group of it.
 
     Attributes:
         values_by_name: Name of a directive -> its values.
@@ -152,9 +157,7 @@ class _Open:
 
     @property
     def is_continuing(self) -> bool:
-        """True if the block continues the group before it: it names no scope, host or
-        user-agent.
-        """
+        """True if the block has no scope, host or user-agent, and so continues the last group."""
         return not self.scopes and self.hosts is None and self.agents is None
 
     def to_group(self) -> Group:
@@ -186,7 +189,7 @@ class _Open:
 
 
 def is_plain(record: re.Match[bytes]) -> bool:
-    """Return True if a line has its colon, and no invisible characters beside its name."""
+    """Return True if a line has a colon, and no invisible characters beside its name."""
     before, between = (
         record.string[record.start() : record.start(1)],
         record.string[record.end(1) : record.end(2)],
@@ -197,7 +200,7 @@ def is_plain(record: re.Match[bytes]) -> bool:
 def parse(text: bytes, *, url: str = "", cut: bool = False) -> Automation:
     """Read the text of a file. Never raises. The time is linear in the octets.
 
-    `text` and `cut` are results of `text_of`. `cut` means that the file has more than the text.
+    `text` and `cut` are the results of `text_of`. `cut` is True if the end of the file is missing.
     """
     return _Reader(text, url).read(cut)
 
@@ -218,8 +221,8 @@ class _Reader:
         self._hosts_left = MAX_HOSTS
         self._items_left = MAX_ITEMS
         self._line = b""  # the current line
-        self._name_at = self._value_at = 0  # the starts of name and value in it
-        # Name and value -> the parsed value. Most groups repeat the values of others.
+        self._name_at = self._value_at = 0  # offsets of name and value in the current line
+        # A cache: name and value -> the parsed value. Most groups repeat values of other groups.
         self._cache: dict[tuple[bytes, bytes], ParsedValue] = {}
 
     def read(self, cut: bool) -> Automation:

@@ -1,9 +1,9 @@
 """The group of an automation-preferences.txt that applies to a request, and its refusals.
 
-Rules(automation, token, host)       the groups that bind one agent on one host
-Rules.group(target)                  the group that applies (core, scope-and-applicability)
-refusals(group, facts, purposes)     its refusals of a request
-limits(group, origin)                its limits on the rate of requests
+ScopeRules(automation, token, host)  the groups that bind one agent on one host
+ScopeRules.group(target)             the group that applies (core, scope-and-applicability)
+refusals(group, facts, purposes)     the refusals of a request by the group
+limits(group, origin)                the limits of the group on the rate of requests
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from comity.policies.syntax.windows import Limits, StatedLimit
 def host_matches(pattern: str, host: str) -> bool:
     """Return True if the pattern matches the host. Both are results of `host_pattern`.
 
-    A port counts only if the pattern has one.
+    A pattern without a port matches the host on any port.
     """
     return any(_matches(pattern, name) for name in host_names(host))
 
@@ -61,8 +61,8 @@ class _Scopes:
     def __init__(self, scopes: list[tuple[str, bool, int]]) -> None:
         """Index the scopes.
 
-        Each scope is a pattern, whether the group names the agent, and the number of the group. Of
-        equal scopes the first decides.
+        Each scope is a path pattern, True if its group names the agent, and the number of the
+        group. Of equal scopes the first one decides.
         """
         self._index = PatternIndex(
             [pattern for pattern, _, _ in scopes],
@@ -80,20 +80,27 @@ class _Scopes:
 
 
 class ScopeRules:
-    """The groups that bind one agent on one host, ready to be asked for a target."""
+    """The groups that bind one agent on one host, indexed by their scopes.
+
+    Attributes:
+        has_limits: True if any of the groups limits the rate or number of requests.
+        is_stating: True if any group may bind the agent.
+    """
 
     def __init__(self, automation: Automation, token: str, host: str) -> None:
         """Index the groups.
 
-        `host` is that of the site's origin, with its port unless it is the default one.
+        `token` is the agent's product token. `host` is the host of the site's origin, with the port
+        unless it is the default port.
         """
         self._groups = automation.groups
         token, host = token.lower(), host_pattern(host) or host.lower()
-        # Whether the host is named exactly -> the scopes.
+        # True for scopes that name the host without a wildcard, False for all others -> the scopes.
         by_host: dict[bool, list[tuple[str, bool, int]]] = {True: [], False: []}
         rest: list[tuple[bool, bool, int]] = []  # groups without a scope
-        self.has_limits = False  # a group states limits
-        for number, group in reversed(list(enumerate(self._groups))):  # the later one wins
+        self.has_limits = False
+        # Reversed, because the last of equal groups applies.
+        for number, group in reversed(list(enumerate(self._groups))):
             exactness = exactness_of(group.hosts, host)
             if exactness is None or not (
                 group.agents is None or "*" in group.agents or token in group.agents
@@ -112,10 +119,13 @@ class ScopeRules:
             _Scopes(by_host[exactness]) for exactness in (True, False) if by_host[exactness]
         ]
         self._rest = [number for *_, number in sorted(rest, reverse=True)]
-        self.is_stating = bool(self._scopes or self._rest)  # a group may bind the agent
+        self.is_stating = bool(self._scopes or self._rest)
 
     def group(self, target: str) -> Group | None:
-        """Return the group that applies to path and query, or None if no group matches."""
+        """Return the group that applies to a target, or None if no group matches.
+
+        `target` is path and query.
+        """
         return self._group(normal_target(target))
 
     def _group(self, target: str) -> Group | None:
@@ -126,9 +136,9 @@ class ScopeRules:
         return self._groups[self._rest[0]] if self._rest else None
 
     def speaking(self) -> Iterator[tuple[Group, tuple[UrlPattern, ...]]]:
-        """Yield each group that applies to any target, with the scopes for which it does.
+        """Yield each group that applies to any target, and the scopes by which it applies.
 
-        () stands for all targets that no scope covers.
+        The scopes are () if the group has none: it applies to the targets that no scope covers.
         """
         for group in self._groups:
             scopes = tuple(
@@ -147,7 +157,7 @@ class ScopeRules:
 def exactness_of(patterns: Iterable[str] | None, host: str) -> bool | None:
     """Return True if a pattern without a wildcard matches the host, and None if no pattern matches.
 
-    False means that only wildcards match, or that there are no patterns (None).
+    False means that only patterns with wildcards match, or that `patterns` is None.
     """
     if patterns is None:
         return False
@@ -159,7 +169,9 @@ class GroupRefusal(NamedTuple):
     """A rule by which a group or an annotation refuses a request.
 
     Attributes:
-        directive: None means that the group leaves the directive out.
+        directive: The directive that refuses. None means that the group refuses because it has no
+            such directive.
+        from_annotation: True if the directive is in an annotation of the page.
     """
 
     rule: str
@@ -176,15 +188,16 @@ def refusals(
     *,
     host: str = "",
 ) -> list[GroupRefusal]:
-    """Return the refusals of a request. An empty list means that it is permitted.
+    """Return the refusals of a request. An empty list means that the request is permitted.
 
-    Each rule occurs once, with the first line that refuses by it.
+    Each rule occurs once, with the first directive that refuses by it.
 
-    `group` is None if no group matches. `purposes` are those of the agent. They count for requests
-    without purposes of their own. `annotation` is that of the page. It replaces the purposes and
-    mechanisms that the group lists, has no effect on methods and limits, and can only refuse more
-    in everything else. `host` is that of the site, to tell its own pages from those of other hosts;
-    "" means that all pages are its own.
+    `group` is None if no group matches. `purposes` are the purposes of the agent, for requests
+    that state none (`facts.purposes` is None). `annotation` is the annotation of the page. Its
+    purposes and mechanisms replace those of the group. It has no effect on methods and limits.
+    Its other directives apply in addition to those of the group. `host` is the host of the site. It
+    tells pages of the site from pages of other hosts. If it is "", every page counts as a page of
+    the site.
     """
     policy = _Policy(group, annotation or Directives())
     purposes = purposes if facts.purposes is None else facts.purposes
@@ -214,16 +227,17 @@ class _Policy:
     """The refusals by a group and an annotation, directive by directive."""
 
     def __init__(self, group: Group | None, annotation: Directives) -> None:
-        self._is_silent = group is None  # then a missing directive refuses nothing
+        self._is_silent = group is None  # if True, a missing directive refuses nothing
         self._of_group = group.directives if group else Directives()
         self._added = annotation
 
     def _refusals_by(
         self, rule: str, name: str, is_refusing: Callable[[Any], bool], *, replaces: bool = False
     ) -> Iterator[GroupRefusal]:
-        """Yield the refusals by a directive.
+        """Yield the refusals by the directive `name`, a field of `Directives`.
 
-        If `replaces`, the values of the annotation replace those of the group.
+        If `replaces` is True, values in the annotation replace those of the group. Otherwise both
+        apply.
         """
         added = getattr(self._added, name)
         if not (replaces and added):
@@ -243,7 +257,7 @@ class _Policy:
             yield GroupRefusal(rule, None)
 
     def method(self, method: str) -> Iterator[GroupRefusal]:
-        """Yield refusals of the method. Without the directive all methods are disallowed.
+        """Yield refusals of the method. A group without `allowed-methods` refuses all methods.
 
         See core, http-method-restrictions.
         """
@@ -257,9 +271,8 @@ class _Policy:
     def purposes(self, purposes: set[str]) -> Iterator[GroupRefusal]:
         """Yield refusals of the purposes.
 
-        All must be listed, and a request without purposes is refused.
-
-        See core, purpose-declaration.
+        Every purpose must be listed, and a request without purposes is refused. A group without
+        `allowed-purposes` refuses nothing. See core, purpose-declaration.
         """
         return self._refusals_by(
             "automation.purpose",
@@ -271,7 +284,7 @@ class _Policy:
     def automations(self, automations: set[str]) -> Iterator[GroupRefusal]:
         """Yield refusals of the mechanisms (extension section-3.2).
 
-        All must be listed. Without the directive none is permitted.
+        Every mechanism must be listed. Without `allowed-automations` all are refused.
         """
         rule = "automation.mechanism"
         yield from self._refusals_by(
@@ -312,7 +325,8 @@ class _Policy:
     def session(self, session: Session | None, now: datetime) -> Iterator[GroupRefusal]:
         """Yield refusals of the session (extension section-3.4).
 
-        Validation and TTL restrict the session that a request has. They do not demand a session.
+        `session-validation` and `session-ttl` restrict the session of a request. A request without
+        a session meets them.
         """
         is_human = session is not None and session.human_initiated
         yield from self._refusals_by(
@@ -337,7 +351,7 @@ class _Policy:
             )
 
     def limits(self) -> Iterator[GroupRefusal]:
-        """Yield the limits of zero requests (extension section-3.1)."""
+        """Yield refusals by limits of zero requests, such as `0/hour` (extension section-3.1)."""
         directives = self._of_group
         yield from (
             GroupRefusal("automation.none", directive)
@@ -352,9 +366,10 @@ class _Policy:
 
 
 def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> bool:
-    """Return True if a page matches one of the patterns, or its address cannot be read.
+    """Return True if a page matches one of the patterns, or if the page is unknown.
 
-    `host` counts for patterns without a host.
+    `page` is a URL. None or an invalid URL means that the page is unknown. Patterns without a host
+    mean pages on `host`, or on any host if `host` is "". Without patterns the result is False.
     """
     if not patterns:
         return False
@@ -372,9 +387,9 @@ def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> 
 
 
 def limits(group: Group, origin: str, stated: Iterable[StatedLimit] = ()) -> Limits | None:
-    """Return the limits on the requests of a group, or None if it states none.
+    """Return the limits on requests that a group applies to, or None if it has no limits.
 
-    `origin` is that of the site. `stated` are the group's lines with limits.
+    `origin` is the origin of the site. `stated` are the group's lines with limits.
     """
     rates, concurrent = group.directives.request_limit, group.directives.concurrent_limit
     if not rates and not concurrent:

@@ -26,29 +26,30 @@ from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.suspicions import trimmed
 from comity.policies.syntax.windows import DAY, UNITS, Window, limit_text
 
-MAX_NUMBER = 10**9  # greater numbers count as this one
+MAX_NUMBER = 10**9  # numbers above this maximum count as the maximum
 
 # Core, formal-syntax:
 #   url-pattern     = 1*( VCHAR / UTF8-char-noctl )
 #   host-pattern    = 1*( ALPHA / DIGIT / "-" / "." / UTF8-char-noctl )
 
 ABSOLUTE = re.compile(rb"[A-Za-z*][A-Za-z0-9+.*-]*+://([^/?]*+)")
-# LENIENT: scopes that may begin with a host: `//example.com/`, `*.example.com/`.
+# LENIENT: a scope may begin with a host, as in `//example.com/` and `*.example.com/`.
 _PERHAPS_HOST = re.compile(rb"//|\*[^/]++/")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._*-]+?)\.?(?::([0-9]{1,5}))?")
 _DEFAULT_PORTS = (0, 80, 443)  # 0 means that no port is written
-# LENIENT: several patterns on a line, separated by commas like other values. A `*` does not begin a
-# second pattern: it would match too much.
+# LENIENT: a line may have several patterns, separated by commas or spaces. A second pattern cannot
+# begin with `*`, because it would match too much.
 _BETWEEN_PATTERNS = re.compile(rb"(?<![ \t,])[ \t,]++(?=/|[A-Za-z][A-Za-z0-9+.-]{0,20}+://)")
 
 
 def host_pattern(value: str) -> str:
-    """Return a host in lower case and A-labels, with its wildcards and port; "" if it is no host.
+    """Return a host in lower case and A-labels, with its wildcards and port.
 
-    The host of a URL is returned. A default port is left out.
+    `value` is a host or a URL with a host: `https://Example.com:8080/a` becomes `example.com:8080`.
+    A default port is left out. "" means that `value` is not a host.
     """
     host = re.split(r"[/?]", value.rpartition("://")[2], maxsplit=1)[0].lower()
-    if len(host) > 300:  # no name has more than 253
+    if len(host) > 300:  # the name of a host has at most 253 characters
         return ""
     if not host.isascii():
         wildcard, name = ("*.", host[2:]) if host.startswith("*.") else ("", host)
@@ -67,9 +68,9 @@ def host_pattern(value: str) -> str:
 
 
 def url_pattern(value: bytes) -> UrlPattern:
-    """Return a pattern of URLs.
+    """Return the pattern in a value: a path, or a URL with scheme and host.
 
-    A pattern that begins with neither `/`, `*` nor a scheme is read with a leading `/`.
+    A value that begins with neither `/`, `*` nor a scheme is read with a leading `/`.
     """
     absolute = ABSOLUTE.match(value)
     if absolute is None:
@@ -82,17 +83,18 @@ def url_pattern(value: bytes) -> UrlPattern:
 
 
 def scope_patterns(scope: bytes) -> tuple[UrlPattern, ...]:
-    """Return the patterns that a scope covers.
+    """Return the readings of a scope: as a path, and also as host and path if that is possible.
 
-    These are a path, and host and path if the scope may begin with a host.
+    `//example.com/a` is read both as a path and as the path `/a` on example.com.
     """
     return (url_pattern(scope), *(_with_host(scope) if _PERHAPS_HOST.match(scope) else ()))
 
 
 def page_patterns(page: bytes) -> tuple[UrlPattern, ...]:
-    """Return the patterns of a page, for scripts of pages on any host.
+    """Return the readings of a pattern of pages, which can be on any host.
 
-    A pattern that does not begin with `/` may begin with a host, so it is read both ways.
+    A pattern that begins with `//`, or does not begin with `/`, might begin with a host. It is read
+    both as a path and as host and path.
     """
     return (
         url_pattern(page),
@@ -109,9 +111,10 @@ def _with_host(value: bytes) -> Iterator[UrlPattern]:
 
 
 def url_patterns(value: bytes) -> list[bytes]:
-    """Return the patterns in one value, in most cases a single one.
+    """Return the patterns in one value, usually one.
 
-    A pattern may contain commas.
+    A comma or space separates patterns only if `/` or a scheme follows it, so `/a,b` is one
+    pattern.
     """
     return [part.rstrip(b" \t,") for part in _BETWEEN_PATTERNS.split(value) if part.strip(b" \t,")]
 
@@ -125,25 +128,25 @@ def url_patterns(value: bytes) -> list[bytes]:
 _COUNT = re.compile(r"[0-9]+")
 _RATE = re.compile(r"([0-9]+)/(second|minute|hour|day)")
 _DURATION = re.compile(r"([0-9]+)([smhd])")
-# Unit -> its seconds, and the greatest number of it.
+# Unit -> its length in seconds, and the maximum number of this unit.
 _DURATIONS = {"s": (1, 86400), "m": (60, 1440), "h": (3600, 168), "d": (DAY, 365)}
 SPACE = re.compile(rb"[ \t]")
 _TOKEN = re.compile(rb"[!-~]+")  # purpose-token, automation-token
 _EVERY_PAGE = (UrlPattern("*", "/"),)
 
-# A value, and its first part that cannot be read; None if all parts can be read.
+# The parsed value, and the first part of it that cannot be read. None if all parts can be read.
 ParsedValue = tuple[Any, bytes | None]
 
 
 def items(value: bytes) -> list[bytes]:
-    """Return the items of a comma-separated list; [] for the empty list (extension section-3)."""
+    """Return the items of a comma-separated list, which can be empty (extension section-3)."""
     return [item for part in value.split(b",") if (item := part.strip(b" \t"))]
 
 
 def duration(text: str) -> timedelta | None:
     """Return a duration such as "30m" (extension section-3.4).
 
-    None means that the text is no duration, or out of the range of its unit.
+    None means that the text is not a duration, or that its number is 0 or too great for its unit.
     """
     match = _DURATION.fullmatch(text.lower())
     if match is None:
@@ -237,11 +240,11 @@ def _concurrent_limit(value: bytes) -> ParsedValue:
 
 
 class DirectiveSyntax(NamedTuple):
-    """The reading of one directive.
+    """The syntax of one directive.
 
     Attributes:
-        parse: Reads the value without white space around it.
-        strictest: The most restrictive value.
+        parse: Parses a value that has no white space around it.
+        strictest: The most restrictive value, which replaces a value that cannot be read.
         otherwise: The words of a finding about a part that cannot be read.
         advice: Returns the advice for a value that cannot be read.
     """
@@ -254,7 +257,7 @@ class DirectiveSyntax(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The name of its field in `Directives`."""
+        """The name of the directive's field in `Directives`."""
         return self.name.replace("-", "_")
 
 

@@ -1,6 +1,6 @@
-"""Words of automation-preferences.txt that the parser does not list, each with its meaning."""
+"""Values of automation-preferences.txt that no list of the parser contains, and their meaning."""
 
-# Extension section-3.2. Other mechanisms are allowed too.
+# The mechanisms of extension section-3.2. Authors may write others too.
 MECHANISMS = {
     "webdriver": "WebDriver, as Selenium has it",
     "cdp": "the Chrome DevTools Protocol, as Puppeteer and Playwright have it",

@@ -15,7 +15,7 @@ from comity.policies.vocabulary.statement import Statement
 
 
 class SignalLines(LineReading):
-    """The signals of one robots.txt to an agent; "*" means any agent."""
+    """The signals of one robots.txt to an agent. The token "*" means any agent."""
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         file = robots_of(site)
@@ -34,7 +34,7 @@ class SignalLines(LineReading):
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
-    """Read the fields of one response, each name separately."""
+    """Read the fields of one response. Content-Signal and Content-Signals are read separately."""
     statements: list[Statement] = []
     findings: list[Finding] = []
     for name, values in headers.items():

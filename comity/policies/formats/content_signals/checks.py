@@ -30,7 +30,7 @@ _SYNONYMS = {
     **dict.fromkeys(("ai-use", "inference", "ai-output", "ai-inference", "input"), "ai-input"),
     "index": "search",
 }
-MAX_WORDS = 200  # unknown keys that are compared with known ones
+MAX_WORDS = 200  # maximum keys, known and unknown, in the search for misspellings
 
 
 def check(site: SiteFiles) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
 
 
 def _key_position(line: ExtensionLine, key: str, robots: Robots) -> tuple[int, int]:
-    """Return column and length of a key, which may be written with underscores."""
+    """Return column and length of a key in a line. The line may write it with underscores."""
     start = line.value.lower().replace(b"_", b"-").find(key.encode())
     return column_and_length(
         line, line.value[max(start, 0) : max(start, 0) + len(key.encode())], robots
@@ -87,9 +87,9 @@ def _squeeze(value: bytes) -> bytes:
 
 
 def usual_form(value: bytes) -> bytes:
-    """Return the value as its specification writes it.
+    """Return the value in the spelling of its specification, such as b"search=yes, ai-train=no".
 
-    b"" means that no such value is known to have the same meaning.
+    The result is b"" if a member is unknown, or if the spelling would change the signals.
     """
     signals = members(value)
     is_known = all(
@@ -101,9 +101,10 @@ def usual_form(value: bytes) -> bytes:
 
 
 def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -> None:
-    """Report permissions that a refusal overrides, for the same agents or for others.
+    """Report permissions that a refusal for the same agents or for other agents overrides.
 
-    Groups for `*` are left out: reading the file reports them.
+    Permissions in groups for `*`, outside of all groups, and by `use=` are not reported. Reading
+    the file reports the contradictions in groups for `*` already.
     """
     signals: dict[ExtensionLine, list[Signal]] = {line: line_signals(line.value) for line in lines}
     everybodys = frozenset(robots.groups_naming("*"))

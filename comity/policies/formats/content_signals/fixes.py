@@ -9,7 +9,10 @@ from comity.policies.formats.content_signals.signals import NAMES
 
 
 def respell(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that writes a line as its specification does."""
+    """Return the fix that writes a line in the spelling of the specification.
+
+    None means that the line is not a signal line, or that no spelling has the same meaning.
+    """
     name, colon, rest = draft.mendable_line(finding).partition(b":")
     value = rest.partition(b"#")[0]
     usual = usual_form(value.strip(b" \t"))

@@ -24,21 +24,22 @@ from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://datatracker.ietf.org/doc/draft-romm-aipref-contentsignals/"
-NAMES = ("content-signal", "content-signals")  # of lines and of fields
-# Words of one line or field that no specification has. Further ones state nothing.
+NAMES = ("content-signal", "content-signals")  # names of lines in robots.txt, and of fields
+# The maximum number of unknown words of one line or field. Unknown words are those of no
+# specification. Further ones are ignored.
 MAX_WORDS = 100
-MAX_UNKNOWN = 1000  # words of one file that no specification has
+MAX_UNKNOWN = 1000  # the maximum number of different unknown words of one file
 
 # section usage-category-labels
 LABELS = ("search", "ai-input", "ai-train")
-# The levels of use, from the least to the most: nothing is kept; the content is indexed, quoted and
-# linked to; it is summarised and reproduced. A value permits all levels up to it, and refuses the
-# rest.
+# The levels of use, from the least to the most. At "immediate" nothing is kept, at "reference" the
+# content is indexed, quoted and linked to, and at "full" it is summarised and reproduced. A value
+# permits its own and all lower levels, and refuses the higher ones: `use=reference` refuses "full".
 LEVELS = ("immediate", "reference", "full")
 _WORDS = frozenset((*LABELS, *(f"use-{level}" for level in LEVELS)))
 
 _VERDICTS = {"yes": Verdict.ALLOW, "no": Verdict.DENY}
-# Probably meant as "yes": neither a permission nor a refusal.
+# Values that probably mean "yes". They neither permit nor refuse.
 _PERHAPS = frozenset(("y", "true", "1", "allow"))
 
 _WHOLE_SITE = ("/", "/*", "*")  # patterns
@@ -64,9 +65,9 @@ class _Signal(NamedTuple):
     """A signal in a line of robots.txt or in a field.
 
     Attributes:
-        word: A key, or "use-" and a level.
-        group: The number of its group.
-        own_group: The number of its group if each such line ends a list of agents.
+        word: A key such as "ai-train". For `use=` it is "use-" and a level, such as "use-full".
+        group: The number of the line's group.
+        own_group: The number of the line's group if a signal line ends a list of agents.
     """
 
     word: str
@@ -77,7 +78,7 @@ class _Signal(NamedTuple):
 
 
 class Signals:
-    """The signals of one robots.txt to one agent. They have no path: each is for the whole site."""
+    """The signals of one robots.txt to one agent. Signals have no path: each is for all pages."""
 
     def __init__(
         self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
@@ -88,7 +89,7 @@ class Signals:
         self._signals: list[_Signal] = []
         lines = [line for line in lines if line.name in NAMES]
         self._ended, in_ended = in_ended_lists(robots, lines)
-        words = set(_WORDS)  # words that are read; known ones always are
+        words = set(_WORDS)  # the known words, and the unknown ones read so far
         for line, line_in_ended in zip(lines, in_ended, strict=True):
             for signal in _read(line.value, line.source(url), self._findings):
                 if signal.word in words or len(words) < len(_WORDS) + MAX_UNKNOWN:
@@ -98,11 +99,11 @@ class Signals:
                     )
 
     def statements(self) -> tuple[Statement, ...]:
-        """Return one statement for each word: that of the first line that decides."""
+        """Return one statement for each word. It names the first line that decides."""
         return self._statements
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """Return the statements for every page of the site: all of them."""
+        """Return all statements, because each applies to every page of the site."""
         return self._statements
 
     @cached_property
@@ -112,8 +113,9 @@ class Signals:
         bound, has_own = self._bound
         everybodys = frozenset(self._robots.groups_naming("*"))
         own_groups = frozenset(self._ended.groups_naming(self._token))
-        # The readings: only the agent's groups count, whether or not a signal ends a list of
-        # agents; the groups for `*` count if the agent's own have no signal; all lines count.
+        # Three readings, by the lines that count: 1. lines of the agent's groups only; 2. lines of
+        # the groups for `*`, if the agent's own groups have no signal; 3. all lines. In reading 1 a
+        # signal may end a list of agents or not.
         fallback = [
             signal for signal in self._signals if signal.group in everybodys and not has_own
         ]
@@ -129,9 +131,9 @@ class Signals:
                     statements.setdefault(
                         word, Statement(f"content-signal:{word}", verdict, rule, source)
                     )
-        # A permission of the agent's groups is one by every other reading too: each reading
-        # includes their lines, and refusals were added first. A line in an ACAP record is left out,
-        # because the record may be for another agent.
+        # A permission in the agent's groups holds if no reading refuses the word. Refusals are in
+        # `statements` already, so `setdefault` keeps them. A permission in an ACAP record does not
+        # count, because the record may be for another agent.
         for word, verdict, source, _, own_group in bound:
             if verdict is Verdict.ALLOW and (own_group == BEFORE_ALL or own_group in own_groups):
                 statements.setdefault(
@@ -142,10 +144,10 @@ class Signals:
 
     @cached_property
     def _bound(self) -> tuple[list[_Signal], bool]:
-        """The signals in the agent's groups, and whether there are any.
+        """The signals that may be for the agent, and True if any of them is in its groups.
 
-        Lines before all groups are included, because no group restricts them. Lines in an ACAP
-        record are included too, because the record may be for the agent.
+        These are the signals in the agent's groups, those before all groups, because no group
+        restricts them, and those in ACAP records, because a record may be for the agent.
         """
         ours = frozenset(self._robots.groups_naming(self._token))
         bound = [signal for signal in self._signals if signal.group in ours or signal.group < 0]
@@ -217,14 +219,17 @@ class Signal(NamedTuple):
 
 
 def line_signals(value: bytes) -> list[Signal]:
-    """Return the signals of one line or field."""
+    """Return the signals of one line or field, without reporting findings."""
     return [
         Signal(signal.word, signal.verdict) for signal in _read(value, Location(), Findings(""))
     ]
 
 
 def members(value: bytes) -> list[tuple[str, str]]:
-    """Return the keys of one line or field in their usual form, each with its value."""
+    """Return the key and value of each member of a line or field, both in lower case.
+
+    Underscores in them become hyphens, so `AI_Train=no` is ("ai-train", "no").
+    """
     return [_parts(member) for member in _members(value)]
 
 
@@ -239,7 +244,10 @@ def _parts(member: str) -> tuple[str, str]:
 
 
 def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signal]:
-    """Yield the signals of one line or field: `key=value` in any case, separated by commas."""
+    """Yield the signals of one line or field, and report odd members in `findings`.
+
+    A signal is `key=value` in upper or lower case. Commas separate signals.
+    """
     unknown = 0
     for member in _members(value):
         key, value_text = _parts(member)

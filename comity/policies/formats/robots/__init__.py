@@ -9,7 +9,7 @@ from comity.policies.formats.robots.rules import RULES
 FORMAT = Format(
     name="robots",
     rules=RULES,
-    # It need not refuse uses: while it cannot be fetched, no page is fetched.
+    # `refuses` is empty, because no page is fetched while robots.txt cannot be fetched.
     files=(WellKnown(PATH, restricts_access=True, refuses=()),),
     read_site=RobotsSite,
     authoring=AUTHORING,

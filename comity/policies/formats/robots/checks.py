@@ -31,7 +31,7 @@ from comity.policies.syntax.suspicions import (
     unquoted,
 )
 
-# Lines that need no check: by far most lines.
+# Lines that need no check. Most lines of most files are of this kind.
 _PLAIN = (
     rb"[ \t]*+(?:(?i:(?:dis)?+allow)[ \t]*+:[ "
     rb"\t]*+(?:[/*][A-Za-z0-9\-._~/?@!&+,;:=%%*]*+\$?+)?+[ \t]*+"
@@ -41,7 +41,7 @@ _PLAIN = (
 )
 _ODD = re.compile(rb"(?:%s)*+([^\r\n]*+(?:%s|\Z))" % (_PLAIN, EOL))
 _BLANK_LINES = re.compile(rb"(?>%s)(?:[ \t]*+(?>%s))++" % (EOL, EOL))
-# A line that is no record because of the characters before the name or in place of the colon.
+# A line that is not a record only because of characters before the name or instead of the colon.
 _HIDDEN = re.compile(
     rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)"
     % (INVISIBLE.pattern, NAME, INVISIBLE.pattern)
@@ -53,11 +53,11 @@ _SLASHES = re.compile(rb"[ \t]*+(//[^\r\n]*+)")
 _ABSOLUTE = re.compile(rb"https?://", re.IGNORECASE)
 _AGENT_LINE = re.compile(rb"[\r\n]((?:[ \t]|\xef\xbb\xbf)*+(?i:user[ -]?+agent)[^\r\n]*+)")
 ANY = "*"  # the token of a group for all other agents
-MAX_TAG = 100  # octets of a tag that a message quotes
-MAX_SUSPICIOUS = 1000  # suspicious rules, after which no more are checked
-MAX_NAMES = 200  # unknown names that are compared with known ones
-# Checks of groups stop after this number times the rules of the file, because many agents may be
-# bound by several groups.
+MAX_TAG = 100  # maximum octets of a tag that a message quotes
+MAX_SUSPICIOUS = 1000  # maximum rules with a finding. Further rules are not checked
+MAX_NAMES = 200  # maximum names, known and unknown, in the search for misspellings
+# Checks of groups stop when they have read this number times the rules of the file. Without a
+# limit, many agents in several groups would make the checks slow.
 MOST_RULES = 4
 
 _OF_SUSPICION = {
@@ -90,7 +90,7 @@ class _LineCheck:
     """Checks each line by itself."""
 
     def __init__(self, robots: Robots, remarks: Remarks, others: Iterable[str]) -> None:
-        """Prepare the check. `others` has the names of lines that belong to other formats."""
+        """Store the file. `others` are the names of lines that belong to other formats."""
         self._robots = robots
         self._remarks = remarks
         self._spellings = {
@@ -101,9 +101,10 @@ class _LineCheck:
         self._others = frozenset(others)
         self._spellings |= {name: name.title() for name in sorted(others)}
         self._suspicious = 0  # rules with a finding
-        # The file has HTML elements. Lines of its styles and scripts are not unknown records.
+        # True if the file has HTML elements. Lines of styles and scripts are then not reported as
+        # unknown records.
         self._has_markup = False
-        # Name -> the spelling of the name that was probably meant; "" if there is none.
+        # Name -> the spelling of the known name that was probably meant, or "".
         self._meanings = dict.fromkeys(self._spellings, "")
 
     def check(self) -> None:
@@ -213,9 +214,9 @@ class _LineCheck:
         )
 
     def _check_markup(self, tag: bytes, number: int, column: int) -> None:
-        """Check a line of HTML.
+        """Report a line of HTML.
 
-        In a page that was not meant as a robots.txt, only the first is reported.
+        Every `meta` element for robots is reported, but only the first one of all other lines.
         """
         is_meta = _META.match(tag) is not None
         if is_meta or not self._has_markup:
@@ -232,7 +233,7 @@ class _LineCheck:
         self._has_markup = self._has_markup or not is_meta
 
     def _spelling(self, name: str) -> str:
-        """Return the spelling of the known name that this name misspells, or ""."""
+        """Return the known name that `name` misspells, in its usual spelling, or ""."""
         if name not in self._meanings and len(self._meanings) < MAX_NAMES:
             self._meanings[name] = self._spellings.get(nearest(name, self._spellings), "")
         return self._meanings.get(name, "")
@@ -331,17 +332,17 @@ class _GroupCheck:
     def __init__(
         self, robots: Robots, remarks: Remarks, speaking: frozenset[int], *, has_acap: bool
     ) -> None:
-        """Prepare the check. `speaking` has the groups that contain lines of other formats."""
+        """Store the file. `speaking` are the groups that contain lines of other formats."""
         self._robots = robots
         self._remarks = remarks
         self._speaking = speaking
-        # If the file has ACAP records, a field may replace the rules of one pattern.
+        # True if the file has ACAP records. Their fields can make rules ineffective.
         self._has_acap = has_acap
-        # Token -> its groups, each with the line that names the token there.
+        # Token -> group that names the token -> number of the line that names it.
         self._groups: dict[str, dict[int, int]] = {}
         # Group -> the sets of groups that include it and bind an agent together.
         self._bindings: dict[int, set[tuple[int, ...]]] = {}
-        self._reported: set[int] = set()  # lines
+        self._reported: set[int] = set()  # numbers of the lines with a finding
 
     def check(self) -> None:
         self._check_agents()
@@ -368,7 +369,7 @@ class _GroupCheck:
     def _check_agents(self) -> None:
         text = b"\n" + self._robots.text
         number, before = 0, 0
-        # Of the agent line before: its group, its end, and whether it is for any agent.
+        # The previous agent line: its group, its end, and True if it is for any agent.
         previous = -1, 0, False
         for match in _AGENT_LINE.finditer(text):
             record = read_record(match[1])
@@ -406,9 +407,10 @@ class _GroupCheck:
                 groups.setdefault(group, number)
 
     def _check_empty(self, compiled: dict[int, RuleLines]) -> None:
-        """Report agent lines at the end of the file that no rule follows.
+        """Report agent lines at the end of the file if no rule follows them.
 
-        Only the last group can have no rule: any other would be one with the next.
+        Only the last group can be without rules. A group without rules before another group would
+        be one group with it.
         """
         if not compiled or max(compiled) in self._speaking:
             return
@@ -428,7 +430,7 @@ class _GroupCheck:
             self._remarks.report("robots.no-rules", message, line=agent_lines[0])
 
     def _has_rule(self, group: int) -> bool:
-        """Return True if the group has a rule without a path, or a record of other crawlers."""
+        """Return True if the group has a rule, even without a path, or an unknown record."""
         lines = self._robots.cursor(group)
         while line := lines.read():
             record = read_record(line)
@@ -439,7 +441,7 @@ class _GroupCheck:
     def _check_rules(self, combination: tuple[int, ...], compiled: dict[int, RuleLines]) -> None:
         """Check the rules of groups that bind an agent together."""
         rules = _Rules([(group, compiled[group]) for group in combination])
-        # Groups in no other combination: their rules without effect here have no effect at all.
+        # Groups in no other combination. A rule that has no effect here has no effect at all.
         exclusive = frozenset(group for group in combination if len(self._bindings[group]) == 1)
         if len(rules.first) < len(rules.patterns):
             self._check_equals(rules, exclusive)
@@ -449,13 +451,13 @@ class _GroupCheck:
             self._check_stars(rules, exclusive)
 
     def _report(self, rule: str, message: str, *quoted: bytes, line: int) -> None:
-        """Report a line, unless it was reported before."""
+        """Report a line, unless it has a finding already."""
         if line not in self._reported:
             self._reported.add(line)
             self._remarks.report(rule, message, *quoted, line=line)
 
     def _check_equals(self, rules: _Rules, exclusive: frozenset[int]) -> None:
-        """Report rules whose pattern is also that of another rule."""
+        """Report rules that repeat a rule, or that an Allow with an equal pattern overrides."""
         allowing: dict[str, int] = {}
         for rule in rules.allows:
             allowing.setdefault(rules.patterns[rule], rule)
@@ -497,13 +499,14 @@ class _GroupCheck:
         A rule is covered if a shorter rule with the same verdict would decide in its place.
         """
         patterns = sorted(rules.first)
-        # Patterns that begin with a pattern are sorted after it: if the next one does not begin
-        # with it, none does.
+        # After sorting, the patterns that begin with a pattern come directly after this pattern.
+        # `inner` are the patterns with which the next pattern begins.
         inner = list(compress(patterns, map(str.startswith, islice(patterns, 1, None), patterns)))
         if not any(map(_is_covering, inner)):
             return
         lengths = {True: _Lengths(rules, allows=True), False: _Lengths(rules, allows=False)}
-        prefixes: list[str] = []  # patterns without wildcards that the last pattern begins with
+        # The patterns without wildcards with which the current pattern begins, shortest first.
+        prefixes: list[str] = []
         covering = frozenset(filter(_is_covering, inner))
         for pattern in patterns:
             while prefixes and not pattern.startswith(prefixes[-1]):
@@ -540,7 +543,8 @@ class _GroupCheck:
             return
         bare = Counter(pattern.rstrip("*") for pattern in starred)
         lengths = {True: set(map(len, rules.allowed)), False: set(map(len, rules.refused))}
-        for pattern in starred:  # the lengths with and without each of the wildcards
+        # Add the lengths that each pattern has with and without its wildcards.
+        for pattern in starred:
             for allows in (True, False):
                 if pattern in (rules.allowed if allows else rules.refused):
                     lengths[allows].update(range(len(pattern.rstrip("*")), len(pattern)))
@@ -629,7 +633,10 @@ class _Lengths:
         self._wildcards = sorted(len(pattern) for pattern in patterns if not _is_literal(pattern))
 
     def have_between(self, least: int, most: int, *, only_wildcards: bool) -> bool:
-        """Return True if a pattern has a length from `least` to `most`."""
+        """Return True if a pattern has a length from `least` to `most`, both included.
+
+        If `only_wildcards` is True, only patterns with wildcards or a final `$` count.
+        """
         lengths = self._wildcards if only_wildcards else self._all
         first = bisect_left(lengths, least)
         return first < len(lengths) and lengths[first] <= most

@@ -1,7 +1,7 @@
 """The lines of robots.txt that belong to other formats than RFC 9309 and ACAP.
 
 extension_lines(robots, names) -> the lines, each with its group
-in_ended_lists(robots, lines)  -> the lines with their groups if each of them ends a list of agents
+in_ended_lists(robots, lines)  -> file and lines, read as if each line ended a list of agents
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class ExtensionLine(NamedTuple):
     """A line of robots.txt that belongs to another format.
 
     Attributes:
-        name: Its name in lower case.
-        value: Its value without a comment and the white space around it.
-        line: Its number, from 1, in the bytes as received.
-        offset: Its start in `Robots.text`.
+        name: The name in lower case.
+        value: The value, without a comment and without white space around it.
+        line: The number of the line, from 1, in the bytes as received.
+        offset: The offset of the line in `Robots.text`.
         group: The number of its group. BEFORE_ALL and IN_ACAP mean that it is in no group.
         overlong: True if the value is cut at MAX_LINE.
     """
@@ -60,9 +60,9 @@ class ExtensionLine(NamedTuple):
 
 
 def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLine, ...]:
-    """Return the lines of these names, in the order of the file. The names are in lower case.
+    """Return the lines with these names, in the order of the file.
 
-    The time is linear in the octets of the file, which bound the number of lines.
+    `names` are in lower case. The time is linear in the octets of the file.
     """
     text = robots.text
     lowered = text.lower()
@@ -92,9 +92,10 @@ def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLin
 def in_ended_lists(
     robots: Robots, lines: Iterable[ExtensionLine]
 ) -> tuple[Robots, tuple[ExtensionLine, ...]]:
-    """Return the file and the lines as they are if each of these lines ends a list of agents.
+    """Return the file and the lines, read as if each of the lines ended a list of agents.
 
-    A rule ends such a list too. The lines are returned with their groups in that file.
+    Rules end a list of agents too. The returned lines have the numbers of their groups in the
+    returned file.
     """
     lines = tuple(lines)
     ended = robots.ended_at(line.offset for line in lines if line.group >= 0)

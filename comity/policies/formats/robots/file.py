@@ -20,7 +20,7 @@ PATH = "/robots.txt"
 class RobotsFile(File):
     """A robots.txt, or a file that a robots.txt refers to: its conventional and its ACAP records.
 
-    Only the refusals of a file in markup are read (RFC-10).
+    If the file is in markup, only its refusals are read (RFC-10).
     """
 
     reads_markup = True
@@ -34,12 +34,14 @@ class RobotsFile(File):
         crawlers: Iterable[str] = (),
         refuses_only: bool = False,
     ) -> None:
-        """Read a file.
+        """Read a response. `url` is the requested URL.
 
-        `definitions`, `crawlers` and `refuses_only` belong to the file that refers to this one.
+        The other arguments are for a file that another file refers to. `definitions` are the ACAP
+        definitions of the referring file, and `crawlers` are the names in the referring record.
+        `refuses_only` is True if only the refusals of the referring file are read.
         """
         super().__init__(url, fetched)
-        # Locator -> URL. A file may refer to another one once for each of many crawlers.
+        # Locator -> URL: a cache, because many records may have the same reference.
         self._urls: dict[str, str] = {}
         self.robots: robots.Robots | None = None
         self.acap: acap.Acap | None = None
@@ -62,10 +64,7 @@ class RobotsFile(File):
         return robots.refusals(text) if self.refuses_only else text
 
     def resolve_reference(self, reference: acap.Reference) -> str:
-        """Return the absolute URL of the file that is referred to.
-
-        "" means that the reference leads to no http or https URL.
-        """
+        """Return the absolute URL that a reference leads to, or "" if it is not http or https."""
         locator = reference.locator
         if locator not in self._urls:
             try:
@@ -76,9 +75,9 @@ class RobotsFile(File):
 
     @property
     def crawler_names(self) -> frozenset[str]:
-        """The agents that records name, in lower case.
+        """The agents that records name, in lower case, without "*".
 
-        They are product tokens, and ACAP names of any form.
+        Conventional records name product tokens, and ACAP records any names.
         """
         tokens = self.robots.product_tokens if self.robots else frozenset()
         records = self.acap.records if self.acap else ()
@@ -88,7 +87,7 @@ class RobotsFile(File):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings for the author. The lines of a file in markup are not checked."""
+        """The findings for the file's author. Lines of a file in markup are not checked."""
         if not self.is_present:
             return ()
         of_file = []

@@ -1,6 +1,6 @@
-"""Fixes for robots.txt: after a fix, other crawlers read the file as comity does.
+"""Fixes for robots.txt. After a fix, other crawlers read the line in the same way as comity.
 
-The decisions of comity stay as they were.
+No fix changes a decision of comity.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _SPELLINGS = {kind: kind.value.capitalize() for kind in RecordKind} | {
 
 
 def _read_record(draft: Draft, finding: Finding) -> tuple[Record, bytes] | None:
-    """Return the record in the line of a finding, and the line.
+    """Return the record in the line of a finding, and the line itself.
 
-    None means that there is no record, or that no change of the line is safe.
+    None means that the line has no record, or that it is not safe to change the line.
     """
     line = draft.mendable_line(finding)
     record = read_record(line)
@@ -51,7 +51,7 @@ def _add_colon(draft: Draft, finding: Finding) -> Fix | None:
 def _trim_agent(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that removes a version or invisible characters after a name.
 
-    None means that the rest of the value may name another agent.
+    None means that the rest of the value may name another agent, as in `examplebot otherbot`.
     """
     if (
         not (record_and_line := _read_record(draft, finding))

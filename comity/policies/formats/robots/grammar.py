@@ -7,13 +7,14 @@
 1. Lines that cannot be read are ignored (section-2.3.1.1). A list of User-agent lines begins a
    group. The list continues until a rule comes, whatever lines are between (section-2.2.4). Rules
    before the first group apply to no agent.
-2. All groups that name the agent are one, without regard to case; where none does, all groups for
-   `*` are (section-2.2.1).
-3. Rules and targets are compared in one normal form, octet by octet from the start of the path; `*`
-   and a final `$` are special (section-2.2.2, section-2.2.3). A rule without a path states nothing.
-4. Of the matching rules, the longest decides. Of equally long ones, Allow decides; of equal ones,
-   the first line. If no rule matches, the request is allowed (section-2.2.2).
-5. The beginning of a rule that is too long to be read can refuse, and allows nothing.
+2. All groups that name the agent, in upper or lower case, count as one group. If no group names the
+   agent, all groups for `*` count as one group (section-2.2.1).
+3. Rules and targets are compared in one normal form, octet by octet from the start of the path. `*`
+   and a final `$` are special (section-2.2.2, section-2.2.3). A rule without a path has no effect.
+4. Of the matching rules, the one with the longest pattern decides. If an Allow and a Disallow are
+   equally long, the Allow decides. Of equal rules, the first line is the reason. If no rule
+   matches, the request is allowed (section-2.2.2).
+5. If a rule is too long, only its beginning is read. It can refuse, and allows nothing.
 
 `reading` decides when ACAP overrides a rule. The supported records and every reading of an open
 point are in docs/robots.md.
@@ -52,10 +53,11 @@ from comity.policies.syntax.records import (
 )
 
 SPEC = "https://www.rfc-editor.org/rfc/rfc9309.html"
-MAX_SITEMAPS = 1000  # of one file
-BEFORE_ALL, IN_ACAP = -1, -2  # instead of the number of a group: the line is in no group
-# Crawl-delay, Request-rate and Visit-time lines that are read of one file, and of one agent's
-# groups.
+MAX_SITEMAPS = 1000  # maximum sitemaps that are read of one file
+# Numbers for lines that are in no group: before all groups, or in an ACAP record.
+BEFORE_ALL, IN_ACAP = -1, -2
+# The maximum number of Crawl-delay, Request-rate and Visit-time lines that are read in the groups
+# of one agent. A file with more lines in total is reported.
 MAX_RATES = 1000
 
 
@@ -66,8 +68,9 @@ MAX_RATES = 1000
 # unless a character of a name follows it.
 TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![A-Za-z0-9_*-])")
 
-# Whole lines that can be skipped. While a list of agents is open: lines without a colon. Elsewhere:
-# lines without a record. Within rules: more rules.
+# Whole lines that `_FileReader` can skip. In an open list of agents, these are lines without a
+# colon (_BLANKS). Elsewhere they are lines without a record (_UNKNOWNS). After the first rule of a
+# group, further rules can be skipped too (_MORE_RULES).
 _BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (NAME, EOL)
 _UNKNOWN = rb"(?!%s)[^\r\n]*+%s" % (NAME, EOL)
 # Rules in the usual form: no comment, nothing after the pattern, and the pattern in normal form.
@@ -76,7 +79,7 @@ _RULE = rb"(?:[Dd]is|[Dd]IS)?+(?:[Aa]llow|ALLOW):[ \t]*+(?:[/*][^\r\n]{0,1000}+)
 _BLANKS = re.compile(rb"(?:%s)++" % _BLANK)
 _UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
 _MORE_RULES = re.compile(rb"(?:%s|%s|%s)++" % (_USUAL_RULE, _RULE, _UNKNOWN))
-# At least four: fewer are read as quickly one by one.
+# At least four rules, because fewer rules are read one by one as quickly.
 _USUAL_RULES = re.compile(rb"(?:%s){4,}+" % _USUAL_RULE)
 # A rule without a comment. The last line of many files has no line end.
 _BARE_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)(?:%s|\Z)" % EOL)
@@ -89,7 +92,8 @@ class RuleLine(NamedTuple):
     """One Allow or Disallow line (section-2.2.2).
 
     Attributes:
-        line: Its number, from 1, in the bytes as received.
+        path_pattern: The pattern as written, printable.
+        line: The number of the line, from 1, in the bytes as received.
         text: The line as written, printable.
     """
 
@@ -123,15 +127,17 @@ class Robots:
         """
         self.findings = findings
         self.refuses_only = refuses_only
-        self.text = text  # the octets that were read: without a BOM, cut at the limit
+        self.text = text  # the octets that were read, without a BOM and cut at the maximum length
         # Group -> its start in the text.
         self._starts = array("I", [start for start, _ in groups] + [len(text)])
         # Group -> the number of its first line.
         self._numbers = array("I", [number for _, number in groups])
-        self._agents = agents  # for each agent line, "\n" token "\t" group
+        # For each agent line: "\n", the token in lower case, "\t", the number of the group.
+        self._agents = agents
         self._sitemaps = sitemaps
         self._acap = array("I", acap)  # starts and ends of ACAP records, alternating
-        self._is_joined = is_joined  # a list of agents continues after a record of another kind
+        # True if any list of agents continues after a record that is neither agent nor rule.
+        self._is_joined = is_joined
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -152,23 +158,26 @@ class Robots:
         ) - {"*"}
 
     def for_agent(self, token: str, *, contested: Container[str] = ()) -> AgentRules:
-        """Return the rules of all groups that name the token, else of those for `*`.
+        """Return the rules of all groups that name the token, or else of all groups for `*`.
 
-        See section-2.2.1. `contested` has the patterns, in normal form, that ACAP makes a statement
-        about: see `Replaced`.
+        See section-2.2.1. `contested` contains the patterns, in normal form, that ACAP makes a
+        statement about. See `Replaced`.
         """
         return AgentRules(list(map(self.cursor, self.groups_naming(token))), contested)
 
     @cached_property
     def combinations(self) -> list[tuple[int, ...]]:
-        """The groups that bind an agent together, for each named agent; equal combinations once."""
+        """The sets of groups that bind an agent together, one for each agent that groups name.
+
+        A set that binds several agents occurs once.
+        """
         groups: dict[bytes, dict[int, None]] = {}
         for token, group in re.findall(rb"\n([^\t]++)\t([0-9]++)", self._agents):
             groups.setdefault(token, {})[int(group)] = None
         return list(dict.fromkeys(map(tuple, groups.values())))
 
     def rule_lines(self, group: int) -> RuleLines:
-        """Return the rules of one group, as in `for_agent`."""
+        """Return the rules and rate lines of one group."""
         return RuleLines([self.cursor(group)])
 
     @property
@@ -183,14 +192,18 @@ class Robots:
         )
 
     def groups_naming(self, token: str) -> list[int]:
-        """Return the numbers of the groups that bind the agent, from 0. They count as one group."""
+        """Return the numbers, from 0, of the groups that bind the agent.
+
+        These groups name the agent. If no group does, they are the groups for `*`.
+        """
         return self._groups_with(token.lower().encode()) or self._groups_with(b"*")
 
     def group_at(self, offset: int) -> int:
         """Return the number of the group that contains this octet of the text.
 
-        BEFORE_ALL and IN_ACAP mean that the octet is in no group. If the file can only refuse,
-        lines of other formats are in no group, and so permit nothing.
+        BEFORE_ALL and IN_ACAP mean that the octet is in no group. In a file that can only refuse
+        (`refuses_only`), the result is always IN_ACAP, so that lines of other formats permit
+        nothing.
         """
         in_acap = bisect_right(self._acap, offset) % 2
         return IN_ACAP if in_acap or self.refuses_only else bisect_right(self._starts, offset) - 1
@@ -201,9 +214,10 @@ class Robots:
         return range(self._numbers[group], end)
 
     def ended_at(self, offsets: Iterable[int]) -> Robots:
-        """Return the file as it is if the lines at these offsets end a list of agents.
+        """Return the file, read as if the lines at these offsets ended a list of agents.
 
-        A rule ends such a list too.
+        Rules end a list of agents too. If this makes no difference to any list, the result is this
+        object itself.
         """
         if not self._is_joined:
             return self
@@ -227,7 +241,7 @@ def parse(
 ) -> Robots:
     """Read a robots.txt.
 
-    `oversized` means that the fetcher has cut the body. `refuses_only` means that the body is a
+    `oversized` is True if the fetcher has cut the body. `refuses_only` is True if the body is a
     result of `refusals`. Never raises. The time is linear in the octets.
     """
     text, cut = text_of(body, cut=oversized)
@@ -264,10 +278,10 @@ _PERMITTING = (RecordKind.ALLOW, RecordKind.SITEMAP)
 class _FileReader:
     """Reads a file once: its groups, and findings for its author. Most lines are skipped."""
 
-    refuses_only = False  # as of `Robots`
+    refuses_only = False  # see `Robots`
 
     def __init__(self, text: bytes, findings: Findings, ends: frozenset[int] = frozenset()) -> None:
-        """Prepare to read. `ends` has the starts of lines that end a list of agents as rules do."""
+        """Store the text. `ends` are offsets of lines that end a list of agents, as rules do."""
         self._ends = ends
         self._lines = Lines(text)
         self._findings = findings
@@ -276,13 +290,14 @@ class _FileReader:
         self._sitemaps: list[bytes] = []
         self._acap: list[int] = []
         self._rates = 0
-        self._is_naming = False  # in a list of agent lines that has no rule yet
-        # The line of a record of another kind within the list; 0 if there is none.
+        self._is_naming = False  # True in a list of agent lines, until its first rule
+        # The number of the first line in this list that is neither an agent nor a rule. 0 if there
+        # is no such line.
         self._interrupted_at = 0
-        # That line, once an agent line has come after it.
+        # The same number, but 0 until an agent line follows that line.
         self._joined_at = 0
-        self._is_joined = False  # any list continues after a record of another kind
-        # In an ACAP record, where conventional records have no effect (ACAP 1.0 section-2.9.2).
+        self._is_joined = False  # True if an agent line has followed such a line in any list
+        # True in an ACAP record: conventional rules have no effect here (ACAP 1.0 section-2.9.2).
         self._in_acap = False
 
     def read(self) -> Robots:
@@ -438,21 +453,21 @@ class _FileReader:
 
 _NO_RATES = Rates()
 
-# Returns the verdict of ACAP on a contested pattern, or None if it has none. A rule with that
-# pattern and another verdict has no effect (ACAP 1.0 section-2.9.2).
+# A function that returns the verdict of ACAP on a contested pattern, or None if ACAP has none. A
+# rule with this pattern and the other verdict has no effect (ACAP 1.0 section-2.9.2).
 Replaced = Callable[[str], Verdict | None]
 
 
 class RuleLines:
-    """The rules of some groups, and the lines of their rates, in the order of the file."""
+    """The rules and the rate lines of some groups, in the order of the file."""
 
     def __init__(self, groups: Iterable[Lines]) -> None:
-        self.patterns: list[str] = []  # of the rules, in normal form
-        self.allows: list[int] = []  # rules of Allow lines
-        self.numbers = array("I")  # rule -> number of its line
-        # No Disallow line has a path, and no Allow line has a path that cannot be read.
+        self.patterns: list[str] = []  # the patterns of the rules, in normal form
+        self.allows: list[int] = []  # indexes of the rules that are Allow lines
+        self.numbers = array("I")  # index of a rule -> number of its line
+        # True if no Disallow line has a path, and every path of an Allow line can be read.
         self.only_allows = True
-        # Of RATE_KINDS: kind, line number, the line, its value.
+        # Lines of RATE_KINDS: the kind, the line number, the line as text, the value.
         self.rate_lines: list[tuple[RecordKind, int, str, bytes]] = []
         for lines in groups:
             self._compile(lines)
@@ -494,8 +509,8 @@ class RuleLines:
                 pattern, allow = normal_pattern(record.value), record.kind is RecordKind.ALLOW
                 if record.value and not (allow and pattern[0] in "/*" and not record.overlong):
                     self.only_allows = False
-                # The end of an over-long pattern is unknown. Its beginning refuses at least as much
-                # as the pattern, but may also allow more.
+                # The end of an over-long pattern is unknown. As a Disallow, its beginning refuses
+                # at least as much as the whole pattern. As an Allow, it might allow too much.
                 if record.value and not (allow and record.overlong):
                     if allow:
                         allows.append(len(patterns))
@@ -528,9 +543,10 @@ class AgentRules:
             }
 
     def decide(self, target: str, replaced: Replaced | None = None) -> RuleLine | None:
-        """Return the longest matching rule for path and query, Allow on a tie (section-2.2.2).
+        """Return the rule that decides on a target, or None if no rule matches.
 
-        None means that no rule matches.
+        `target` is path and query. The longest matching pattern decides, and Allow on a tie
+        (section-2.2.2).
         """
         rule = self._deciding_rule(target, replaced)
         return None if rule < 0 else self._rule_line(rule)
@@ -538,13 +554,13 @@ class AgentRules:
     def deciding_line(self, target: str, replaced: Replaced | None = None) -> int:
         """Return the line number of the rule that `decide` returns, or 0 if no rule matches.
 
-        A cache of decisions needs no more than this number.
+        The number is enough for a cache of decisions: `rule_in` returns the rule.
         """
         rule = self._deciding_rule(target, replaced)
         return 0 if rule < 0 else self._number[rule]
 
     def rule_in(self, line: int) -> RuleLine:
-        """Return the rule in the line of a number that `deciding_line` has returned."""
+        """Return the rule in a line. `line` is a number that `deciding_line` has returned."""
         return self._rule_line(bisect_left(self._number, line))
 
     def _deciding_rule(self, target: str, replaced: Replaced | None) -> int:
@@ -567,7 +583,7 @@ class AgentRules:
         return replaced(pattern) in (None, verdict)
 
     def first_of(self, lines: range) -> int:
-        """Return the number of the first of these lines that is a rule with a path, or 0."""
+        """Return the number of the first rule with a path in a range of line numbers, or 0."""
         rule = bisect_left(self._number, lines.start)
         return self._number[rule] if rule < len(self._number) and self._number[rule] in lines else 0
 
@@ -577,7 +593,7 @@ class AgentRules:
 
     @cached_property
     def _offsets(self) -> array[int]:
-        """The starts of the rules' lines in the text. Needed only to quote a rule."""
+        """The offset of each rule's line in the text. Needed only to quote a rule."""
         starts = array("I", accumulate(map(len, self._text.splitlines(keepends=True)), initial=0))
         return array("I", [starts[number - 1] for number in self._number])
 
@@ -608,7 +624,7 @@ class AgentRules:
 
 
 def _add_usual_rules(usual: bytes, patterns: list[str]) -> list[int]:
-    """Add the patterns of rules in the usual form. Return which of the rules are Allow lines."""
+    """Add the patterns of rules in the usual form, and return the indexes of the Allow lines."""
     if b"\r" in usual:
         usual = usual.replace(b"\r\n", b"\n")
     text = "\n" + usual[:-1].decode("ascii")

@@ -14,7 +14,7 @@ from comity.policies.formats.robots.grammar import BEFORE_ALL, Robots
 
 
 class LineReading(AgentReading):
-    """One agent's reading of the lines.
+    """One agent's reading of a format's lines in robots.txt.
 
     Attributes:
         is_silent: True if no line addresses the agent.
@@ -27,16 +27,16 @@ class LineReading(AgentReading):
         return ()
 
 
-# `lines_together` stops after this number times the lines of the file, because many agents may be
-# bound by several groups.
+# `lines_together` yields at most this number times the lines of the file. Without a limit, many
+# agents in several groups would make the lists long.
 MOST_TOGETHER = 4
 
 
 def lines_together(lines: Sequence[ExtensionLine], robots: Robots) -> Iterator[list[ExtensionLine]]:
-    """Yield the lines that address the same agents, for checks.
+    """Yield lists of lines that address the same agent, for checks.
 
-    There is one list for each set of groups that binds an agent. Lines outside of all groups are in
-    every list.
+    There is one list for each set of groups that together bind an agent. Lines outside of all
+    groups are in every list. See MOST_TOGETHER for the limit.
     """
     by_group: dict[int, list[ExtensionLine]] = {}
     for line in lines:
@@ -55,18 +55,18 @@ def lines_together(lines: Sequence[ExtensionLine], robots: Robots) -> Iterator[l
 
 
 def column_and_length(line: ExtensionLine, octets: bytes, robots: Robots) -> tuple[int, int]:
-    """Return column and length, as in a finding, of octets in the value of a line."""
+    """Return the column, from 1, and the length of octets in the value of a line."""
     return robots.text.find(octets, robots.text.find(b":", line.offset) + 1) - line.offset + 1, len(
         octets
     )
 
 
-# Reads the lines of a site for the agent with this token; "*" means any agent.
+# A function that reads the lines of a site for the agent with a token. "*" means any agent.
 Reader = Callable[[SiteFiles, str], LineReading]
 
 
 class LineSite(SiteReading):
-    """The lines of one robots.txt."""
+    """The lines of one format in one robots.txt."""
 
     def __init__(self, site: SiteFiles, reader: Reader) -> None:
         self._site = site

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-# Records that other crawlers read and comity does not use.
+# Records that comity does not use, although other crawlers read them.
 READ_ELSEWHERE = frozenset(("host", "cleanparam"))  # Yandex
 _JOINTS = re.compile("[ _.-]+")
 

@@ -13,7 +13,7 @@ from protego import Protego
 
 from comity.policies.answers.rates import MAX_SECONDS, RequestRate, VisitTime, slowest
 
-MAX_VALUE = 100  # octets of a value; longer ones are not read
+MAX_VALUE = 100  # maximum octets of a value. Longer values are not read
 
 
 def _read(record: str, values: Iterable[bytes]) -> list[Protego]:
@@ -26,7 +26,10 @@ def _read(record: str, values: Iterable[bytes]) -> list[Protego]:
 
 
 def crawl_delay(values: Iterable[bytes]) -> float | None:
-    """Return the longest Crawl-delay in seconds, or None if no value can be read."""
+    """Return the longest Crawl-delay in seconds, at most MAX_SECONDS.
+
+    None means that no value can be read.
+    """
     delays = [
         delay
         for protego in _read("Crawl-delay", values)
@@ -36,7 +39,7 @@ def crawl_delay(values: Iterable[bytes]) -> float | None:
 
 
 def request_rates(values: Iterable[bytes]) -> tuple[RequestRate, ...]:
-    """Return every Request-rate, the slowest first; at most MAX_REQUEST_RATES."""
+    """Return the Request-rates, the slowest first, and at most MAX_REQUEST_RATES of them."""
     rates = [
         RequestRate(*rate)
         for protego in _read("Request-rate", values)
@@ -46,9 +49,9 @@ def request_rates(values: Iterable[bytes]) -> tuple[RequestRate, ...]:
 
 
 def visit_time(lines: Iterable[tuple[int, str, bytes]]) -> VisitTime | None:
-    """Return the shortest Visit-time, or None if no value can be read.
+    """Return the Visit-time with the fewest hours, or None if no value can be read.
 
-    Each of the `lines` is a line number, the line and its value.
+    Each of the `lines` is a line number, the line as text, and the value of the line.
     """
     times = [
         VisitTime(start=visit.start_time, end=visit.end_time, line=number, text=text)

@@ -5,12 +5,12 @@ ACAP records may replace RFC 9309 records. All files are read once and compiled 
 decide on a request:
 
 1. /robots.txt itself is always allowed (RFC 9309 section-2.2.2).
-2. Without a robots.txt everything is allowed (section-2.3.1.3). If it cannot be fetched, nothing is
-   (section-2.3.1.4). Nothing is allowed either if a record for the agent refers to a file that
-   cannot be fetched.
-3. In each file the groups of the agent decide (`grammar`), unless the file has its conventional
-   records ignored (ACAP 1.0 section-2.9.1). Outside the hours of Visit-time, requests that they
-   allow are deferred.
+2. Without a robots.txt everything is allowed (section-2.3.1.3). If robots.txt cannot be fetched,
+   nothing is allowed (section-2.3.1.4). If a record for the agent refers to a file that cannot be
+   fetched, nothing is allowed either.
+3. In each file the groups of the agent decide (`grammar`), unless a line of ACAP makes the file's
+   conventional records ineffective (ACAP 1.0 section-2.9.1). Outside the hours of Visit-time,
+   requests that the groups allow are deferred.
 4. The ACAP fields on crawling, of all files together, decide in addition (`acap.resolution`).
 5. A line has no effect if a field on crawling has its pattern and another verdict (ACAP 1.0
    section-2.9.2). But a permission for any crawler does not lift a Disallow of a group that names
@@ -50,7 +50,8 @@ from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.file import PATH, RobotsFile, robots_of
 from comity.policies.syntax.urls import merges_slashes_only, resolved
 
-# Cached decisions, or reasons, of one file: one for each line that decided.
+# The maximum number of cached decisions, and of cached reasons. There is one for each line that has
+# decided.
 MAX_DECIDED = 1024
 
 
@@ -65,7 +66,7 @@ class Groups:
     __slots__ = ("_decided", "_file", "by_name", "rules")
 
     def __init__(self, file: RobotsFile, token: str, contested: Container[str]) -> None:
-        """Compile the rules. `contested` has the patterns that ACAP makes a statement about."""
+        """Compile the rules. `contested` are the patterns that ACAP makes a statement about."""
         assert file.robots
         self.rules = file.robots.for_agent(token, contested=contested)
         self.by_name = file.robots.names(token)
@@ -79,8 +80,8 @@ class Groups:
     ) -> Decision:
         """Return the decision of the groups on a request.
 
-        `sent` is the URL's target as it is sent. `target` is one of its `spellings`. `acap` decides
-        which lines have no effect.
+        `sent` is the target of the URL as the request sends it. `target` is one of its `spellings`.
+        `acap` are the fields that make lines ineffective. None means that there are none.
         """
         replaced = (
             partial(acap.on_crawling, by_name=self.by_name, url=self._file.url) if acap else None
@@ -92,7 +93,7 @@ class Groups:
             and merges_slashes_only(sent, target)
             and line in self._lines(sent)
         ):
-            # The line matches the target as it is sent too, and an Allow may override it there.
+            # The line also matches `sent`, and a longer Allow may override the line for `sent`.
             return self.access(sent, sent, now, acap)
         decision = self._decided.get(line)
         if decision is None:
@@ -132,7 +133,9 @@ class _Referred(NamedTuple):
     """A file that a record for the agent refers to (ACAP 1.0 section-2.3.2).
 
     Attributes:
-        url: Its absolute URL; "" if the reference leads to no http or https URL.
+        url: The absolute URL of the file. "" if the reference leads to no http or https URL.
+        crawlers: The crawlers that fields before the first record of the file address.
+        reference: The first of the references to the file.
     """
 
     url: str
@@ -150,7 +153,7 @@ class RobotsReading(AgentReading):
     ) -> None:
         """Read the files for the agent.
 
-        `fetched` maps the absolute URLs of the files that robots.txt refers to to the responses.
+        `fetched` maps absolute URLs to responses, for the files that robots.txt refers to.
         """
         self._agent = agent
         self._origin = origin
@@ -160,7 +163,7 @@ class RobotsReading(AgentReading):
             dict.fromkeys(reference.url for reference in referred if reference.url)
         )
         self._constant: list[Decision] = []  # decisions that apply to every request
-        self._unknown: list[Reason] = []  # why the permissions are unknown
+        self._unknown: list[Reason] = []  # references to files that cannot be fetched
         files = [file]
         for reference in referred:
             referred_file = _read_file(reference, file, fetched)
@@ -222,7 +225,7 @@ class RobotsReading(AgentReading):
 
     @property
     def depends_on_time(self) -> bool:  # type: ignore[override]
-        """True if the site has hours for visits."""
+        """True if a Visit-time line binds the agent."""
         return any(groups.rules.rates.visit_time for groups in self._groups)
 
     def access(
@@ -265,7 +268,10 @@ class RobotsReading(AgentReading):
 
     @property
     def rates(self) -> Rates | None:  # type: ignore[override]
-        """The rates for any agent, or None if no file has rules for any agent."""
+        """The strictest rates of all files for this agent.
+
+        None means that no file has effective conventional records.
+        """
         if self._single:
             return self._single.rules.rates
         rates = None
@@ -303,8 +309,9 @@ class RobotsReading(AgentReading):
         return [RelatedUses(SiteUses(acap.everywhere(), self._reason), self._agent.vocabulary)]
 
     def requests(self) -> Iterable[ActionRequest]:
-        """Return the actions that the site asks for, once for each resource (ACAP 1.0
-        section-2.6).
+        """Return the actions that the site asks for (ACAP 1.0 section-2.6).
+
+        An action that several records request for one resource is returned once.
         """
         requests: dict[tuple[str, str], ActionRequest] = {}
         for file, request in (
@@ -327,9 +334,7 @@ class RobotsReading(AgentReading):
 
     @cached_property
     def _reasons(self) -> Bounded[tuple[str, str, str, int], Reason]:
-        """The cached reasons by rule, its citation, URL of the file and offset of the ACAP
-        field.
-        """
+        """A cache: rule, citation, URL of the file and offset of the ACAP field -> the reason."""
         return Bounded(MAX_DECIDED)
 
     def _reason(self, rule: str, field: Field) -> Reason:
@@ -345,12 +350,15 @@ class RobotsReading(AgentReading):
 
 @cache
 def _no_rules() -> AcapRules:
-    """Return the empty rules that all sites without ACAP share. Most sites have no ACAP."""
+    """Return the empty rules that all sites without ACAP share, which are most sites."""
     return AcapRules(Agent("nobody"), ())
 
 
 def _references(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
-    """Yield each file once for the records that name the agent, and once for those for any."""
+    """Yield the files that records for the agent refer to.
+
+    A file occurs twice if a record that names the agent and a record for any crawler refer to it.
+    """
     seen = set()
     for record in records_for(agent, [file.acap] if file.acap else ()).records:
         crawlers = ("*",) if "*" in record.crawlers else (agent.token,)
@@ -390,7 +398,7 @@ class RobotsSite(SiteReading):
 
     @cached_property
     def _referenced_files(self) -> tuple[RobotsFile, ...]:
-        """The files that robots.txt refers to, each as what it says to any crawler."""
+        """The files that robots.txt refers to, read for any crawler."""
         if not (acap := self._file.acap):
             return ()
         urls = dict.fromkeys(
@@ -406,7 +414,7 @@ class RobotsSite(SiteReading):
 
     @property
     def crawler_names(self) -> frozenset[str]:  # type: ignore[override]
-        """The agents that the file names, or one of the files to which it refers."""
+        """The agents that robots.txt and the files that it refers to name."""
         return self._file.crawler_names.union(
             *(file.crawler_names for file in self._referenced_files)
         )
@@ -434,7 +442,7 @@ class RobotsSite(SiteReading):
 
     @property
     def sitemaps(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The sitemaps that it names, as absolute URLs."""
+        """The sitemaps that robots.txt names, as absolute URLs."""
         urls = []
         for sitemap in self._file.robots.sitemaps if self._file.robots else ():
             with suppress(ValueError):  # not a URL

@@ -15,7 +15,7 @@ from comity.policies.formats.robots_meta.directives import header, markup
 from comity.policies.formats.robots_meta.rules import RULES
 from comity.policies.vocabulary.table import Vocabulary
 
-NO_SNIPPET = "attribute data-nosnippet"  # as `Source.part`
+NO_SNIPPET = "attribute data-nosnippet"  # the `part` of a source
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
@@ -30,9 +30,10 @@ def read_document(content: Content, response: Response) -> Statements:
 
 
 def page_elements(content: Content, agent: Agent) -> ElementRuleSet | None:
-    """Return the refusals of `data-nosnippet`: those of `nosnippet`, for an element (META-3).
+    """Return the refusals by `data-nosnippet`, which are those of `nosnippet` for one element.
 
-    No action of ai.txt is named: it would refuse more.
+    None means that the page has no such attribute. Actions of ai.txt are not among the refused
+    uses, because they would refuse more (META-3).
     """
     if not content.is_html or b"data-nosnippet" not in content.octets:
         return None
@@ -41,7 +42,10 @@ def page_elements(content: Content, agent: Agent) -> ElementRuleSet | None:
 
 @lru_cache(maxsize=16)
 def _no_snippet(vocabulary: Vocabulary) -> ElementRule:
-    """Return the rule, one object for all pages: when pages are joined, the rule stays one."""
+    """Return the rule of `data-nosnippet`.
+
+    It is one cached object, so that joined pages have this rule once.
+    """
     actions = {action.lower() for action in ACTIONS}
     uses = (
         use

@@ -45,8 +45,8 @@ class _Directive(NamedTuple):
     """A directive in an element or field.
 
     Attributes:
-        name: Normalized. "" means that the text is no known directive.
-        text: As written.
+        name: The normalized name. "" means that the text is not a known directive.
+        text: The directive as written.
         line: 0 for a header field.
     """
 
@@ -59,7 +59,7 @@ class _Directive(NamedTuple):
 def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     """Return findings about the elements of a page and its header fields.
 
-    Findings of reading them are not repeated.
+    The findings of reading them are not included.
     """
     remarks = Remarks(url)
     addressed: dict[str, list[_Directive]] = {}  # agent in lower case -> its directives
@@ -104,9 +104,9 @@ def _to_agents(content: Content, attribute: str) -> Iterator[tuple[str, str, int
 
 
 def _in_fields(fields: list[tuple[str, int]]) -> Iterator[tuple[str, _Directive]]:
-    """Yield agent and directive for each directive.
+    """Yield each directive with its agent.
 
-    Each of the `fields` is a value and its line.
+    Each of the `fields` is the value of a header field, and its line.
     """
     remaining = MAX_CHARS
     for value, line in fields:

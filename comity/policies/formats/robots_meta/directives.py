@@ -3,10 +3,10 @@
     header(values, token)     the statements of the fields to the agent
     markup(content, token)    the statements of the elements to the agent
 
-Elements named `robots` and elements with the agent's name are read. Directives refuse and limit;
-none permits anything. There is no standard, so comity follows the documentation of search engines.
-Where they ignore a part that they cannot read, the more restrictive reading applies
-(docs/robots-meta.md).
+Elements named `robots` and elements with the agent's name are read. Directives refuse or limit
+uses, and never permit any. There is no standard, so comity follows the documentation of search
+engines. If a search engine would ignore an unreadable part, comity takes the more restrictive
+reading (docs/robots-meta.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from comity.policies.vocabulary.statement import NO_QUALIFIERS, Location, Statem
 
 SPEC = "https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag"
 
-# Characters of directives in the fields of a response, and in the elements of a page.
+# The maximum number of characters that are read in the fields of a response, and in the elements of
+# a page.
 MAX_CHARS = 16 * 1024
 
 DirectiveReading = tuple[tuple[Statement, ...], tuple[Finding, ...]]
@@ -67,12 +68,12 @@ _PLAIN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_SILENT, ()),
     "none": ("noindex", "nofollow"),
 }
-# The words that an unread rest could refuse.
+# The words that are refused if the text is too long, because its unread rest could refuse them.
 _REFUSED_UNREAD = (*_REFUSING, "max-image-preview", "max-video-preview", "unavailable_after")
 _TRANSLATION = Qualifiers(prohibited_modifications=frozenset(("translation",)))
 
 MEMBER = re.compile(
-    # A date with a comma after the day of the week.
+    # unavailable_after with a date that has a comma after the day of the week.
     r"[^,;]*?unavailable[\s_-]*after[^,;\d]{0,40}+,\s*+\d[^,;]*+"
     r"|[^,;]++",
     re.IGNORECASE,
@@ -92,8 +93,8 @@ _MARKS = str.maketrans(
 )
 _AROUND = SPACES + QUOTES + BRACKETS + UNSEEN
 
-# RFC 822 section-5, RFC 850 section-2.1.4. LENIENT: the name of the month in full, no time of day,
-# no zone.
+# A date by RFC 822 section-5 or RFC 850 section-2.1.4. LENIENT: the month may be written in full.
+# Time of day and zone may be missing.
 _DATE = re.compile(
     r"(?:[a-z]+(?:,\s*|\s+))?(\d{1,2})[\s-]+([a-z]{3})[a-z]*[\s-]+(\d{4}|\d\d)(?:\s+(\d{1,2}:\d\d(?::\d\d)?))?\s*([a-z]{1,5}|[+-]\d\d:?\d\d)?",
     re.IGNORECASE,
@@ -109,8 +110,9 @@ def header(
 ) -> DirectiveReading:
     """Read the X-Robots-Tag fields of one response for the agent.
 
-    `now` is timezone-aware; None means the current time. `url` is the URL of the page. A scope
-    extends to the next one or to the end of its field.
+    `now` is timezone-aware. None means the current time. `url` is the URL of the page. The name of
+    an agent, as in `examplebot: noindex, nofollow`, applies to all directives after it, up to the
+    next name or the end of the field.
     """
     return _reading(
         [("", value.decode("utf-8", "replace"), 0) for value in values], token, now, url
@@ -136,9 +138,10 @@ def markup(
 
 
 def _own_name(name: str, token: str) -> str:
-    """Return "robots" or the agent's name if the name of an element contains it, else "".
+    """Return the agent's token or "robots" if the name of an element contains it, else "".
 
-    `token` is in lower case. LENIENT: the name may be among others, and have a version.
+    `token` is in lower case. LENIENT: the element may have several names, and names may have a
+    version, as in `examplebot/2.0, otherbot`.
     """
     if name in (token, "robots"):
         return name
@@ -146,7 +149,8 @@ def _own_name(name: str, token: str) -> str:
     return next((own_name for own_name in (token, "robots") if own_name in names), "")
 
 
-_Passage = tuple[str, str, int]  # name of the element, "" for a field; text; line
+# Name of the element or "" for a field, text of the directives, and line.
+_Passage = tuple[str, str, int]
 
 
 def _reading(
@@ -169,7 +173,7 @@ def _read(now: datetime, token_and_passages: tuple[str, list[_Passage]]) -> Dire
     return reader.reading()
 
 
-# Normalized name. Without it, no directive depends on the time.
+# The normalized name of the only directive that depends on the time.
 _DATED = "unavailableafter"
 _undated = Remembered(partial(_read, datetime.max.replace(tzinfo=UTC)), most=MAX_REMEMBERED)
 
@@ -192,9 +196,9 @@ def _metas_pattern(token: str) -> re.Pattern[bytes]:
 
 @cache
 def _own_names(token: str) -> re.Pattern[str]:
-    """Return the pattern of names of the agent or of all agents that begin a scope.
+    """Return the pattern that matches the agent's name, `robots` or `*` with a colon after it.
 
-    It matches them only after a separator.
+    Before the name there must be a separator or white space.
     """
     before, behind = re.escape(_AROUND + _SEPARATORS), re.escape(_AROUND)
     return re.compile(
@@ -206,8 +210,9 @@ class _Directive(NamedTuple):
     """A directive.
 
     Attributes:
-        name: Normalized. "" means that the text is no known directive.
-        text: As written.
+        name: The result of `_normalize`. "" means that the text is not a known directive.
+        value: The text after the name. "" if there is none.
+        text: The directive as written.
     """
 
     name: str
@@ -219,13 +224,13 @@ class _Reader:
     """Reads the directives of one response for one agent."""
 
     def __init__(self, token: str, now: datetime) -> None:
-        """Prepare to read. `token` is in lower case."""
+        """Store the agent's token, in lower case, and the time of the reading."""
         self._token = token
         self._now = now
         self._findings = Findings("")
-        # Part and word -> the most restrictive statement.
+        # Part of the source and term -> the most restrictive statement.
         self._statements: dict[tuple[str, str], Statement] = {}
-        self._embedded: list[Location] = []  # places of indexifembedded
+        self._embedded: list[Location] = []  # the locations of `indexifembedded`
         self._chars_left = MAX_CHARS
 
     def reading(self) -> DirectiveReading:
@@ -287,9 +292,10 @@ class _Reader:
             )
 
     def _is_too_much(self, text: str, source: Location) -> bool:
-        """Return True if the limit of characters is exceeded.
+        """Count the characters of a text, and return True if there are now more than MAX_CHARS.
 
-        The refusals of the unread rest are unknown, so it refuses everything that it could.
+        The text is then not read. Since it could contain any refusal, all _REFUSED_UNREAD are
+        refused.
         """
         before = self._chars_left
         self._chars_left -= len(text)
@@ -394,9 +400,9 @@ class _Reader:
             self._limit("max-video-preview", _passage(source, member))
 
     def _number(self, directive: _Directive, source: Location) -> int:
-        """Return the number of a directive, -1 for no limit.
+        """Return the value of a directive as a number. -1 means no limit.
 
-        A value that cannot be read counts as 0.
+        A value that cannot be read counts as 0, which refuses.
         """
         if _NUMBER.fullmatch(directive.value):
             return int(directive.value)
@@ -425,16 +431,17 @@ _VALUED: Mapping[str, Callable[[_Reader, _Directive, Location, str], None]] = {
     _DATED: _Reader._unavailable_after,
 }
 DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
-# Names that may be values behind a colon. A directive that refuses is not among them: as a value
-# its refusal would be lost.
+# Names of directives that are read as values after a colon, as in `max-snippet: none`. Directives
+# that refuse, except `none`, are left out, so that their refusals are not lost.
 _NAMES_AS_VALUES = frozenset(("none", *_SILENT))
 
 
 def scope(member: str, token: str) -> tuple[list[str], str]:
-    """Return the agents that a member is addressed to, and the rest of the member.
+    """Return the agents at the start of a member, and the rest of the member.
 
-    There are no agents if it opens no scope. The name of another agent opens a scope only if a
-    directive follows it: else it may be an unknown directive.
+    For `examplebot: noindex` these are ["examplebot"] and ` noindex`. Another agent's name counts
+    only if the agent's own name or a directive follows. Without these it may be an unknown
+    directive.
     """
     parts = member.split(":")
     agents: list[str] = []
@@ -458,7 +465,7 @@ def scope(member: str, token: str) -> tuple[list[str], str]:
 
 
 def directives_in(text: str) -> Iterator[_Directive]:
-    """Yield the directives in one member of a list. They may follow one another without commas."""
+    """Yield the directives in one member of a list, even without commas between them."""
     words = _words(text)
     starts = [
         number for number, word in enumerate(words) if _normalize(_name(word)) in DIRECTIVE_NAMES
@@ -475,8 +482,8 @@ def directives_in(text: str) -> Iterator[_Directive]:
 def _words(text: str) -> list[str]:
     """Return the words of a member.
 
-    `no index` is read as `no-index`. A colon belongs to the name before it. The name of a directive
-    after a colon belongs to it too, if it can be a value (`max-image-preview : none`).
+    `no index` becomes one word. So does a name with its colon and its value: for
+    `max-image-preview : none` there is one word, because `none` can be a value.
     """
     words: list[str] = []
     for marked_word in text.translate(_MARKS).split():
@@ -500,7 +507,7 @@ def _lacks_value(word: str) -> bool:
 
 
 def is_for_others(name: str, text: str) -> bool:
-    """Return True if an element is written for another agent."""
+    """Return True if the name and text of an element look like directives for another agent."""
     return (
         len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) is not None and _is_all_directives(text)
     )
@@ -549,10 +556,10 @@ def _restricts_more(new: Statement, old: Statement) -> bool:
 
 
 def date(text: str) -> datetime | None:
-    """Return the instant of a date by RFC 822, RFC 850 or ISO 8601, or None if it is no date.
+    """Return the time of a date by RFC 822, RFC 850 or ISO 8601, in UTC. None if it is no date.
 
-    Without a time of day it is the beginning of the day. Without a known zone it is the earliest
-    instant with this local time anywhere (UTC+14).
+    A date without a time of day means the beginning of the day. A date without a known zone means
+    UTC+14, where each day begins first, so that the directive takes effect early.
     """
     try:
         moment = datetime.fromisoformat(_GREENWICH.sub("Z", text))

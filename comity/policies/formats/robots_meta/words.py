@@ -39,7 +39,7 @@ VALUED = (
     ),
 )
 
-# Name as `directives` compares it -> documented spelling.
+# Name in lower case, without `-` and `_` -> documented spelling.
 SPELLINGS = {
     name.replace("-", "").replace("_", ""): name
     for name in (*SUMMARIES, *(name for name, _, _ in VALUED))

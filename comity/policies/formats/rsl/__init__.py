@@ -30,15 +30,16 @@ from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.statement import Location, Statement
 
 LINES = ("license",)
-MAX_PROLOGUE = 2000  # octets in which a document has its root element
+# The root element of a document begins within this number of octets. `lifetime` relies on it.
+MAX_PROLOGUE = 2000
 
 
 class Licenses(LineReading):
-    """The documents that one robots.txt refers to for an agent; "*" means any agent.
+    """The documents that one robots.txt refers to for an agent. The token "*" means any agent.
 
-    There can be two readings: if its groups can be read in two ways, or if a line is in an ACAP
-    record, which may be for another agent. Then a prohibition by either reading counts, and a
-    license counts if both refer to it.
+    The robots.txt has two readings if its groups can be read in two ways, or if a License line is
+    in an ACAP record, because this record may be for another agent. A document that either reading
+    refers to can prohibit. Its licenses count only if both readings refer to it.
     """
 
     def __init__(self, site: SiteFiles, token: str) -> None:
@@ -89,7 +90,7 @@ class Licenses(LineReading):
 
 
 def _readings(site: SiteFiles, token: str) -> Iterator[references.References]:
-    """Yield the references for the agent by each reading of the groups (RFC-12)."""
+    """Yield the references for the agent, once for each of the one or two readings (RFC-12)."""
     file = robots_of(site)
     if file.robots:
         lines = tuple(line for line in lines_of(site) if line.name in LINES)
@@ -110,7 +111,7 @@ def document_of(url: str, fetched: Fetched) -> Rsl:
 
 
 def lifetime(url: str, fetched: Fetched) -> float:
-    """Return the seconds of the document's max-age (RSL-3), or infinity for any other file."""
+    """Return the max-age of an RSL document in seconds (RSL-3), or infinity for any other file."""
     if (
         b"rsl" not in fetched.body[:MAX_PROLOGUE]
         or url.endswith(".txt")
@@ -149,7 +150,11 @@ def read_document(content: Content, response: Response) -> Statements:
 
 
 def read_documents(urls: Iterable[str], fetched: Mapping[str, Fetched], url: str) -> Statements:
-    """Return the statements of documents about a resource that refers to them."""
+    """Return the statements that documents make about the resource that refers to them.
+
+    `urls` are the URLs of the documents, `fetched` maps them to the responses, and `url` is the URL
+    of the resource. A document that cannot be fetched refuses every use.
+    """
     statements: list[Statement] = []
     findings: list[Finding] = []
     for address in urls:
@@ -166,7 +171,10 @@ def read_documents(urls: Iterable[str], fetched: Mapping[str, Fetched], url: str
 
 
 def replay(name: str, text: str) -> list[tuple[str, str]]:
-    """Return nothing: a reason quotes one link of a field, or an address, not the whole value."""
+    """Return an empty list: no reason of RSL can be repeated from its quotation.
+
+    A reason quotes one link of a header field, or the URL of a document, not the whole value.
+    """
     return []
 
 

@@ -36,15 +36,15 @@ _NAMES = frozenset(VOCABULARY) | VOCABULARY["content"][0] | VOCABULARY["license"
 
 
 def check_rsl(body: bytes, url: str) -> tuple[Finding, ...]:
-    """Return the findings of a document, including those of reading it."""
+    """Return the findings of checking an RSL document, and those of reading it."""
     document = read(body, url)
     return (*document.findings, *_check(body, url)) if document.is_valid else document.findings
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """Return findings about the site's RSL documents, and the lines of robots.txt that name them.
+    """Return findings about a site's RSL documents, and the lines of robots.txt that name them.
 
-    Only documents that were fetched are checked.
+    Documents that were not fetched are not checked.
     """
     remarks = Remarks(robots_of(files).url)
     for line in () if robots_of(files).is_marked_up else lines_of(files):
@@ -106,7 +106,7 @@ class _Checker:
     """Checks one document."""
 
     def __init__(self, remarks: Remarks, tree: XmlTree, before: int) -> None:
-        """Prepare the check. `before` is the number of lines before the document."""
+        """Store the document. `before` is the number of empty lines before it in the file."""
         self._remarks = remarks
         self._root, self._lines = tree
         self._before = before

@@ -1,7 +1,7 @@
 """The syntax of an RSL document (RSL 1.0 section-3): its scopes, licenses and words.
 
-Prohibitions are read leniently. Any other departure from the specification is a condition of the
-license, which has to be arranged.
+Prohibitions are read leniently. Any other departure from the specification counts as a condition
+that the operator has to arrange with the publisher.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NAMESPACE = "https://rslstandard.org/rsl"  # section-2.2
 DEFAULT_AGE = timedelta(days=30)  # section-3.2
 MAX_AGE = timedelta(days=365)
 
-MAX_SCOPES = 1000  # of a document
-MAX_LICENSES = 1000  # of a document, including other elements of its contents
+MAX_SCOPES = 1000  # maximum scopes of a document
+MAX_LICENSES = 1000  # maximum child elements in all `content` elements of a document
 
 # section-3.4.1.1: the words for usages, each with the more general ones.
 GENERAL: dict[str, tuple[str, ...]] = {
@@ -42,8 +42,9 @@ GENERAL: dict[str, tuple[str, ...]] = {
     "ai-index": ("ai-all", "all"),
     "search": ("all",),
 }
-# LENIENT: other words of prohibitions. An unknown word counts as ai-all if it begins with "ai",
-# else as all.
+# Word of a prohibition -> the usage that it prohibits. LENIENT: words that are not in the
+# specification. A word that is not in this table counts as ai-all if it begins with "ai", else as
+# all.
 PROHIBITED = {word: word for word in GENERAL} | {
     "train-ai": "ai-train",
     "ai-training": "ai-train",
@@ -57,10 +58,10 @@ PROHIBITED = {word: word for word in GENERAL} | {
 # section-3.4.1.2
 USERS = frozenset(("commercial", "non-commercial", "education", "government", "personal"))
 
-# Element of RSL -> its children and attributes. Any other child or attribute may be a condition, so
-# it counts as one that is not understood.
+# Element of RSL -> its children and attributes. Any other child or attribute might be a condition,
+# so it counts as an unknown condition.
 VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    # LENIENT: version. No version of RSL has this attribute, but many documents do.
+    # LENIENT: the attribute `version`. The specification does not have it, but many documents do.
     "rsl": (frozenset(("content",)), frozenset(("max-age", "version"))),
     "content": (
         frozenset(("license", "alternate", "schema", "copyright", "terms")),
@@ -83,6 +84,9 @@ class Party(NamedTuple):
 
     Attributes:
         kind: "user" or "geo".
+        words: Words for users such as "commercial", or for places such as "de", in lower case.
+            "all" means every user or place.
+        line: The line of the element in the document.
     """
 
     kind: str
@@ -90,7 +94,10 @@ class Party(NamedTuple):
     line: int
 
     def has(self, users: Collection[str]) -> bool | None:
-        """Return True if the class includes one of the users, and None if that is unknown."""
+        """Return True if the class includes one of the users or places in `users`.
+
+        None means that this is unknown, because `users` has no words of this kind.
+        """
         if "all" in self.words:
             return True
         ours = [word.lower() for word in users if (word.lower() in USERS) == (self.kind == "user")]
@@ -101,11 +108,13 @@ class License(NamedTuple):
     """One set of terms (section-3.4).
 
     Attributes:
-        permits: Usages, each with its line. None means that it has no list of usages.
+        permits: The permitted usages, each with its line. None means that the license has no list
+            of usages.
+        prohibits: The prohibited usages, each with its line.
         condition: The line of a condition that must be arranged, such as payment, reporting, or an
-            element that is not understood. 0 means that there is none.
-        limits: The license is only for these parties.
-        bars: The license is not for these parties.
+            unknown element. 0 means that there is no condition.
+        limits: The parties that the license is for. () means everybody.
+        bars: The parties that the license is not for.
     """
 
     line: int
@@ -116,18 +125,22 @@ class License(NamedTuple):
     bars: tuple[Party, ...]
 
     def unmet(self, users: Collection[str]) -> int:
-        """Return the line of a condition that is not known to be met, or 0."""
+        """Return the line of the first condition that is not known to be met, or 0.
+
+        Conditions are `condition` and `limits`. `users` are the users of the content.
+        """
         return self.condition or next(
             (limit.line for limit in self.limits if not limit.has(users)), 0
         )
 
 
 class Scope(NamedTuple):
-    """One `content` (section-3.3), or an `alternate` of one (section-3.14).
+    """One `content` (section-3.3), or one `alternate` of a content (section-3.14).
 
     Attributes:
-        pattern: In normal form, after its host if one is named.
-        octets: The number of octets of its path. More octets are narrower.
+        pattern: The path pattern in normal form, after the host if the document names one. ""
+            matches every resource that refers to the document.
+        octets: The number of octets of the path pattern. More octets are narrower.
     """
 
     pattern: str
@@ -140,9 +153,9 @@ class RslDocument(NamedTuple):
 
     Attributes:
         scopes: Empty if the document is invalid.
-        max_age: The time until the document, and the carrier of its reference, are fetched again
-            (section-3.2.1).
-        problem: The line that makes the document invalid. 0 if it is valid.
+        max_age: The time after which the document is fetched again, and so is the file or page that
+            refers to it (section-3.2.1).
+        problem: The line that makes the document invalid. 0 if the document is valid.
     """
 
     scopes: tuple[Scope, ...]
@@ -176,9 +189,9 @@ def parse(
 ) -> RslDocument:
     """Read an RSL document. Never raises. The time is linear in the octets.
 
-    `first` is the line number of its first line in findings; 0 means that it is unknown. `cut`
-    means that the document has more than the body. `everywhere` means that its contents are about
-    the page that contains them.
+    `first` is the number of the document's first line, for findings. 0 means that it is unknown.
+    `cut` is True if the end of the document is missing. `everywhere` is True if the document is in
+    a page: its contents are then about this page.
     """
     return _Reader(url, first, everywhere).read(body, cut)
 
@@ -228,7 +241,7 @@ class _Reader:
                 raise XmlError("the document has no content", self._lines[root])
         except XmlError as error:
             scopes, problem = (), error.line or 1
-            self._findings.clear()  # other findings no longer matter
+            self._findings.clear()  # an invalid document has only this finding
             self._report(
                 "rsl.limit" if error.is_limit else "rsl.syntax",
                 "{}: the document licenses nothing",
@@ -258,7 +271,7 @@ class _Reader:
         return timedelta(days=1)
 
     def _scopes(self, root: Any) -> Iterator[Scope]:
-        odd = self._find_unknown(root, root)  # line, or 0
+        odd = self._find_unknown(root, root)  # the line of an unknown condition, or 0
         if namespace(root) != NAMESPACE:
             message = (
                 "The namespace is `{}`, so nothing is permitted without an arrangement. "
@@ -286,7 +299,7 @@ class _Reader:
                 yield scope
 
     def _scopes_of(self, content: Any, root: Any, odd: int) -> Iterator[Scope]:
-        own = self._find_unknown(content, root)  # reported even if `odd` is set already
+        own = self._find_unknown(content, root)  # called even if `odd` is set, for the findings
         odd = odd or own
         for name, harmless in (("server", ""), ("encrypted", "false")):
             if content.get(name, harmless).strip() != harmless:
@@ -327,9 +340,9 @@ class _Reader:
         )
 
     def _find_unknown(self, element: Any, root: Any) -> int:
-        """Return the line of an unknown child or attribute in RSL's namespace, or 0.
+        """Return the line of the first unknown child or attribute of an element, or 0.
 
-        Elements of other namespaces are ignored (section-3).
+        All of them are reported. Children in other namespaces than RSL's are ignored (section-3).
         """
         children, attributes = VOCABULARY[local_name(element)]
         odd = 0
@@ -475,7 +488,7 @@ class _Reader:
 
 
 def _words(element: Any) -> list[str]:
-    """Return the words of an element. LENIENT: commas between words, as in RSL 0.9."""
+    """Return the words of an element. LENIENT: commas may separate words, as in RSL 0.9."""
     return [word for word in _SEPARATOR.split(own_text(element)) if word]
 
 
@@ -489,11 +502,11 @@ def _children(element: Any, root: Any, name: str = "") -> Iterator[Any]:
 
 
 def _pattern(url: str | None, *, exact: bool = False) -> tuple[str, int] | None:
-    """Return the pattern, after its host, and the octets of its path.
+    """Return the pattern of a `url`, after its host, and the number of octets of its path.
 
-    None if it is no URL and no path.
-
-    "" matches every resource that refers to the document (section-4.6.1).
+    For `https://www.example.com/a` these are `example.com/a` and 2. If `exact` is True, the pattern
+    ends with `$`, so it matches this path only. None means that `url` is neither a URL nor a path.
+    The pattern "" is for every resource that refers to the document (section-4.6.1).
     """
     if url is None:
         return None

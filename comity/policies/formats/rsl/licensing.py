@@ -53,17 +53,17 @@ __all__ = [
 
 SPEC = "https://rslstandard.org/rsl"
 TERMS = tuple(GENERAL)
-MAX_INLINE = 5  # documents in a page
-MAX_KNOWN = 100  # cached answers of a document
-MAX_INLINE_KNOWN = 256  # cached documents of pages
+MAX_INLINE = 5  # maximum documents in a page
+MAX_KNOWN = 100  # maximum cached answers of a document
+MAX_INLINE_KNOWN = 256  # maximum cached documents that pages contain
 
-_MOST = 3  # narrower than any word
+_MOST = 3  # a level that is higher than the level of any word
 
 
 def refuse_all(reference: Location) -> tuple[Statement, ...]:
-    """Return refusals of all usages: without a valid document nothing is licensed (section-4.3).
+    """Return refusals of all usages, because a document is invalid or missing (section-4.3).
 
-    `reference` is the place of the reference.
+    `reference` is the location that the refusals quote, such as the reference to the document.
     """
     return tuple(
         Statement(f"rsl:{term}", Verdict.DENY, "rsl.unlicensed", reference) for term in TERMS
@@ -74,10 +74,10 @@ class Rsl:
     """One RSL document."""
 
     def __init__(self, document: RslDocument, text: bytes, start: Location) -> None:
-        """Index the document. `start` is the place of the first line of the text."""
+        """Index the document. `text` is its source. `start` is the location of the first line."""
         self.findings: tuple[Finding, ...] = document.findings
-        # The time until the document, and the carrier of its reference, are fetched again
-        # (section-3.2.1).
+        # The time after which the document is fetched again, and so is the file or page that refers
+        # to the document (section-3.2.1).
         self.max_age = document.max_age
         self.is_valid = bool(document.scopes)
         self._scopes = document.scopes
@@ -92,10 +92,11 @@ class Rsl:
     def statements(
         self, url: str, *, arranged: bool = False, users: Collection[str] = ()
     ) -> tuple[Statement, ...]:
-        """Return the statements about the resource; () if the document does not mention it.
+        """Return the statements about the resource, or () if the document does not mention it.
 
-        `arranged` means that the operator has met its conditions. `users` are the users of the
-        content in the words of section-3.4.1.2 and section-3.5, such as "commercial", "DE", "EU".
+        `arranged` is True if the operator has met the conditions of the licenses. `users` are the
+        users of the content in the words of section-3.4.1.2 and section-3.5, such as "commercial",
+        "DE" and "EU".
         """
         if not self.is_valid:
             return refuse_all(self._source(self._problem))
@@ -106,9 +107,10 @@ class Rsl:
         return self._cache[key]
 
     def everywhere(self, url: str = "") -> frozenset[str]:
-        """Return the terms that are refused for every resource of a site without an arrangement.
+        """Return the terms that are refused for every resource of a site.
 
-        `url` is any URL of the site. "" means the site of the document.
+        The operator has met no conditions, and no users are known. `url` is any URL of the site. ""
+        means the site of the document.
         """
         if not self.is_valid:
             return frozenset(TERMS)
@@ -147,7 +149,10 @@ class Rsl:
         return sorted({number for target in targets for number in self._index.all(target)})
 
     def _licenses(self, matching: list[int]) -> list[tuple[int, License]]:
-        """Return the licenses of these scopes, each with the octets of its scope."""
+        """Return the licenses of the scopes with these numbers.
+
+        Each license comes with the number of octets in the path of its scope.
+        """
         scopes = [self._scopes[number] for number in matching]
         return [(scope.octets, license_) for scope in scopes for license_ in scope.licenses]
 
@@ -175,8 +180,11 @@ class _Claim(NamedTuple):
     """A refusal or a permission of one usage by one license.
 
     Attributes:
-        octets: The octets of the path of its scope. More octets are narrower.
-        level: The number of more general words. A higher level is narrower.
+        octets: The number of octets in the path of the license's scope. More octets are narrower.
+        level: The number of words that are more general than the word of the claim. A higher level
+            is narrower.
+        rule: The rule of the resulting statement.
+        line: The line of the claim in the document.
     """
 
     octets: int
@@ -194,13 +202,13 @@ def _decide(
 ) -> tuple[Verdict | None, _Claim | None]:
     """Return the verdict on a term and the deciding claim (section-3.1.1), or None and None.
 
-    Narrower scopes and words come before broader ones. A permission counts if no refusal is
-    narrower in any way, and no prohibition is equally narrow: a usage that is both permitted and
-    prohibited is not licensed.
+    `licenses` are licenses with the octets of their scopes. Narrower scopes and words come before
+    broader ones. A permission counts if no refusal has a narrower scope, no refusal has a narrower
+    word, and no prohibition has both an equal scope and an equal word.
     """
     permissions: list[_Claim] = []
     refusals: list[_Claim] = []
-    lists: dict[int, int] = {}  # octets -> line of a license with a list of usages
+    lists: dict[int, int] = {}  # octets -> line of the first license with a list of usages
     with_term: set[int] = set()  # octets of the licenses that list the term
     for octets, license_ in licenses:
         unmet = 0 if arranged else license_.unmet(users)
@@ -209,7 +217,7 @@ def _decide(
             lists.setdefault(octets, license_.line)
             with_term.update([octets] if words else [])
         elif unmet:
-            words = [("all", unmet)]  # all usages that it does not prohibit have its conditions
+            words = [("all", unmet)]  # without a list, the conditions are for all usages
         for word, line in words:
             if unmet:
                 refusals.append(_Claim(octets, len(GENERAL[word]), "rsl.unlicensed", unmet))
@@ -220,7 +228,7 @@ def _decide(
                 refusals.append(_Claim(octets, len(GENERAL[word]), "rsl.prohibits", line))
         barring = (party for party in license_.bars if party.has(users) is not False)
         refusals += (_Claim(octets, _MOST, "rsl.prohibits", party.line) for party in barring)
-    # section-3.5: a list is exhaustive.
+    # section-3.5: a list is exhaustive. Usages that no list of the scope names are refused.
     refusals += (
         _Claim(octets, 0, "rsl.unlicensed", line)
         for octets, line in lists.items()
@@ -248,7 +256,7 @@ def _decide(
 def read(body: bytes, url: str = "", *, cut: bool = False) -> Rsl:
     """Read an RSL document. Never raises. The time is linear in the octets.
 
-    `url` is the URL of the document. `cut` means that the body ends where its reader stopped.
+    `url` is the URL of the document. `cut` is True if the body is only the document's beginning.
     """
     return _read(body, url, Location(line=1, url=url), cut=cut)
 
@@ -256,8 +264,8 @@ def read(body: bytes, url: str = "", *, cut: bool = False) -> Rsl:
 def inline(content: Content) -> tuple[Rsl, ...]:
     """Return the documents in a page (section-4.6.2).
 
-    The page is parsed only if it contains the media type. Their findings have no URL, because many
-    pages share equal documents. `Site.page` adds the URL of the page.
+    The page is parsed only if it contains the media type of RSL. Findings of the documents have no
+    URL, because many pages share equal documents. `Site.page` adds the URL of the page.
     """
     if not content.mentions(b"application/rsl"):
         return ()
@@ -273,7 +281,7 @@ def _read_inline(script: tuple[str, int]) -> Rsl:
 
 
 def _read(body: bytes, url: str, start: Location, *, cut: bool = False) -> Rsl:
-    # LENIENT: empty lines before the XML declaration.
+    # LENIENT: empty lines may come before the XML declaration.
     text = body.lstrip(b" \t\r\n")
     if start.line:
         start = start._replace(line=start.line + line_ends(body, 0, len(body) - len(text)))

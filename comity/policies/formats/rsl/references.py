@@ -1,8 +1,8 @@
 """The references of a site to its RSL documents (RSL 1.0 section-4.2).
 
     in_robots(lines, groups, text)     the License lines of robots.txt
-    in_fields(headers)                 the Link fields of a response
-    in_markup(content)                 the `link` elements of a page
+    in_fields(headers, url)            the Link fields of a response
+    in_markup(content, url)            the `link` elements of a page
 
 Every reading of an open point is in docs/rsl.md.
 """
@@ -20,13 +20,13 @@ from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.statement import Location
 
 MEDIA_TYPE = "application/rsl+xml"
-# A page that contains or refers to a document has one of these words.
+# A page that contains or refers to an RSL document has one of these words.
 WORDS = (b"application/rsl", b"rsl.xml")
-MAX_REFERENCES = 5  # documents of one carrier
-# Octets between an empty line and the License line that it sets apart, or between two such lines.
+MAX_REFERENCES = 5  # maximum documents that one carrier can refer to
+# The maximum number of octets in front of a License line that are searched for an empty line.
 MAX_BETWEEN = 4096
 
-# General media types: then the name of the file decides.
+# General media types. For these, the name of the file decides whether it is an RSL document.
 _XML = ("", "application/xml", "text/xml")
 
 
@@ -34,8 +34,9 @@ class References(NamedTuple):
     """The documents that one carrier refers to.
 
     Attributes:
-        urls: Absolute, in the order given.
-        unread: References to documents that cannot be fetched. They license nothing.
+        urls: The absolute URLs of the documents, in the order of the references.
+        unread: References without a valid URL, and references beyond MAX_REFERENCES. Their
+            documents are not fetched, and license nothing.
     """
 
     urls: tuple[str, ...] = ()
@@ -60,8 +61,8 @@ class _Line(Protocol):
 def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url: str) -> References:
     """Return the documents of the License lines in a robots.txt.
 
-    `groups` are the groups that bind the agent. `text` and `url` are those of the robots.txt. The
-    lines in a group of the agent replace those outside of all groups (section-4.4.2).
+    `groups` are the groups that bind the agent. `text` and `url` are those of the robots.txt.
+    Lines outside of all groups count only if these groups have no License line (section-4.4.2).
     """
     addresses = [
         (line, line.value.decode("utf-8", "replace")) for line in lines if line.name == "license"
@@ -80,16 +81,16 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
 
 
 def is_address(text: str) -> bool:
-    """Return True if a text begins with an address.
+    """Return True if the value of a License line begins with an address.
 
-    Prose such as `License: MIT` has nothing to do with RSL.
+    Other values, such as `MIT`, have nothing to do with RSL.
     """
     word = next(iter(text.split(maxsplit=1)), "")
     return "://" in word or word.startswith("/") or word.lower().endswith(".xml")
 
 
 def _single_address(address: str) -> str | None:
-    """Return the address, or None if more text follows it: its meaning is unknown."""
+    """Return the address, or None if more text follows it, because the meaning is then unknown."""
     return None if re.search(r"\s", address) else address
 
 
@@ -101,10 +102,11 @@ def _of_no_group(
 ) -> Iterator[tuple[_Line, str]]:
     """Yield the lines outside of all groups.
 
-    LENIENT: by the grammar, a line at the end of a file is in the group above it. It counts as
-    outside if an empty line sets it apart.
+    LENIENT: by the grammar, a License line after the last group belongs to this group. If an empty
+    line separates it from the rules of the group, it counts as outside.
     """
-    offset_before, is_apart = 0, False  # of the last line with another address
+    # The offset of the previous line in `addresses`, and its result of `_is_set_apart`.
+    offset_before, is_apart = 0, False
     for line, address in addresses:
         start = max(offset_before, line.offset - MAX_BETWEEN)
         is_apart = _is_set_apart(
@@ -116,9 +118,10 @@ def _of_no_group(
 
 
 def _is_set_apart(before: bytes, *, otherwise: bool) -> bool:
-    """Return True if the octets end with an empty line, lines of no group behind it aside.
+    """Return True if the last line of the octets is empty.
 
-    `otherwise` is the result if all lines are lines of no group.
+    Comments, Sitemap lines and License lines at the end are skipped first. If no other line is
+    left, the result is `otherwise`.
     """
     for line in reversed(before.splitlines()):
         word = line.strip().lower()
@@ -137,7 +140,7 @@ _PARAMETER = re.compile(r";\s*+([^;,\"=\s]++)\s*+=\s*+(?:\"((?:[^\"\\]|\\.)*+)\"
 def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
     """Return the documents of the Link fields of a response (section-4.5).
 
-    `url` is that of the response.
+    `url` is the URL of the response.
     """
     links: list[tuple[str, Location, str]] = []
     for name, value in headers:
@@ -182,7 +185,8 @@ def _rsl_links(content: Content) -> Iterator[tuple[str, str]]:
 def _is_rsl(media_type: str, address: str) -> bool:
     """Return True if a link leads to an RSL document.
 
-    LENIENT: a general media type, if the name of the file ends with `rsl.xml`.
+    LENIENT: the media type may be missing or general, such as text/xml, if the path of the address
+    ends with `rsl.xml`.
     """
     try:
         return media_type == MEDIA_TYPE or (
@@ -195,8 +199,8 @@ def _is_rsl(media_type: str, address: str) -> bool:
 def _references(links: Iterable[tuple[str | None, Location, str]]) -> References:
     """Return the documents of links.
 
-    Each link is an address (None if it cannot be read), its place, and its base URL. LENIENT:
-    relative addresses.
+    Each link is an address, its location, and the base URL. The address is None if it cannot be
+    read. LENIENT: the address may be relative.
     """
     urls: dict[str, None] = {}
     unread: list[Location] = []
@@ -204,7 +208,7 @@ def _references(links: Iterable[tuple[str | None, Location, str]]) -> References
     for address, source, base in links:
         if (address, base) in seen:
             continue
-        if len(urls) == len(unread) == MAX_REFERENCES:  # further links change nothing
+        if len(urls) == len(unread) == MAX_REFERENCES:  # both are full
             break
         try:
             url = "" if address is None else resolved(base, address)

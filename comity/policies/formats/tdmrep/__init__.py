@@ -60,13 +60,13 @@ class TdmRepSite(SiteReading):
 
 
 def read_site(site: SiteFiles) -> TdmRepSite | None:
-    """Return the reading of a site's tdmrep.json, or None if there is none."""
+    """Return the reading of a site's tdmrep.json, or None if the file does not exist."""
     file = tdmrep_of(site)
     return TdmRepSite(file) if file else None
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
-    """Read the fields of one response."""
+    """Read the TDMRep fields of one response."""
     return _statements(
         fields(
             ((name, value) for name, values in headers.items() for value in values), response.url
@@ -84,7 +84,10 @@ def _statements(reservation: Reservation | None) -> Statements:
 
 
 def conclude(states: Sequence[Reservation | None]) -> Statements:
-    """Combine reservations: a later one replaces those before it (sec-processing-priority)."""
+    """Return the statement of all carriers together (sec-processing-priority).
+
+    Each property that a later carrier sets replaces the property of earlier carriers.
+    """
     return Statements(statements(states))
 
 
@@ -92,7 +95,7 @@ _PROPERTY = re.compile(r"(tdm-reservation|tdm-policy): (.*?)(?=; tdm-(?:reservat
 
 
 def replay(name: str, text: str) -> list[tuple[str, str]]:
-    """Return both properties that a reason quotes, each with its name."""
+    """Return the properties that a reason quotes, such as ("tdm-reservation", "1")."""
     return _PROPERTY.findall(text)
 
 

@@ -2,7 +2,7 @@
 
     check_site(files)             the file of a site
     check_document(content, url)  the elements of a page, and its header fields
-    members(text)                 the members of the objects in a file, with their places
+    members(text)                 the members of the objects in a file, with lines and columns
 
 They find rules without effect, and forms that other readers ignore. The time is linear in the
 octets, except for sorting the patterns.
@@ -31,9 +31,10 @@ from comity.policies.syntax.path_patterns import PatternIndex, sample
 from comity.policies.syntax.suspicions import nearest, oddity
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?+|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
-# Members for people, because JSON has no comments. Members of JSON-LD begin with `@`.
+# Members that people use for comments, because JSON has none. They are not reported, like members
+# of JSON-LD, which begin with `@`.
 _REMARKS = ("comment", "description", "note")
-# Other name -> the member that it means.
+# Wrong name of a member -> the name that was probably meant.
 _SYNONYMS = {
     "policy": POLICY,
     "licence": POLICY,
@@ -52,11 +53,12 @@ class RuleMember(NamedTuple):
     """A member of an object that is a rule.
 
     Attributes:
-        value: As written; "" for an array or object.
-        line: From 1.
-        column: Of the name, from 1, in octets.
-        value_column: 0 for an array or object, or if the value is on another line.
-        number: The number of the object.
+        value: The value as written. "" for an array or object.
+        line: The line of the name, from 1.
+        column: The column of the name, from 1, in octets. 0 if the line is too long.
+        value_column: The column of the value. 0 for an array or object, or if the value is on
+            another line.
+        number: The number of the object in the file, from 0.
     """
 
     name: str
@@ -68,9 +70,9 @@ class RuleMember(NamedTuple):
 
 
 def members(text: str) -> Iterator[RuleMember]:
-    """Yield the members of the objects in the array, or of a single object in its place."""
+    """Yield the members of the objects in the array, or of the object if there is no array."""
     depth, line, line_start, number = 0, 1, 0, -1
-    rules = 0  # the depth of the rule objects; 0 until it is known
+    rules = 0  # the depth of the objects that are rules. 0 until the first object
     last, name, name_line, name_column = "", "", 0, 0
     for token in _TOKEN.finditer(text):
         kind = token[0]
@@ -98,19 +100,19 @@ def members(text: str) -> Iterator[RuleMember]:
         last = kind if len(kind) == 1 else "value"
 
 
-_MAX_LINE = 10_000  # characters of a line up to which columns are computed
+_MAX_LINE = 10_000  # the maximum number of characters before a column that is computed
 
 
 def _octets(text: str, start: int, end: int) -> int:
-    """Return the column, from 1.
+    """Return the column, in octets from 1, of the offset `end` in the line that begins at `start`.
 
-    In long lines return 0, because the work would grow quadratically.
+    The result is 0 beyond _MAX_LINE, because the work would grow quadratically.
     """
     return 1 + len(text[start:end].encode("utf-8", "replace")) if end - start <= _MAX_LINE else 0
 
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
-    """Return findings about the file of a site, beyond those of reading it."""
+    """Return findings about the file of a site, in addition to the findings of reading it."""
     file, tdmrep = files.file(files.origin + WELL_KNOWN), tdmrep_of(files)
     if file is None or tdmrep is None:
         return ()
@@ -225,7 +227,7 @@ def _report(remarks: Remarks, rule: str, message: str, member: RuleMember) -> No
 
 def _check_rules(remarks: Remarks, rules: tuple[TdmRule, ...]) -> None:
     """Report rules that never decide, because an earlier rule matches all of their resources."""
-    first: dict[str, int] = {}  # location -> number of the rule that decides by it
+    first: dict[str, int] = {}  # location -> index of the first rule that can decide by it
     for number, rule in enumerate(rules):
         if rule.reserved is not None:
             first.setdefault(rule.location, number)

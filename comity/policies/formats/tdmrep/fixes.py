@@ -13,7 +13,8 @@ from comity.policies.formats.tdmrep.reservation import TdmRule, read
 def write_number(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes a reservation as a number.
 
-    None means that the value is neither 0 nor 1. A truth value is not: comity ignores it.
+    None means that the value is neither "0" nor "1". For `true` and `false` there is no fix,
+    because comity ignores them.
     """
     if not (finding.line and finding.column and finding.length):
         return None
@@ -28,7 +29,11 @@ def write_number(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def write_strict(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that writes strict JSON with the same rules, or None if there is none."""
+    """Return the fix that writes strict JSON with the same rules.
+
+    None means that removing comments and correcting commas does not make the file strict, or would
+    change its rules.
+    """
     start = len(codecs.BOM_UTF8) if draft.body.startswith(codecs.BOM_UTF8) else 0
     try:
         text = draft.body[start:].decode()
@@ -45,7 +50,7 @@ def write_strict(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def _rules(body: bytes) -> list[TdmRule]:
-    """Return the rules without their lines."""
+    """Return the rules of a file without line numbers and texts, for comparison."""
     return [rule._replace(line=0, text="") for rule in read(body).rules]
 
 

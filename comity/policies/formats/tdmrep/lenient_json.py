@@ -1,7 +1,7 @@
 """JSON as people write it: with comments, and with commas before `]` and `}`.
 
-    without_extras(text)      the text with blanks in their place: the text that is read
-    strict_problem(text)      the reason and place where a strict reader refuses the text
+    without_extras(text)      the text with spaces instead of these comments and commas
+    strict_problem(text)      the reason why a strict reader refuses the text, and its offset
     strict_replacement(text)  the edit that makes the text strict JSON
 
 The time is linear in the characters.
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
 _STRING = r"\"(?:[^\"\\\n]++|\\.)*+\"?+"
-# A comment that is not closed extends to the end of the text, and does not count as a comment.
+# A `/*` without `*/` matches up to the end of the text. For `_is_comment` it is not a comment.
 _COMMENT = r"//[^\r\n]*+|#[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+"
 _STRING_OR_COMMENT = re.compile(rf"{_STRING}|{_COMMENT}")
 _STRING_OR_COMMAS = re.compile(rf"{_STRING}|,[\s,]*+")
@@ -27,7 +27,7 @@ _LINE_END = re.compile(r"\r\n?|\n|\Z")
 
 
 class TextReplacement(NamedTuple):
-    """A piece of a text, from `start` to `end` in characters, and the text that replaces it."""
+    """A replacement of the characters from `start` up to `end` of a text by another text."""
 
     start: int
     end: int
@@ -35,7 +35,10 @@ class TextReplacement(NamedTuple):
 
 
 def without_extras(text: str) -> str:
-    """Return the text with blanks for comments, and for commas before `]` and `}`."""
+    """Return the text with spaces instead of comments, and of commas before `]` and `}`.
+
+    Offsets and line ends stay the same.
+    """
     if any(sign in text for sign in ("//", "/*", "#")):
         text = _STRING_OR_COMMENT.sub(_blank_comment, text)
 
@@ -56,9 +59,10 @@ def _is_comment(token: str) -> bool:
 
 
 def strict_problem(text: str) -> tuple[str, int] | None:
-    """Return the reason why a strict reader refuses the text, and its place in characters.
+    """Return the reason why a strict reader refuses the text, and its offset in characters.
 
-    None means that the text is strict JSON, or too deep to be checked.
+    None means that the text is strict JSON, or cannot be checked because it exceeds a limit of the
+    decoder, such as the depth.
     """
     try:
         json.loads(text, parse_constant=_refuse)
@@ -73,7 +77,7 @@ def strict_problem(text: str) -> tuple[str, int] | None:
     except _ConstantError:
         place = _CONSTANT.search(text)
         return "JSON has no NaN and no Infinity", place.start(1) if place else 0
-    except (ValueError, RecursionError):  # limits of the decoder
+    except (ValueError, RecursionError):  # the text exceeds a limit of the decoder
         return None
     return None
 
@@ -105,7 +109,11 @@ def strict_replacement(text: str) -> TextReplacement:
 
 
 def _without_comment(text: str, start: int, end: int) -> TextReplacement:
-    """Return the edit that removes a comment, and the line or the spaces that it would leave."""
+    """Return the edit that removes a comment.
+
+    It also removes a line with nothing else in it, and the spaces before a comment at the end of a
+    line.
+    """
     before = start
     while before and text[before - 1] in " \t":
         before -= 1

@@ -15,22 +15,25 @@ from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import MAX_BYTES, Findings
 from comity.policies.syntax.xml_tree import own_text
 
-# Octets of an EPUB file that are read. Its pages and images are not read.
+# Maximum octets that are read of an EPUB file. Its pages and images are not read.
 MAX_PACKAGE = 4 * 1024 * 1024
-MAX_PACKAGES = 5  # package documents of an EPUB file
-MAX_PACKETS = 20  # places of a PDF file that are read
-# Metadata streams of a PDF file that are read. Each of its images may have one.
+MAX_PACKAGES = 5  # maximum package documents that are read of an EPUB file
+MAX_PACKETS = 20  # maximum packets that are read in the plain text of a PDF file
+# Maximum metadata streams that are read of a PDF file. Each of its images may have one.
 MAX_STREAMS = 500
-MAX_STREAMED = 20 * 256 * 1024  # octets of all of these, decompressed
-MAX_PACKET = 256 * 1024  # octets of each, decompressed
-MAX_POLICIES = 100  # addresses of policies that are read
+MAX_STREAMED = 20 * 256 * 1024  # decompressed octets after which no further stream is read
+MAX_PACKET = 256 * 1024  # maximum octets of a packet, or of a decompressed stream
+MAX_POLICIES = 100  # maximum policy addresses that are read of a PDF file
 
 
 class Metadata(NamedTuple):
-    """The values as written.
+    """The TDMRep values of an EPUB or PDF file, as written.
 
     Attributes:
-        part: The carrier, such as "XMP": the part of the source in a reason.
+        part: The part of the file that contains the values, "EPUB package" or "XMP". Reasons
+            name it.
+        reservations: The values of `reservation`, such as "1".
+        policies: The values of `policy`, which are addresses.
     """
 
     part: str
@@ -55,9 +58,9 @@ class _LimitError(ValueError):
 
 
 class _LimitedFile(BytesIO):
-    """A file of which a limited number of octets can be read.
+    """A file whose `read` raises _LimitError after MAX_PACKAGE octets in total.
 
-    The index of an archive can be as long as the archive, so zipfile alone has no such limit.
+    zipfile has no such limit: it reads the whole index, which can be as long as the archive.
     """
 
     remaining = MAX_PACKAGE
@@ -118,8 +121,8 @@ def _packages(archive: zipfile.ZipFile) -> Iterator[Any]:
         yield _tree(_member(archive, path))
 
 
-# XML 1.0 section-2.8: a declaration without markup declarations of its own, which package documents
-# of EPUB 2 may have. The file that it names is not fetched.
+# A document type declaration that only refers to a file (XML 1.0 section-2.8). Package documents of
+# EPUB 2 may have one. It is ignored, and the file is not fetched.
 _DOCTYPE = re.compile(rb"<!DOCTYPE(?:[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+>")
 
 
@@ -129,7 +132,7 @@ def _tree(octets: bytes) -> Any:
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     member = archive.getinfo(name)
-    # zipfile unpacks other methods without a limit.
+    # zipfile decompresses other compression methods without a limit.
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"{name} is compressed by method {member.compress_type}")
     with archive.open(member) as opened:
@@ -140,7 +143,7 @@ _PREFIX = re.compile(r"(\S{1,50}+)(?<=:)\s++https?://www\.w3\.org/ns/tdmrep[#/]?
 
 
 def _properties(package: Any) -> Iterator[tuple[str, str]]:
-    """Yield "reservation" or "policy", and its value."""
+    """Yield the TDMRep properties of a package document, such as ("reservation", "1")."""
     prefixes = {"tdm:", *_PREFIX.findall(package.get("prefix", "")[:1000])}
     for meta in package.iterdescendants("{*}meta"):
         qualified_name = (meta.get("property") or meta.get("name") or "").strip()
@@ -184,14 +187,18 @@ def _pdf(body: bytes, report: Findings) -> Metadata:
 
 def _strip_comments(packet: bytes) -> bytes:
     first, *others = packet.split(b"<!--")
-    # A comment that does not end is not a comment: text behind it may reserve the right.
+    # A `<!--` without `-->` does not begin a comment: the text after it may reserve the rights.
     return first + b"".join(
         part.partition(b"-->")[2] if b"-->" in part else part for part in others
     )
 
 
 def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
-    """Yield the octets around each name of the protocol, in plain text and compressed metadata."""
+    """Yield the parts of a PDF file that may contain TDMRep properties.
+
+    These are the octets around each TDMRep namespace in the plain text, and then every compressed
+    metadata stream, decompressed.
+    """
     count = 0
     position = body.find(_PROTOCOL)
     while position >= 0:

@@ -39,8 +39,9 @@ SPEC = "https://w3c.github.io/tdm-reservation-protocol/spec/"
 WELL_KNOWN = "/.well-known/tdmrep.json"
 TERM = "tdmrep:reservation"
 
-MAX_RULES = 5000  # values of the array of a file, including those that are no rules
-MAX_POLICY = 2000  # characters of the address of a policy
+# The maximum number of values in the array of a file. Values that are not rules count too.
+MAX_RULES = 5000
+MAX_POLICY = 2000  # maximum characters of the address of a policy
 
 RESERVATION, POLICY, LOCATION = "tdm-reservation", "tdm-policy", "location"
 
@@ -49,8 +50,8 @@ class Reservation(NamedTuple):
     """The properties that one source sets for a resource (sec-properties).
 
     Attributes:
-        reserved: None means that it is not set.
-        policy: Absolute URL. "" means that it is not set.
+        reserved: True for `tdm-reservation` 1, and False for 0. None means that it is not set.
+        policy: The absolute URL of the policy. "" means that it is not set.
     """
 
     reserved: bool | None
@@ -60,10 +61,7 @@ class Reservation(NamedTuple):
 
     @property
     def licensing(self) -> str:
-        """The policy that applies.
-
-        If the right is not reserved, no policy applies (sec-tdm-policy).
-        """
+        """The URL of the policy that applies. "" if the right is not reserved (sec-tdm-policy)."""
         return self.policy if self.reserved else ""
 
 
@@ -71,11 +69,11 @@ class TdmRule(NamedTuple):
     """One object of the file (sec-tdm-file).
 
     Attributes:
-        location: Pattern in normal form.
-        reserved: None means that it is not set.
-        policy: Absolute URL. "" means that it is not set.
-        line: From 1.
-        text: As written, printable.
+        location: The path pattern in normal form.
+        reserved: True for `tdm-reservation` 1, and False for 0. None means that it is not set.
+        policy: The absolute URL of the policy. "" means that it is not set.
+        line: The number of the first line of the object, from 1.
+        text: The object as written, printable.
     """
 
     location: str
@@ -89,17 +87,18 @@ class TdmRule(NamedTuple):
 
 
 def _read_reservation(values: Iterable[Any], report: Findings, line: int = 0) -> bool | None:
-    """Return the reservation by the values of one source, or None if it is not set.
+    """Return True if the values of one source reserve the right, and False if they do not.
 
-    If the values contradict each other, the right is reserved. LENIENT: in JSON the digit as a
-    text; in a field a list of digits, because caches join fields.
+    None means that no reservation is set. If the values contradict each other, the right is
+    reserved. LENIENT: JSON may contain the digit as a string ("1"). A field may contain a list of
+    digits ("1, 1"), because caches join fields.
     """
     digits = [digit.strip() for value in values for digit in _digits(value)]
     for odd in dict.fromkeys(digit for digit in digits if digit not in ("0", "1")):
         message = "`{}` is neither 0 nor 1, so the reservation is not set."
         report.report("tdmrep.value", message, odd[:1000].encode(errors="replace"), line=line)
-    # LENIENT: quotes and invisible characters around a 1. Around a 0 they are an error, so that the
-    # right is not given up by mistake.
+    # LENIENT: quotes and invisible characters may be around a 1. Around a 0 they are an error, so
+    # that no site gives up the right by mistake.
     if any(trimmed(digit.strip("\"'").encode(errors="replace")) == b"1" for digit in digits):
         return True
     return False if digits and set(digits) == {"0"} else None
@@ -108,7 +107,8 @@ def _read_reservation(values: Iterable[Any], report: Findings, line: int = 0) ->
 def _digits(value: Any) -> list[str]:
     if isinstance(value, str):
         return value.split(",")
-    # sec-tdm-reservation: other values are protocol errors. So is true, which equals 1 in Python.
+    # sec-tdm-reservation: other values are protocol errors. `true` is one of these, although it
+    # equals 1 in Python.
     if isinstance(value, bool) or value is None:
         return [json.dumps(value)]
     if isinstance(value, int | float):
@@ -162,9 +162,9 @@ def _reservation(
 
 
 def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
-    """Combine reservations into one: of each property, the last value that is set.
+    """Combine reservations into one. Of each property, the last value that is set counts.
 
-    The order is: file, fields, meta or document.
+    The caller passes the reservations in this order: file, fields, meta or document.
     """
     holds: Reservation | None = None
     for reservation in reservations:
@@ -187,9 +187,10 @@ def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
 
 
 def statements(reservations: Iterable[Reservation | None]) -> tuple[Statement, ...]:
-    """Return the statements by these reservations, in the order file, fields, meta or document.
+    """Return the one statement that reservations make together, or () if none sets a reservation.
 
-    The text of the source contains the policy.
+    The caller passes the reservations in this order: file, fields, meta or document. If the right
+    is reserved, the text of the statement's source contains the URL of the policy.
     """
     holds = effective(reservations)
     if holds is None or holds.reserved is None:
@@ -218,7 +219,7 @@ class TdmRep:
         *,
         complete: bool = True,
     ) -> None:
-        """Index the rules. `complete` is False if the file has more than is read."""
+        """Index the rules. `complete` is False if the end of the file was not read."""
         self.rules = rules
         self.findings = findings
         self._url = url
@@ -226,10 +227,11 @@ class TdmRep:
         self._index = PatternIndex([rule.location for rule in rules])
 
     def reservation(self, target: str) -> Reservation | None:
-        """Return the reservation by the first rule that matches path and query, or None.
+        """Return the reservation by the first rule that matches a target, or None.
 
-        If the reservation of a rule is not set, the next matching rule decides. It can then reserve
-        the right, but not give it up.
+        `target` is path and query. If the first matching rule sets no reservation, later matching
+        rules can reserve the right, and cannot give it up. If no rule matches and the end of the
+        file was not read, the right is reserved.
         """
         unset = False
         for number in sorted(self._index.all(normal_target(target))):
@@ -260,7 +262,7 @@ class TdmRep:
 def read(body: bytes, url: str = "", *, cut: bool = False) -> TdmRep:
     """Read a tdmrep.json. Never raises. The time is linear in the octets.
 
-    `cut` means that the body ends where its reader stopped.
+    `cut` is True if the body is only the beginning of the file.
     """
     octets, cut = text_of(body, cut=cut)
     return _Reader(octets, url).read(cut)
@@ -286,10 +288,7 @@ def tdmrep_of(site: SiteFiles) -> TdmRep | None:
 
 
 class _Reader:
-    """The state of reading one file, object by object.
-
-    Objects before a malformed one are read.
-    """
+    """Reads one file, object by object, and stops at the first malformed object."""
 
     def __init__(self, octets: bytes, url: str) -> None:
         self._written = escaped_text(octets)
@@ -299,10 +298,11 @@ class _Reader:
         self._rules: list[TdmRule] = []
         self._decode = json.JSONDecoder(object_pairs_hook=_object).raw_decode
         self._line, self._line_position = 1, 0
-        self._complete = True  # False if the file has more than is read
-        self._is_json = True  # comments and extra commas aside, as far as the file was read
-        # The line of the reservation that reserves the rest of a malformed file; 0 if there is
-        # none.
+        self._complete = True  # False if the end of the file was not read
+        # True if all text read so far is JSON. Comments and extra commas are ignored.
+        self._is_json = True
+        # The number of the line with the reservation that reserves the rest of a malformed file. 0
+        # if there is no such line.
         self._reserving_line = 0
 
     def read(self, cut: bool) -> TdmRep:
@@ -345,7 +345,7 @@ class _Reader:
         except json.JSONDecodeError as error:
             place = max(position, error.pos)
             self._break_off(f"This is not JSON: {error.msg}", place, behind=position)
-        except (ValueError, RecursionError):  # limits of the decoder
+        except (ValueError, RecursionError):  # the file exceeds a limit of the decoder
             self._complete = False
             message = (
                 "A number is too long, or values are nested too deeply. The rest of the "
@@ -355,9 +355,11 @@ class _Reader:
         return None
 
     def _break_off(self, problem: str, position: int, *, behind: int) -> None:
-        """Report an error.
+        """Report the error that ends the reading, and reserve by the unread rest (TDM-3).
 
-        A reservation of 1 in the unread rest reserves everything else (TDM-3).
+        `problem` is the first sentence of the message, and `position` is the offset of the error.
+        If the text after the offset `behind` contains a reservation of 1, everything is reserved
+        that no rule matches.
         """
         self._is_json = False
         line = self._line_of(position)
@@ -368,9 +370,10 @@ class _Reader:
         self._report("tdmrep.syntax", message, line=line)
 
     def _reserve_by(self, start: int, end: int) -> int:
-        """Reserve everything that no rule before matches, if this text has a reservation of 1.
+        """Add a rule that reserves everything, if the text has a reservation of 1.
 
-        Return the number of the line that reserves the rest of the file, or 0.
+        `start` and `end` are offsets. The rule comes last, so earlier rules override it. Only one
+        such rule is added. Return the number of its line, or 0 if there is no such rule.
         """
         one = _ONE.search(self._text, start, end) or _ONE.search(self._written, start, end)
         if one and not self._reserving_line:
@@ -403,7 +406,7 @@ class _Reader:
             self._break_off("The array ends here", position + 1, behind=position + 1)
 
     def _read_rule(self, rule: Any, line: int, source: str) -> bool:
-        """Read a value of the array. Return False if it is no rule."""
+        """Add the rule in a value of the array. Return False if the value is not a rule."""
         if not isinstance(rule, dict) or (RESERVATION not in rule and LOCATION not in rule):
             self._report(
                 "tdmrep.syntax",
@@ -427,15 +430,15 @@ class _Reader:
             written_location = rule.get(LOCATION)
             quoted = written_location if isinstance(written_location, str) else ""
             self._report("tdmrep.syntax", f"The location `{{}}` {means}", quoted, line=line)
-            # A rule that departs from the specification cannot give the right up.
+            # A rule with an invalid location can reserve the right, and cannot give it up.
             reserved = reserved or None
         self._rules.append(TdmRule(location, reserved, policy, line, _excerpt(source)))
         return True
 
     def _read_other(self, position: int) -> None:
-        """Read a file that is no array.
+        """Read a file that is not an array of rules.
 
-        An object that reserves does so for the whole site (TDM-3).
+        If the file contains a reservation of 1, the whole site is reserved (TDM-3).
         """
         decoded = self._value(position)
         if decoded is None:
@@ -462,8 +465,8 @@ class _Reader:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the properties of an object.
 
-    If a property is repeated: of two reservations, a reserved one counts; two different locations
-    count as none; else the last value counts.
+    The properties can be repeated. If any of several reservations is 1, it counts. Different
+    locations count as no location. Of other properties the last value counts.
     """
     properties = dict(pairs)
     if len(properties) < len(pairs):
@@ -476,9 +479,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _location(value: Any, url: str) -> tuple[str, str]:
-    """Return the pattern of a location, and the message about its departure from the specification.
+    """Return the pattern of a location, and the problem with the location for a message.
 
-    The message is "" if there is none.
+    `url` is the URL of the file. The problem is "" if the location meets the specification.
     """
     if not isinstance(value, str) or not value.strip():
         return "/", "is not a pattern. The rule can only reserve, and it does so for everything."
@@ -513,7 +516,10 @@ def _excerpt(source: str) -> str:
 
 
 def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation | None:
-    """Read the fields of a response. `url` is the URL of the response."""
+    """Return the reservation in the fields of a response, or None if it has no field of TDMRep.
+
+    `url` is the URL of the response.
+    """
     properties: dict[str, list[Any]] = {RESERVATION: [], POLICY: []}
     for name, value in headers:
         if (
@@ -528,10 +534,10 @@ def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation
 
 
 def markup(content: Content, url: str = "") -> Reservation | None:
-    """Read the `meta` elements of a page. `url` is the URL of the page.
+    """Return the reservation in the `meta` elements of a page, or None if it has none of TDMRep.
 
-    An element with a `property` and no `name` can only reserve. The page is parsed only if it
-    contains a word of the protocol.
+    `url` is the URL of the page. An element with `property` instead of `name` can only reserve. The
+    page is parsed only if it contains `tdm-`.
     """
     if not content.mentions(b"tdm-"):
         return None
@@ -543,7 +549,8 @@ def markup(content: Content, url: str = "") -> Reservation | None:
         if name == RESERVATION and _read_reservation([value], Findings("")):
             properties[name].append(value.strip())
     policies = properties[POLICY]
-    # A reason quotes absolute addresses: relative ones would depend on the base of the page.
+    # Addresses are made absolute for reasons that quote them, because a relative address depends on
+    # the base URL of the page.
     if policies and (base := content.base(url)) != url:
         policies = [_join(base, address) for address in policies]
     return _reservation(properties[RESERVATION], policies, f"meta {RESERVATION}", url)
@@ -560,7 +567,10 @@ def _join(base: str, address: str) -> str:
 
 
 def document(content: Content, url: str = "") -> Reservation | None:
-    """Return the reservation in an EPUB or PDF file, or None for any other content."""
+    """Return the reservation in an EPUB or PDF file.
+
+    None means that the content is neither, or that it has no reservation and no findings.
+    """
     report = Findings(url)
     metadata = tdmrep_metadata.read(content, report)
     if metadata is None:
