@@ -65,7 +65,7 @@ def open_dataset(path: Path) -> Dataset:
 
 
 def nameable_folder(folder: Path) -> Path:
-    """Return the folder as a path that ends with its name: `.` becomes `/home/user/data`.
+    """Return the folder as a path that ends with its name: `.` becomes `/srv/data`.
 
     The names of the manifest and of the side files begin with the name of the folder.
     DatasetError: the folder has no name, because it is a root folder."""

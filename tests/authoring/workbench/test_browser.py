@@ -134,7 +134,7 @@ def test_typing_changes_findings_and_decisions(tab: Tab) -> None:
     )
     write(page, "Disallow: /new/\nDisallow: other")
     expect(page.locator(".pages li").first).to_have_text(re.compile("/new/1 Refused"))
-    expect(page.locator(".problems li", has_text="begins with neither")).to_contain_text(
+    expect(page.locator(".problems li", has_text="matches nothing")).to_contain_text(
         "Line 5, column 11"
     )
     expect(page.locator(".cm-line").nth(3)).to_have_class(re.compile("decides-deny"))
@@ -233,7 +233,7 @@ def test_a_link_brings_back_choices_and_what_is_not_saved(tab: Tab, folder: Path
     expect(again.locator(".pages li").first).to_have_text(re.compile("/new/1 Refused"))
     assert (folder / "robots.txt").read_text() == ROBOTS
     broken = tab.opened(page.url[:-5])
-    expect(broken.get_by_role("status")).to_contain_text("none of a workbench")
+    expect(broken.get_by_role("status")).to_contain_text("not a link of a workbench")
     expect(broken.locator(".cm-content")).not_to_contain_text("/new/")
 
 
@@ -348,7 +348,7 @@ def test_nobody_is_left_out(browser: Browser, bench: Workbench, scheme: Any, wid
     opened = Tab(browser, bench, viewport={"width": width, "height": 800}, color_scheme=scheme)
     page = opened.page
     write(page, "Disallow: other\n")
-    expect(page.locator(".problems li", has_text="begins with neither")).to_be_visible()
+    expect(page.locator(".problems li", has_text="matches nothing")).to_be_visible()
     for summary in page.locator("summary").all():
         summary.click()
     found = Axe().run(page, options={"iframes": False}).response["violations"]

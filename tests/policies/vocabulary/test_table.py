@@ -497,7 +497,7 @@ MISTAKES = [
         f"[[relation]]\n{ROW}\n[[relation]]\n" + ROW.replace("within", "near"),
         "number 2: kind `near` is unknown: write within or touches",
     ),
-    ('[[relation]]\nuses = ["train"]\nterms = ["usage:ai"]', "number 1: kind `None` is none"),
+    ('[[relation]]\nuses = ["train"]\nterms = ["usage:ai"]', "number 1: kind `None` is unknown"),
     (
         "[[relation]]\n" + ROW.replace('["train"]', '"train"'),
         "number 1: uses is not a list of texts",
