@@ -28,8 +28,6 @@ from comity.policies.syntax.urls import origin_or_empty
 # its own pause later, when the page is complete.
 PATIENCE = 60.0
 
-FRAMING = ("content-length", "transfer-encoding")  # header fields about the body
-
 Headers = Iterable[tuple[bytes, bytes]]
 
 
@@ -221,12 +219,7 @@ class Admissions:
         return BrowserAdmission(self._parts, original, url=page_request.url, is_of_crawl=True)
 
     def _request(self, page_request: PageRequest) -> Request:
-        # The browser frames the body, which is not known here.
-        headers = {
-            name: value
-            for name, value in page_request.fields.items()
-            if name.lower() not in FRAMING
-        }
+        headers = dict(page_request.fields)
         if page_request.kind.destination:
             headers["Sec-Fetch-Dest"] = page_request.kind.destination
         request = PlainRequest(

@@ -20,8 +20,7 @@ Fields = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]
 # request are inferred from its header fields.
 RESOURCE = "resource"
 
-# Header fields that no policy asks for (see `facts_of`), and those with which libraries frame the
-# body.
+# Header fields that no policy asks for (see `facts_of`).
 _SILENT = frozenset(
     (
         b"host",
@@ -29,8 +28,6 @@ _SILENT = frozenset(
         b"accept-encoding",
         b"accept-language",
         b"user-agent",
-        b"content-length",
-        b"transfer-encoding",
     )
 )
 

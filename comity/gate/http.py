@@ -14,10 +14,12 @@ from typing import Any, Protocol, Self
 
 from w3lib.url import safe_url_string
 
-_AS_SENT = re.compile(
+# URLs that clients send as they are.
+_SENDABLE = re.compile(
     r"(?i:https?)://[^\x00-\x20\x7f-\U0010ffff/?#\\]+(?:[/?#][^\x00-\x20\x7f\ud800-\udfff]*)?"
 )
 _SCHEME = re.compile(r"[^/]*://|about:|data:")
+_FRAMING = (b"Content-Length", b"Transfer-Encoding")  # header fields about the body
 
 
 class HeaderFields(Protocol):
@@ -126,6 +128,9 @@ def fields_of(headers: Any) -> Iterator[tuple[bytes, bytes]]:
 class PlainRequest:
     """A request that does not come from Scrapy.
 
+    Its sender has the body. Here the body is empty, and the header fields that frame it are left
+    out.
+
     Attributes:
         url: The URL that goes out. Characters that no client sends are percent-encoded.
         meta: Declarations, such as `meta["comity"]` (docs/automation.md)."""
@@ -136,16 +141,17 @@ class PlainRequest:
         *,
         method: str = "GET",
         headers: Headers | None = None,
-        body: bytes = b"",
         meta: Mapping[str, Any] = {},  # copied, never changed
     ) -> None:
         """ValueError if the URL has no scheme."""
         if not _SCHEME.match(url):
             raise ValueError(f"Missing scheme in request url: {url}")
-        self.url = url if _AS_SENT.fullmatch(url) else safe_url_string(url)
+        self.url = url if _SENDABLE.fullmatch(url) else safe_url_string(url)
         self.method = method.upper()
         self.headers = Headers() if headers is None else headers
-        self.body = body
+        for name in _FRAMING:
+            self.headers.pop(name, None)
+        self.body = b""
         self.meta = dict(meta)
 
     def __repr__(self) -> str:
