@@ -121,14 +121,13 @@ class SlowPages:
             self.most = max(self.most, self._now)
             meets = self._meeting > 0
             self._meeting -= 1
+        # The server closes each connection and says so. Otherwise a request may go out over a
+        # connection that is closing, twice in a row on a busy machine, and fail without an answer.
+        head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\n"
         if handler.path.endswith("/cut"):
-            handler.wfile.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\ncut"
-            )
+            handler.wfile.write(head + b"Content-Length: 9\r\n\r\ncut")
         else:
-            handler.wfile.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n"
-            )
+            handler.wfile.write(head + b"Content-Length: 4\r\n\r\n")
         handler.wfile.flush()
         if meets:
             self._pair.wait(PATIENCE)
