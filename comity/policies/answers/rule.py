@@ -48,6 +48,20 @@ INFO: Final = Severity.INFO
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A text with a finding, and the text that its author probably meant.
+
+    Attributes:
+        bad: the text with the finding.
+        good: the text without it.
+        name: file name, e.g. "robots.txt" or "page.html". "": the file of the rule's format."""
+
+    bad: str
+    good: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A rule, with its effect and its specification.
 
@@ -63,7 +77,10 @@ class Rule:
         is_missing_resource: True if a resource is missing that a permission requires to be used
             or included.
         is_of_purpose: True if the purpose that the operator declares decides.
-        severity: weight of a finding."""
+        severity: weight of a finding.
+        why: why the finding matters to the author of the file, in one to three sentences.
+        fix: what the author should write instead, as one instruction.
+        example: a text with the finding, and a text without it. Tests check both."""
 
     effect: Effect
     spec: str
@@ -75,6 +92,9 @@ class Rule:
     is_missing_resource: bool = False
     is_of_purpose: bool = False
     severity: Severity = Severity.WARNING
+    why: str = ""
+    fix: str = ""
+    example: Example | None = None
 
 
 # The rules of comity and of all formats, by id. `declare` fills it.
