@@ -49,16 +49,29 @@ INFO: Final = Severity.INFO
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text with a finding, and the text that its author probably meant.
+    """Files with a finding, and the files that their author probably meant.
+
+        Example("Disallow: private/", "Disallow: /private/")
+        Example({"tdmrep.json": "[]"}, {".well-known/tdmrep.json": "[]"})
+        Example("HTTP/1.1 503 Service Unavailable\n\n", "HTTP/1.1 404 Not Found\n\n")
+
+    A text that begins with `HTTP/1.1` is the response for the file: status line, header fields, a
+    blank line, content. The content of a redirect is the response at its `Location`. All texts of
+    an example are responses, or none is.
 
     Attributes:
-        bad: the text with the finding.
-        good: the text without it.
-        name: file name, e.g. "robots.txt" or "page.html". "": the file of the rule's format."""
+        bad: the text with the finding, or several texts by their paths in the folder of the site.
+        good: the text or texts without the finding.
+        name: path of the file if there is one text, e.g. "page.html". "": the first file of the
+            rule's format, or robots.txt, or page.html if the format has no line of robots.txt.
+        repeated: a part of `bad` that occurs there once. The finding needs it `times` times.
+        times: number of repetitions of `repeated`."""
 
-    bad: str
-    good: str
+    bad: str | Mapping[str, str]
+    good: str | Mapping[str, str]
     name: str = ""
+    repeated: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
