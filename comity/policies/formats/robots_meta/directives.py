@@ -272,7 +272,9 @@ class _Reader:
     def _report_others(self, members: list[str]) -> None:
         if members:
             self._findings.report(
-                "robots-meta.agent", "`{}` is for another agent.", _octets(", ".join(members))
+                "robots-meta.agent",
+                "`{}` is for the named crawler only.",
+                _octets(", ".join(members)),
             )
 
     def meta(self, name: str, text: str, line: int) -> None:
@@ -285,7 +287,7 @@ class _Reader:
         else:
             self._findings.report(
                 "robots-meta.agent",
-                "`{}: {}` is for another agent.",
+                "`{}: {}` is for the named crawler only.",
                 _octets(name),
                 _octets(text),
                 line=line,
