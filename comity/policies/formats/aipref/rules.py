@@ -1,6 +1,14 @@
 """The rules of usage preferences."""
 
-from comity.policies.answers.rule import ALLOWS, ERROR, FINDING, INFO, REFUSES, Rule
+from comity.policies.answers.rule import (
+    ALLOWS,
+    ERROR,
+    FINDING,
+    INFO,
+    REFUSES,
+    Example,
+    Rule,
+)
 
 RULES = {
     "usage.allow": Rule(
@@ -20,23 +28,53 @@ RULES = {
         "draft-thomson-aipref-sup section-6.1",
         "a usage line is below the rules of its group: it counts anyway",
         severity=INFO,
+        why="The draft wants usage lines above the rules of their group. comity reads the line "
+        "anyway. Other readers may ignore it.",
+        fix="Move the line up, directly below the User-agent lines.",
+        example=Example(
+            bad="User-agent: *\nDisallow: /private/\nUsage: ai=n\n",
+            good="User-agent: *\nUsage: ai=n\nDisallow: /private/\n",
+        ),
     ),
     "usage.ignored": Rule(
         FINDING,
         "draft-thomson-aipref-sup section-3.1",
         "a member is no preference: it is ignored",
         severity=ERROR,
+        why="A preference is a label, `=`, and `y` or `n`. Readers skip everything else, so this "
+        "part refuses nothing and permits nothing.",
+        fix="Write `n` to refuse and `y` to permit.",
+        example=Example(
+            bad="User-agent: *\nUsage: ai=no\nDisallow: /private/\n",
+            good="User-agent: *\nUsage: ai=n\nDisallow: /private/\n",
+        ),
     ),
     "usage.length": Rule(
         FINDING,
         "draft-thomson-aipref-sup section-5.3",
         "an expression is longer than readers must support, or has too many labels",
+        why="Readers must read only 1,000 characters of an expression. A refusal behind them may "
+        "not be seen. With more than 100 labels, comity reads the refusals only.",
+        fix="Shorten the expression, or divide it into several lines.",
+        example=Example(
+            bad="User-agent: *\nUsage: tdm=n, ai=n\nDisallow: /private/\n",
+            good="User-agent: *\nUsage: tdm=n, ai=n\nDisallow: /private/\n",
+            repeated=", ai=n",
+            times=200,
+        ),
     ),
     "usage.outside": Rule(
         FINDING,
         "draft-thomson-aipref-sup section-6.1",
         "a usage line is outside of all groups: it can refuse, and permits nothing",
         severity=ERROR,
+        why="A usage line belongs to the User-agent lines above it. Outside of all groups comity "
+        "reads its refusals only, and other readers may ignore the line.",
+        fix="Move the line below a User-agent line.",
+        example=Example(
+            bad="Usage: ai=n\n\nUser-agent: *\nDisallow: /private/\n",
+            good="User-agent: *\nUsage: ai=n\nDisallow: /private/\n",
+        ),
     ),
     "content-usage.syntax": Rule(
         FINDING,
@@ -78,11 +116,25 @@ RULES = {
         FINDING,
         "draft-thomson-aipref-sup section-5.4",
         "a label is permitted and refused for the same agents: it is refused",
+        why="If a label is permitted and refused for the same agents, the refusal counts. The "
+        "permission has no effect.",
+        fix="Delete the preference that you do not mean.",
+        example=Example(
+            bad="User-agent: *\nUsage: ai=y\nUsage: ai=n\nDisallow: /private/\n",
+            good="User-agent: *\nUsage: ai=n\nDisallow: /private/\n",
+        ),
     ),
     "usage.label": Rule(
         FINDING,
         "draft-thomson-aipref-sup section-4",
         "a word of another vocabulary, or similar to a label: it has no effect",
+        why="Readers skip a label that the vocabulary does not have. The use that you mean is "
+        "neither refused nor permitted.",
+        fix="Write the label that the message proposes.",
+        example=Example(
+            bad="User-agent: *\nUsage: train-ai=n\nDisallow: /private/\n",
+            good="User-agent: *\nUsage: ai=n\nDisallow: /private/\n",
+        ),
     ),
     "content-usage.contradiction": Rule(
         FINDING,
