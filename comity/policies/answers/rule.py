@@ -20,6 +20,8 @@ class Effect(enum.Enum):
     """Permitted, but only later or with restrictions."""
     SILENT = "silent"
     """Nothing is stated."""
+    ASKS = "asks"
+    """The site asks for an action. It changes no verdict."""
     FINDING = "finding"
     """A hint for the author of the policy. It changes no verdict."""
 
@@ -28,6 +30,7 @@ ALLOWS: Final = Effect.ALLOWS
 REFUSES: Final = Effect.REFUSES
 LIMITS: Final = Effect.LIMITS
 SILENT: Final = Effect.SILENT
+ASKS: Final = Effect.ASKS
 FINDING: Final = Effect.FINDING
 
 
@@ -128,7 +131,7 @@ def is_silent(rule: str) -> bool:
 
 def refuses(rule: str) -> bool:
     """Return True if this rule refuses. Unknown rules count as refusals."""
-    return rule not in RULES or RULES[rule].effect in (REFUSES, FINDING)
+    return rule not in RULES or RULES[rule].effect in (REFUSES, ASKS, FINDING)
 
 
 def depends_on_request(rule: str) -> bool:

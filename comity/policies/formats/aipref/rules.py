@@ -81,36 +81,81 @@ RULES = {
         "draft-ietf-aipref-attach-05 robots",
         "a value is no dictionary: it states nothing",
         severity=ERROR,
+        why="Readers skip a value with any mistake in it. Its other preferences do not count "
+        "either, so a use that you refuse is not refused.",
+        fix="Write `label=y` or `label=n`, in lower case, without spaces around `=`, and with "
+        "commas between them.",
+        example=Example(
+            bad="User-agent: *\nContent-Usage: search=y, Train AI=n\nAllow: /\n",
+            good="User-agent: *\nContent-Usage: search=y, train-ai=n\nAllow: /\n",
+        ),
     ),
     "content-usage.path": Rule(
         FINDING,
         "draft-ietf-aipref-attach-05 robots",
         "the text before the preferences is no path",
         severity=ERROR,
+        why="A path begins with `/`, and preferences follow it. Otherwise the line states no "
+        "preference for any page.",
+        fix="Write a path that begins with `/`, a space, and the preferences.",
+        example=Example(
+            bad="User-agent: *\nContent-Usage: *.pdf train-ai=n\nAllow: /\n",
+            good="User-agent: *\nContent-Usage: /*.pdf train-ai=n\nAllow: /\n",
+        ),
     ),
     "content-usage.label": Rule(
         FINDING,
         "draft-ietf-aipref-vocab-07 section-4",
         "a word of another vocabulary",
         severity=ERROR,
+        why="`ai-train` and `ai-input` are words of Content-Signal lines. Readers of "
+        "Content-Usage do not know them, so the use is not refused.",
+        fix="Write the label of Content-Usage, such as `train-ai=n`, or a Content-Signal line.",
+        example=Example(
+            bad="User-agent: *\nContent-Usage: ai-train=n\nAllow: /\n",
+            good="User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n",
+        ),
     ),
     "content-usage.value": Rule(
         FINDING,
         "draft-ietf-aipref-vocab-07 y-or-n",
         "a value is neither `y` nor `n`: it states nothing",
         severity=ERROR,
+        why="Only `y` and `n` state a preference. With another value, such as `no`, the use is "
+        "not refused.",
+        fix="Write `y` or `n`.",
+        example=Example(
+            bad="User-agent: *\nContent-Usage: train-ai=no\nAllow: /\n",
+            good="User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n",
+        ),
     ),
     "content-usage.length": Rule(
         FINDING,
         "draft-ietf-aipref-attach-05 robots",
         "a line or field exceeds the limit: it permits nothing",
         severity=ERROR,
+        why="Crawlers do not read lines of unlimited length. comity reads 32 KiB of a line and 8 "
+        "KiB of a field. A longer one can refuse uses, but permits none.",
+        fix="Shorten the value to a few labels, each written once.",
+        example=Example(
+            bad="User-agent: *\nContent-Usage: search=y, train-ai=n\nAllow: /\n",
+            good="User-agent: *\nContent-Usage: search=y, train-ai=n\nAllow: /\n",
+            repeated=", train-ai=n",
+            times=3000,
+        ),
     ),
     "content-usage.outside": Rule(
         FINDING,
         "draft-ietf-aipref-attach-05 robots",
         "a rule is outside of all groups: it can refuse, and permits nothing",
         severity=ERROR,
+        why="A preference belongs to the User-agent lines above it. Without such a line, other "
+        "readers may ignore it, and comity takes only its refusals.",
+        fix="Write the line below `User-agent: *`, or below the crawler that you mean.",
+        example=Example(
+            bad="Content-Usage: train-ai=n\nUser-agent: *\nAllow: /\n",
+            good="User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n",
+        ),
     ),
     "usage.contradiction": Rule(
         FINDING,
@@ -140,15 +185,39 @@ RULES = {
         FINDING,
         "draft-ietf-aipref-attach-05 robots",
         "a label is permitted and refused for the same path and agents: it is refused",
+        why="If the same use is permitted and refused for the same path, the refusal counts. "
+        "Crawlers leave out the use that you permit.",
+        fix="Delete the preference that you do not mean.",
+        example=Example(
+            bad="User-agent: *\n"
+            "Content-Usage: /news/ search=n\n"
+            "Content-Usage: /news/ search=y\n"
+            "Allow: /\n",
+            good="User-agent: *\nContent-Usage: /news/ search=y\nAllow: /\n",
+        ),
     ),
     "content-usage.repeated": Rule(
         FINDING,
         "draft-ietf-aipref-vocab-07 section-5",
         "a dictionary has a label twice: the last one counts",
+        why="Of two values for one label, readers use the last. The first one has no effect, "
+        "even if it refuses.",
+        fix="Delete the value that you do not mean.",
+        example=Example(
+            bad="User-agent: *\nContent-Usage: train-ai=n, search=y, train-ai=y\nAllow: /\n",
+            good="User-agent: *\nContent-Usage: train-ai=n, search=y\nAllow: /\n",
+        ),
     ),
     "content-usage.unknown": Rule(
         FINDING,
         "draft-ietf-aipref-vocab-07 section-4",
         "a word of another vocabulary, or similar to a label: it has no effect",
+        why="Readers ignore a label that they do not know. The use that you refuse with it is "
+        "not refused.",
+        fix="Write a label of Content-Usage, such as `train-ai` or `search`.",
+        example=Example(
+            bad="User-agent: *\nContent-Usage: train_ai=n\nAllow: /\n",
+            good="User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n",
+        ),
     ),
 }
