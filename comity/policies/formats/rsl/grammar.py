@@ -244,7 +244,7 @@ class _Reader:
             self._findings.clear()  # an invalid document has only this finding
             self._report(
                 "rsl.limit" if error.is_limit else "rsl.syntax",
-                "{}: the document licenses nothing",
+                "The document licenses nothing: {}.",
                 str(error),
                 line=problem,
             )

@@ -389,7 +389,7 @@ class _Reader:
             if count == MAX_RULES:
                 self._report(
                     "tdmrep.limit",
-                    f"there are more than {MAX_RULES} rules",
+                    f"Only the first {MAX_RULES} rules are read. Write fewer rules.",
                     line=self._line_of(position),
                 )
                 self._complete = False
