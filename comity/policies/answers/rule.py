@@ -20,6 +20,8 @@ class Effect(enum.Enum):
     """Permitted, but only later or with restrictions."""
     SILENT = "silent"
     """Nothing is stated."""
+    ASKS = "asks"
+    """The site asks for an action. It changes no verdict."""
     FINDING = "finding"
     """A hint for the author of the policy. It changes no verdict."""
 
@@ -28,6 +30,7 @@ ALLOWS: Final = Effect.ALLOWS
 REFUSES: Final = Effect.REFUSES
 LIMITS: Final = Effect.LIMITS
 SILENT: Final = Effect.SILENT
+ASKS: Final = Effect.ASKS
 FINDING: Final = Effect.FINDING
 
 
@@ -128,7 +131,7 @@ def is_silent(rule: str) -> bool:
 
 def refuses(rule: str) -> bool:
     """Return True if this rule refuses. Unknown rules count as refusals."""
-    return rule not in RULES or RULES[rule].effect in (REFUSES, FINDING)
+    return rule not in RULES or RULES[rule].effect in (REFUSES, ASKS, FINDING)
 
 
 def depends_on_request(rule: str) -> bool:
@@ -360,7 +363,7 @@ declare(
             FINDING,
             "RFC 9309 section-2.3.1.2",
             "a policy file is redirected; some crawlers do not follow, and none follows everywhere",
-            why="Crawlers must follow five redirects of robots.txt, but some follow none, and "
+            why="Crawlers should follow five redirects of robots.txt, but some follow none, and "
             "some do not follow to another host. For them the file does not exist.",
             fix="Serve the file at its own address.",
             example=Example(

@@ -1,6 +1,6 @@
 """The rules of ACAP."""
 
-from comity.policies.answers.rule import ALLOWS, ERROR, FINDING, INFO, REFUSES, SILENT, Rule
+from comity.policies.answers.rule import ALLOWS, ASKS, ERROR, FINDING, INFO, REFUSES, SILENT, Rule
 
 RULES = {
     "acap.allow": Rule(ALLOWS, "ACAP 1.0 section-2.4.1", "a permission decides"),
@@ -36,9 +36,7 @@ RULES = {
         "a resource that must be used or included does not exist",
         is_missing_resource=True,
     ),
-    "acap.request": Rule(
-        FINDING, "ACAP 1.0 section-2.6", "the site asks for an action", severity=INFO
-    ),
+    "acap.request": Rule(ASKS, "ACAP 1.0 section-2.6", "the site asks for an action"),
     "acap.action": Rule(
         FINDING,
         "ACAP 1.0 section-2.6",
