@@ -41,3 +41,8 @@ def test_a_command_on_a_folder_runs_without_scrapy(command: str, tmp_path: Path)
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n", "utf-8")
     program = f"from comity.authoring.cli import main\nassert main(['{command}', '.']) == 0"
     assert loaded_by(program, tmp_path) == ""
+
+
+def test_a_rule_is_explained_without_scrapy(tmp_path: Path) -> None:
+    program = "from comity.authoring.cli import main\nassert main(['rule', 'robots.path']) == 0"
+    assert loaded_by(program, tmp_path) == ""

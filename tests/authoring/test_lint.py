@@ -306,7 +306,7 @@ def test_standard_input_is_what_it_is_said_to_be(
         (["--fix", "nowhere"], "`nowhere` is not a file, a folder or a URL"),
         (
             ["--select", "nonsense"],
-            "`nonsense` is not a rule or the beginning of one: docs/rules.md lists all rules",
+            "`nonsense` is not a rule or the beginning of one. `comity rule` lists all.",
         ),
         (["--fix", "http://127.0.0.1:1/"], "cannot be fixed by its URL: name the folder"),
         (

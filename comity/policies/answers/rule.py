@@ -363,7 +363,7 @@ declare(
             FINDING,
             "RFC 9309 section-2.3.1.2",
             "a policy file is redirected; some crawlers do not follow, and none follows everywhere",
-            why="Crawlers must follow five redirects of robots.txt, but some follow none, and "
+            why="Crawlers should follow five redirects of robots.txt, but some follow none, and "
             "some do not follow to another host. For them the file does not exist.",
             fix="Serve the file at its own address.",
             example=Example(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from comity.authoring.language_server.words import href
+from comity.authoring.rules import href
 from tests.authoring.language_server.editing import hover_text
 from tests.selection import one_in
 

@@ -52,7 +52,7 @@ def missing(each: Format) -> Iterator[str]:
         yield f"the page docs/{page}"
     needed = [("docs/README.md", f"]({page})"), ("README.md", f"policies/formats/{folder}/")]
     needed += [("docs/fetching.md", f"`{file.path}`") for file in each.files]
-    needed += [("docs/rules.md", f"| `{rule}` |") for rule in each.rules]
+    needed += [("docs/rules.md", f"`{rule}`") for rule in each.rules]
     # the contract that no other module imports it
     needed += [("setup.cfg", f"    comity.policies.formats.{folder}\n")]
     texts = {name: (ROOT / name).read_text("utf-8") for name, _ in needed}

@@ -8,9 +8,9 @@ from pathlib import Path
 from lsprotocol.types import CodeDescription, Diagnostic, DiagnosticSeverity, Position, Range
 
 from comity.authoring.language_server.documents import Document
-from comity.authoring.language_server.words import href
 from comity.authoring.lint import lint_file, lint_site
 from comity.authoring.problems import Problem
+from comity.authoring.rules import href
 from comity.authoring.sites import load
 from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Fetched, PolicyError, Site

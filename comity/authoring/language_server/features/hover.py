@@ -6,7 +6,8 @@ from lsprotocol.types import Hover, MarkupContent, MarkupKind, Position
 
 from comity.authoring.language_server.outline import FileOutline, ValueWord
 from comity.authoring.language_server.statements import FileStatement, Span
-from comity.authoring.language_server.words import AGENT, Word, href
+from comity.authoring.language_server.words import AGENT, Word
+from comity.authoring.rules import href
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.known_crawlers import known
 
