@@ -398,7 +398,7 @@ RULES = {
     "ait.no-element": Rule(
         FINDING,
         "ai.txt paper section-3.2",
-        "an element is no selector or name: the whole document is meant",
+        "an element is not a selector or name: the whole document is meant",
         severity=ERROR,
         why="A reader cannot apply the selector or name, so it cannot tell which part you mean. "
         "The rule then covers the whole document.",

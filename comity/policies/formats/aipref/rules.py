@@ -79,7 +79,7 @@ RULES = {
     "content-usage.syntax": Rule(
         FINDING,
         "draft-ietf-aipref-attach-05 robots",
-        "a value is no dictionary: it states nothing",
+        "a value is not a dictionary: it states nothing",
         severity=ERROR,
         why="Readers skip a value with any mistake in it. Its other preferences do not count "
         "either, so a use that you refuse is not refused.",
@@ -93,7 +93,7 @@ RULES = {
     "content-usage.path": Rule(
         FINDING,
         "draft-ietf-aipref-attach-05 robots",
-        "the text before the preferences is no path",
+        "the text before the preferences is not a path",
         severity=ERROR,
         why="A path begins with `/`, and preferences follow it. Otherwise the line states no "
         "preference for any page.",
@@ -106,7 +106,7 @@ RULES = {
     "content-usage.label": Rule(
         FINDING,
         "draft-ietf-aipref-vocab-07 section-4",
-        "a word of another vocabulary",
+        "a label is a word of Content Signals",
         severity=ERROR,
         why="`ai-train` and `ai-input` are words of Content-Signal lines. Readers of "
         "Content-Usage do not know them, so the use is not refused.",

@@ -22,7 +22,7 @@ RULES = {
     "robots-meta.agent": Rule(
         FINDING,
         "robots meta (docs/robots-meta.md)",
-        "directives for another agent: they have no effect here",
+        "directives are for a named crawler only",
         severity=INFO,
         why="Only the crawler with this name obeys the directives. All others treat the page as "
         "if the element did not exist.",

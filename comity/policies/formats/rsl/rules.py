@@ -55,24 +55,22 @@ RULES = {
         "RSL 1.0",
         "the document exceeds a limit",
         severity=ERROR,
-        why="Crawlers do not read documents of unlimited size. comity reads 512 KiB and 1,000 "
-        "contents. A document with more licenses nothing.",
-        fix="Write fewer contents, with `*` or the path of a folder in `url`.",
+        why="Crawlers do not read documents of unlimited size. comity reads 512 KiB, 1,000 "
+        "contents and 1,000 licenses. A larger document grants no license.",
+        fix="Write fewer contents and licenses, with `*` or the path of a folder in `url`.",
         example=Example(
             bad='<rsl xmlns="https://rslstandard.org/rsl">\n'
-            '  <content url="/news/1.html">\n'
+            '  <content url="/">\n'
             '    <license><permits type="usage">search</permits></license>\n'
             "  </content>\n"
             "</rsl>\n",
             good='<rsl xmlns="https://rslstandard.org/rsl">\n'
-            '  <content url="/news/">\n'
+            '  <content url="/">\n'
             '    <license><permits type="usage">search</permits></license>\n'
             "  </content>\n"
             "</rsl>\n",
             name="rsl.xml",
-            repeated='  <content url="/news/1.html">\n'
-            '    <license><permits type="usage">search</permits></license>\n'
-            "  </content>\n",
+            repeated='    <license><permits type="usage">search</permits></license>\n',
             times=1001,
         ),
     ),
