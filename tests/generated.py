@@ -14,6 +14,7 @@ from pathlib import Path
 
 from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, Artefact, Form, Intent
 from comity.gate.fetching.causes import CAUSES
+from comity.gate.options.declared import SETTINGS
 from comity.policies.tag import schema
 from comity.policies.vocabulary.table import ANY, Vocabulary
 
@@ -175,9 +176,25 @@ def local_causes() -> str:
     return ", ".join(f"`{cause.name}`" for cause in CAUSES if cause.is_local)
 
 
+def settings() -> str:
+    """Return the table of settings."""
+    return table(
+        ("setting", "unit", "default", "meaning"),
+        (
+            (f"`{one.name}`", one.kind.unit, f"`{_python(one.default)}`", one.meaning)
+            for one in SETTINGS
+        ),
+    )
+
+
+def _python(value: object) -> str:
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "docs/authoring.md": {"intents": intents},
     "docs/fetching.md": {"causes": causes, "local causes": local_causes},
+    "docs/settings.md": {"settings": settings},
     "docs/vocabulary.md": {
         "vocabularies": vocabularies,
         "matrix": matrix,
