@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, Artefact, Form, Intent
 from comity.gate.fetching.causes import CAUSES
 from comity.gate.options.declared import SETTINGS
+from comity.policies import formats as policies
+from comity.policies.formats.format import Format
 from comity.policies.tag import schema
 from comity.policies.vocabulary.table import ANY, Vocabulary
 
@@ -176,6 +179,58 @@ def local_causes() -> str:
     return ", ".join(f"`{cause.name}`" for cause in CAUSES if cause.is_local)
 
 
+OTHER_PAGES = {"aipref": "usage-preferences"}
+
+
+def page_of(format_: Format) -> str:
+    """Return the name of the page in docs/ about a format."""
+    return f"{OTHER_PAGES.get(format_.name, format_.name)}.md"
+
+
+def folder_of(format_: Format) -> str:
+    """Return the name of the folder of a format."""
+    return format_.name.replace("-", "_")
+
+
+def formats() -> str:
+    """Return the table of formats in README.md."""
+    return table(
+        ("format", "specification", "comity reads", "code"),
+        (
+            (
+                f"[{one.title}](docs/{page_of(one)})",
+                one.specification,
+                one.summary,
+                f"`policies/formats/{folder_of(one)}/`",
+            )
+            for one in policies.FORMATS
+        ),
+    )
+
+
+def format_pages() -> str:
+    """Return links to the pages of all formats, for a page in docs/."""
+    return _listed(f"[{one.title}]({page_of(one)})" for one in policies.FORMATS)
+
+
+def files(prefix: str) -> str:
+    """Return the paths of all policy files. `prefix`: text in place of the first slash."""
+    return _listed(f"`{prefix}{path.removeprefix('/')}`" for path in policies.WELL_KNOWN)
+
+
+def _listed(words: Iterable[str]) -> str:
+    *words, last = words
+    return f"{', '.join(words)} and {last}"
+
+
+def unreachable_files() -> str:
+    """Return the table of policy files, with the effect while one cannot be fetched."""
+    return table(
+        ("file", "until it can be fetched"),
+        ((f"`{file.path}`", file.unreachable) for file in policies.FILES),
+    )
+
+
 def settings() -> str:
     """Return the table of settings."""
     return table(
@@ -192,8 +247,17 @@ def _python(value: object) -> str:
 
 
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
+    "README.md": {"formats": formats},
     "docs/authoring.md": {"intents": intents},
-    "docs/fetching.md": {"causes": causes, "local causes": local_causes},
+    "docs/fetching.md": {
+        "files": unreachable_files,
+        "causes": causes,
+        "local causes": local_causes,
+    },
+    "docs/formats.md": {"formats": format_pages},
+    "docs/guard.md": {"files": partial(files, "")},
+    "docs/policy-captures.md": {"files": partial(files, "/")},
+    "docs/policy-command.md": {"files": partial(files, "DIR/")},
     "docs/settings.md": {"settings": settings},
     "docs/vocabulary.md": {
         "vocabularies": vocabularies,
