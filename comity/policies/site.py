@@ -173,7 +173,6 @@ class Site:
         agent: Agent,
         url: str,
         *,
-        status: int = 200,
         headers: Iterable[tuple[bytes, bytes]] = (),
         body: bytes | None = b"",
         is_read: bool = True,
@@ -188,7 +187,6 @@ class Site:
         Args:
             agent: the agent that asks.
             url: absolute URL of the page.
-            status: HTTP status of the response. No rule depends on it.
             headers: header fields of the response.
             body: None if nothing was fetched.
             is_read: False if the body is only the known part of the page. Then, and if `body` is

@@ -664,7 +664,7 @@ def test_files_are_read_once_for_all_crawlers_that_they_name(
             },
         )
         made.clear()
-        assert list(contradictions.check_contradictions(load(str(tmp_path)), ())) == []
+        assert list(contradictions.check_contradictions(load(str(tmp_path)))) == []
         assert len(made) <= len(FORMATS)
 
 

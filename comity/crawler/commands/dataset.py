@@ -39,7 +39,8 @@ from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
 from comity.dataset.records import DatasetError
 from comity.gate.fetching.store import PolicyStore
-from comity.gate.options import Options, parsed_defaults
+from comity.gate.options import Options
+from comity.gate.options.values import use_defaults
 from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.printable import printable, unhidden
@@ -176,7 +177,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         now=datetime.now(UTC),
         vocabulary=vocabulary,
         tags=tag_option.tag_source(opts, settings),
-        defaults=parsed_defaults(",".join(opts.defaults or ()), subject="--default"),
+        defaults=use_defaults("--default", ",".join(opts.defaults or ())),
         last_fetch=opts.last_fetch,
     )
     for use in terms.uses:

@@ -199,7 +199,6 @@ class ResponsePages:
             return site.page(
                 self._agent,
                 url,
-                status=response.status,
                 headers=fields or fields_of(response.headers),
                 body=response.body if whole is None else whole,
                 first_seen=first_seen,

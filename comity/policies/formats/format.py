@@ -383,6 +383,9 @@ class Format(NamedTuple):
     Attributes:
         name: Lower-case letters, digits and hyphens.
         rules: Rule id -> the rule. All ids begin with a prefix of this format, such as "courtesy.".
+        title: The name that authors know, such as "robots.txt", for lists of formats.
+        specification: The specification, such as "RFC 9309", for lists of formats.
+        summary: The supported parts and their places, in Markdown, for lists of formats.
         files: The files that comity fetches from every origin for this format.
         robots_lines: The names of its lines in robots.txt, in lower case.
         header_fields: The names of its header fields, in lower case.
@@ -414,6 +417,9 @@ class Format(NamedTuple):
 
     name: str
     rules: Mapping[str, Rule]
+    title: str = ""
+    specification: str = ""
+    summary: str = ""
     files: tuple[WellKnown, ...] = ()
     robots_lines: tuple[str, ...] = ()
     header_fields: tuple[bytes, ...] = ()

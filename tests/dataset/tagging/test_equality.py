@@ -135,7 +135,6 @@ def compare_all(number: int) -> None:
         page = site.page(
             agent,
             made["url"],
-            status=200,
             headers=headers,
             body=octets(made["response"]["body"]),
             now=now,

@@ -102,6 +102,9 @@ def replay(name: str, text: str) -> list[tuple[str, str]]:
 FORMAT = Format(
     name="tdmrep",
     rules=RULES,
+    title="TDMRep",
+    specification="W3C community report",
+    summary="file, header fields, meta elements, EPUB and PDF",
     files=(
         WellKnown(
             WELL_KNOWN,
