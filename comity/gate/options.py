@@ -20,15 +20,13 @@ from platformdirs import user_data_path
 from comity.dataset.tags.setting import TagSetting
 from comity.gate.fetching.options import ClientOptions
 from comity.gate.request.sessions import DeclaredSession, declared_session
-from comity.gate.settings import Settings
+from comity.gate.settings import DEFAULT_AGENT, Settings
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
 from comity.policies.agent import CONTENT_USAGE, FEATURES
 from comity.policies.answers.request import PURPOSE_HEADER
 from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.urls import origin_of
 from comity.policies.vocabulary.table import Vocabulary
-
-DEFAULT_AGENT = "comitybot"
 
 ASYNCIO_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
