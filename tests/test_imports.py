@@ -1,4 +1,6 @@
-"""The parts that do without Scrapy import neither Scrapy nor Twisted: their commands start fast."""
+"""Commands start fast: each imports only the modules that it needs.
+
+The tests count imported modules, because times depend on the machine."""
 
 from __future__ import annotations
 
@@ -8,18 +10,72 @@ from pathlib import Path
 
 import pytest
 
-PRINT_LOADED = "import sys; print(*sorted({'scrapy', 'twisted'}.intersection(sys.modules)))"
+PRINT_LOADED = "import sys; print(*sorted(set({names}).intersection(sys.modules)))"
+SCRAPY = ["scrapy", "twisted"]
+# Only pages and sites need these.
+PAGES_AND_SITES = ["aiohttp", "asyncio", "jmespath", "parsel", "platformdirs", "turbohtml"]
+# Run a command of Scrapy, and print the names of all imported modules.
+RUN_SCRAPY = """
+import sys
+from scrapy.cmdline import execute
+try:
+    execute(["scrapy", *{words}])
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print(*sorted(sys.modules))
+"""
+WITHOUT_COMITY = """
+import importlib.metadata
+importlib.metadata.entry_points = lambda **selection: ()
+"""
+# The modules that hold the names and summaries of commands.
+LISTS = {
+    "comity",
+    "comity.authoring",
+    "comity.authoring.commands",
+    "comity.authoring.scrapy_command",
+    "comity.crawler",
+    "comity.crawler.commands",
+    "comity.crawler.commands.base",
+    "comity.crawler.commands.crawl",
+    "comity.crawler.commands.listed",
+}
+SPIDER = """
+import scrapy
+
+class Idle(scrapy.Spider):
+    name = "idle"
+
+    async def start(self):
+        return
+        yield
+"""
 
 
-def loaded_by(program: str, folder: Path) -> str:
+def loaded_by(program: str, folder: Path, names: list[str] = SCRAPY) -> str:
+    """Run a program, and return the modules with these names that it imports."""
     done = subprocess.run(
-        [sys.executable, "-I", "-c", f"{program}\n{PRINT_LOADED}"],
+        [sys.executable, "-I", "-c", f"{program}\n{PRINT_LOADED.format(names=names)}"],
         cwd=folder,
         capture_output=True,
         text=True,
         check=True,
     )
     return done.stdout.splitlines()[-1]
+
+
+def modules_of_scrapy(words: list[str], folder: Path, before: str = "") -> set[str]:
+    """Run a command of Scrapy in a folder, and return the names of the imported modules."""
+    program = before + RUN_SCRAPY.format(words=words)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
 
 
 @pytest.mark.parametrize(
@@ -46,3 +102,20 @@ def test_a_command_on_a_folder_runs_without_scrapy(command: str, tmp_path: Path)
 def test_a_rule_is_explained_without_scrapy(tmp_path: Path) -> None:
     program = "from comity.authoring.cli import main\nassert main(['rule', 'robots.path']) == 0"
     assert loaded_by(program, tmp_path) == ""
+
+
+def test_lint_of_robots_txt_imports_no_parser_of_pages(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private/\nDisalow: /", "utf-8")
+    program = "from comity.authoring.cli import main\nassert main(['lint', 'robots.txt']) == 1"
+    assert loaded_by(program, tmp_path, PAGES_AND_SITES) == ""
+
+
+@pytest.mark.parametrize("words", [["version"], ["crawl", "idle"], ["-h"]], ids=" ".join)
+def test_scrapy_without_the_addon_imports_only_the_list_of_commands(
+    words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project\n", "utf-8")
+    (tmp_path / "project.py").write_text("SPIDER_MODULES = ['idle']\n", "utf-8")
+    (tmp_path / "idle.py").write_text(SPIDER, "utf-8")
+    alone = modules_of_scrapy(words, tmp_path, WITHOUT_COMITY)
+    assert modules_of_scrapy(words, tmp_path) - alone == LISTS

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from comity import __version__
+from comity.authoring.commands import LINT
 from comity.dataset.records import DatasetError
 from comity.gate.run.console import complain, flush_output, read_or_not
 from comity.policies import PolicyError
@@ -16,7 +17,7 @@ from comity.policies import PolicyError
 # The modules of comity.authoring.commands. Only the module of the chosen command is imported,
 # because some imports take a second.
 COMMANDS = {
-    "lint": "find the problems in robots.txt, ai.txt and other policy files",
+    "lint": LINT,
     "explain": "explain the files of a site together",
     "rule": "explain a rule, with its reason, its remedy and an example",
     "languageserver": "help in an editor, by the Language Server Protocol",

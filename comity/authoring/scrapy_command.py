@@ -1,4 +1,6 @@
-"""`scrapy lint`: `comity lint` as a command of Scrapy projects."""
+"""`scrapy lint`: `comity lint` as a command of Scrapy projects.
+
+Scrapy imports this module for each of its commands, so the methods import what they need."""
 
 from __future__ import annotations
 
@@ -6,11 +8,8 @@ from argparse import ArgumentParser, Namespace
 
 from scrapy.exceptions import UsageError
 
-from comity.authoring.cli import COMMANDS
-from comity.authoring.commands import lint
-from comity.crawler.commands.base import BaseCommand
-from comity.dataset.records import DatasetError
-from comity.policies import PolicyError
+from comity.authoring.commands import LINT
+from comity.crawler.commands.base import BaseCommand, import_formats
 
 
 class LintCommand(BaseCommand):
@@ -20,16 +19,23 @@ class LintCommand(BaseCommand):
         return "[options] [FILE|FOLDER|URL ...]"
 
     def short_desc(self) -> str:
-        return COMMANDS["lint"].capitalize()
+        return LINT.capitalize()
 
     def long_desc(self) -> str:
         return f"{self.short_desc()}: the same as `comity lint`."
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
+        import_formats()
+        from comity.authoring.commands import lint
+
         lint.add_options(parser)
 
     def run(self, args: list[str], opts: Namespace) -> None:
+        from comity.authoring.commands import lint
+        from comity.dataset.records import DatasetError
+        from comity.policies import PolicyError
+
         if args:
             raise UsageError(f"lint knows no `{args[0]}`", print_help=False)
         try:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile, sort_robots_first
 from comity.gate.fetching.reach import Reach
 from comity.gate.folder import misplaced_files, path_in_folder, read_file, read_folder
-from comity.gate.options import DEFAULT_AGENT
+from comity.gate.settings import DEFAULT_AGENT
 from comity.policies import Agent, PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, url_remedy

@@ -41,13 +41,13 @@ from comity.crawler.scrapy_internals import take_shipped_suffixes
 from comity.database import make_private_folder
 from comity.gate.options import (
     ASYNCIO_REACTOR,
-    DEFAULT_AGENT,
     DEFAULTS,
     Options,
     machine_store,
     project_store,
     stop,
 )
+from comity.gate.settings import DEFAULT_AGENT
 from comity.policies import PolicyError
 
 logger = logging.getLogger(__name__)

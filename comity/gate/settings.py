@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol
 
+DEFAULT_AGENT = "comitybot"
+
 
 class Settings(Protocol):
     """Settings by name. Scrapy's `BaseSettings` has these methods."""

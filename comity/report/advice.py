@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from comity.gate.options import DEFAULT_AGENT, DEFAULTS
+from comity.gate.options import DEFAULTS
+from comity.gate.settings import DEFAULT_AGENT
 from comity.policies.answers.rule import RULES
 from comity.report.value import Advice, Report
 

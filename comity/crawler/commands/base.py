@@ -36,6 +36,16 @@ class BaseCommand(ScrapyCommand):
         super().add_options(parser)
 
 
+def import_formats() -> None:
+    """Import the formats of policies.
+
+    If a format of another package is faulty, end the program with one line that names it."""
+    try:
+        import comity.policies  # noqa: F401
+    except ValueError as error:  # a PolicyError, but the failed package cannot give the class
+        raise SystemExit(f"comity: {error}") from None
+
+
 def unknown_option(arguments: Iterable[str]) -> str:
     """Return the first argument that is an option which the command does not have, or ""."""
     return next((argument for argument in arguments if argument.startswith("-")), "")

@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from scrapy.utils.conf import arglist_to_dict
 from scrapy.utils.project import inside_project
 
-from comity.crawler.feeds import add_exporters
+from comity.crawler.commands.base import import_formats
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -35,6 +35,9 @@ class _RunSpider(BaseRunSpiderCommand):
     def process_options(self, args: list[str], opts: Namespace) -> None:
         assert self.settings is not None
         if _has_addon(self.settings, opts):
+            import_formats()
+            from comity.crawler.feeds import add_exporters  # only projects with the add-on need it
+
             add_exporters(self.settings)
         super().process_options(args, opts)
 

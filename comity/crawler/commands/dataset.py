@@ -21,8 +21,8 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from comity.crawler.commands import dataset_tag, dataset_verify, tag_option
-from comity.crawler.commands.base import BaseCommand, process_count, unknown_option
+from comity.crawler.commands import dataset_tag, dataset_verify, listed, tag_option
+from comity.crawler.commands.base import process_count, unknown_option
 from comity.crawler.commands.dataset_output import add_output, output_place
 from comity.dataset import manifest as croissant
 from comity.dataset import stats as statistics
@@ -70,18 +70,12 @@ class DatasetAction(NamedTuple):
     crawls: Callable[[Namespace], bool] = lambda _: False
 
 
-class DatasetCommand(BaseCommand):
+class DatasetCommand(listed.Dataset):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
     def syntax(self) -> str:
         return f"[options] {'|'.join(ACTIONS)} ..."
-
-    def short_desc(self) -> str:
-        return (
-            "Tag records from elsewhere; export usable records of a dataset, remove records that"
-            " may not be kept, count, verify"
-        )
 
     def long_desc(self) -> str:
         return (

@@ -12,21 +12,18 @@ from typing import Any, ClassVar
 from scrapy.exceptions import UsageError
 
 from comity.crawler import demo
-from comity.crawler.commands.base import BaseCommand
+from comity.crawler.commands import listed
 from comity.guard import Guard
 
 OUTPUT = "items.jsonl"
 
 
-class DemoCommand(BaseCommand):
+class DemoCommand(listed.Demo):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
         return "[options]"
-
-    def short_desc(self) -> str:
-        return "Serve a demonstration site on this machine, to crawl and to look at"
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)

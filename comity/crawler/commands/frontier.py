@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from scrapy.exceptions import UsageError
 
-from comity.crawler.commands.base import BaseCommand
+from comity.crawler.commands import listed
 from comity.crawler.crawl import open_state
 from comity.gate.options import Options
 from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
@@ -31,15 +31,12 @@ STATES = {"pause": "paused", "resume": "running", "end": "ended"}
 FAILED = 1  # exit status
 
 
-class FrontierCommand(BaseCommand):
+class FrontierCommand(listed.Frontier):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
         return "[options] NAME"
-
-    def short_desc(self) -> str:
-        return "Show a crawl by several workers, pause it, let it go on, end it or delete it"
 
     def long_desc(self) -> str:
         return (

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from scrapy.exceptions import UsageError
 
 from comity.crawler.captures import open_captures
-from comity.crawler.commands.base import BaseCommand, unknown_option
+from comity.crawler.commands import listed
+from comity.crawler.commands.base import unknown_option
 from comity.crawler.commands.policy_history import as_json, history
 from comity.crawler.commands.policy_history import show as show_history
 from comity.crawler.sites.sources import PolicySpider
@@ -36,14 +37,11 @@ UNREACHABLE = 2
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 
 
-class PolicyCommand(BaseCommand):
+class PolicyCommand(listed.Policy):
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
     def syntax(self) -> str:
         return "[options] <url>, or history [options] <url>, or --xml <url or file>"
-
-    def short_desc(self) -> str:
-        return "Explain a site's policies on a URL"
 
     def long_desc(self) -> str:
         return (

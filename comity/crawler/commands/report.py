@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from scrapy.exceptions import UsageError
 
-from comity.crawler.commands import tag_option
-from comity.crawler.commands.base import BaseCommand, process_count, unknown_option
+from comity.crawler.commands import listed, tag_option
+from comity.crawler.commands.base import process_count, unknown_option
 from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError
 from comity.gate.run.console import add_row, flush_output, line, open_console, say, table
@@ -27,15 +27,12 @@ from comity.report.writing import text_of, write_text
 OUTPUT = Path("report.html")
 
 
-class ReportCommand(BaseCommand):
+class ReportCommand(listed.Report):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
         return "[options] REPORT|ITEMS...|STORE|STATS, or --diff OLD NEW"
-
-    def short_desc(self) -> str:
-        return "Write a page about a crawl and the permissions of its items, or compare two"
 
     def long_desc(self) -> str:
         return (

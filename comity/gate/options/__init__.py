@@ -20,7 +20,7 @@ from typing import Any, Self
 from comity.dataset.tags.setting import TagSetting
 from comity.gate.fetching.options import ClientOptions
 from comity.gate.options import declared
-from comity.gate.options.declared import DEFAULT_AGENT, SETTINGS
+from comity.gate.options.declared import SETTINGS
 from comity.gate.options.errors import SettingsError, invalid, stop
 from comity.gate.options.kinds import NAME
 from comity.gate.options.store import machine_store, project_store
@@ -31,7 +31,6 @@ from comity.policies import Agent, PolicyError
 __all__ = [
     "ASYNCIO_REACTOR",
     "DEFAULTS",
-    "DEFAULT_AGENT",
     "NAME",
     "Options",
     "SettingsError",

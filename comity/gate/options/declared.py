@@ -30,11 +30,10 @@ from comity.gate.options.values import (
     use_defaults,
     vocabulary,
 )
+from comity.gate.settings import DEFAULT_AGENT
 from comity.policies.agent import CONTENT_USAGE as DRAFTS
 from comity.policies.agent import FEATURES
 from comity.policies.answers.request import PURPOSE_HEADER as PURPOSE_FIELD
-
-DEFAULT_AGENT = "comitybot"
 
 _FEATURES = ", ".join(f"`{feature}`" for feature in FEATURES)
 

@@ -1,4 +1,7 @@
-"""The content of a response: its type, text and trees, and elements that may state a policy."""
+"""The content of a response: its type, text and trees, and elements that may state a policy.
+
+The parsers of trees (turbohtml, parsel) are imported with the first page. Most files of policies do
+without, and `comity lint robots.txt` starts faster."""
 
 from __future__ import annotations
 
@@ -6,16 +9,20 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from lxml.html.defs import tags as HTML_TAGS  # type: ignore[import-untyped]  # noqa: N812  # a constant
-from parsel import Selector
 from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding
 
 from comity.policies.answers.qualifiers import Extract
 from comity.policies.document.json_documents import Json
-from comity.policies.document.markup import Html, Markup, MarkupTag, Xhtml, Xml, with_end_tags
 from comity.policies.syntax.urls import resolved
+
+if TYPE_CHECKING:
+    from parsel import Selector
+
+    from comity.policies.document.markup import Html, Markup, MarkupTag, Xml
 
 # The encodings of browsers (Encoding Standard section-4.2), by the names of Python's codecs. Some
 # other codecs of Python raise, take minutes (punycode), or decode ASCII to other characters.
@@ -207,6 +214,8 @@ class Content:
         """The document as a browser reads it.
 
         Browsers show nothing for XML that is not well-formed. Here it is read as HTML."""
+        from comity.policies.document.markup import Html, Xhtml, with_end_tags
+
         try:
             if not self.is_html:
                 return self.xml if self.is_xml else self.html
@@ -219,6 +228,8 @@ class Content:
     @cached_property
     def html(self) -> Html:
         """The body as HTML, for any type."""
+        from comity.policies.document.markup import Html
+
         return Html(self._any_text)
 
     @property
@@ -228,6 +239,8 @@ class Content:
     @cached_property
     def selector(self) -> Selector:
         """The tree of a page, as parsel's selector."""
+        from parsel import Selector
+
         return Selector(root=self.markup.root, type="html")
 
     @cached_property
@@ -238,6 +251,8 @@ class Content:
     @cached_property
     def xml(self) -> Xml:
         """The body as XML, parsed once. XMLSyntaxError (lxml) or ValueError: it is not XML."""
+        from comity.policies.document.markup import Xml
+
         return Xml(self.body)
 
     @cached_property

@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
-from parsel import Selector
+
+if TYPE_CHECKING:
+    from parsel import Selector
 
 Span = tuple[int, int]  # the first character of a text, and the character after the last
 

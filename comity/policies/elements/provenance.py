@@ -24,13 +24,12 @@ from comity.policies.document.document import Content
 from comity.policies.document.selector_index import Budget, CostError, Outline
 from comity.policies.document.selectors import SelectorError, select
 from comity.policies.elements.coverage import covered
+from comity.policies.elements.spans import MAX_SPANS, FieldSpan
 from comity.policies.elements.text_runs import OUTSIDE, UNKNOWN, Pieces
 from comity.policies.syntax.xml_tree import attributes
 
 # Fewest characters, without white space, of a text that is searched inside other texts.
 LEAST = 4
-# Spans of one field. If there are more, they are not distinguished.
-MAX_SPANS = 10_000
 # Scopes of one text or element that are considered. If there are more, it may come from any scope.
 MAX_SCOPES = 1000
 # Steps of a declared selector.
@@ -38,8 +37,6 @@ MAX_STEPS_OF_SELECTOR = 500_000
 # Characters that are searched for one field: less than half a second.
 MAX_STEPS = 200_000_000
 
-# A value; a member of a list; characters of a text.
-FieldSpan = tuple[str] | tuple[str, int] | tuple[str, int, int]
 Scopes = Collection[int]
 
 _NESTING = (Mapping, list, tuple, set, frozenset)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from comity.policies.answers.decision import Finding, Reason, UseDecision, Verdict
 from comity.policies.answers.element_rule import ACTIONS, ALL, ElementRule
@@ -26,10 +26,13 @@ from comity.policies.elements.coverage import (
     refusing_actions,
     text_with_spans,
 )
-from comity.policies.elements.provenance import MAX_SPANS, FieldSpan, Origins
+from comity.policies.elements.spans import MAX_SPANS, FieldSpan
 from comity.policies.elements.text_runs import Pieces, Urls, may_have_addresses
 from comity.policies.elements.unread import unread
 from comity.policies.vocabulary.table import Vocabulary
+
+if TYPE_CHECKING:
+    from comity.policies.elements.provenance import Origins
 
 # Limit of the reasons in one decision about a use of the whole document.
 MAX_REASONS = 100
@@ -474,6 +477,9 @@ class ElementRules:
 
     @cached_property
     def _origins(self) -> Origins:
+        # It imports parsel, which only items of pages need.
+        from comity.policies.elements.provenance import Origins
+
         return Origins(self._content, self._pieces)
 
 

@@ -12,6 +12,10 @@ from typing import Any
 
 # [field], [field, member of the list] or [field, first character, first character after it].
 Span = Sequence[Any]
+# A span before it is written as JSON.
+FieldSpan = tuple[str] | tuple[str, int] | tuple[str, int, int]
+# Spans of one field. If there are more, they are not distinguished.
+MAX_SPANS = 10_000
 # Members of a list or characters of a text, ascending, without contact or overlap.
 Ranges = list[tuple[int, int]]
 # Field -> the parts of its value to remove. None: the whole value.
