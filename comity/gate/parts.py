@@ -67,7 +67,7 @@ class Parts:
             observer=observer,
         )
         self.referrals = Referrals(
-            self.policies, self.client, is_inner_allowed=options.inner == "allow"
+            self.passages, self.policies, self.client, is_inner_allowed=options.inner == "allow"
         )
         self.sessions = Sessions(options.sessions, files.store)
         self.access = Access(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
 
+from comity.gate.fetching.reach import Reach
 from comity.gate.http import Request
 from comity.gate.request.sessions import DeclaredSession
 from comity.policies import Decision, Site
@@ -68,6 +69,24 @@ class Answer(NamedTuple):
     passes: bool = False
 
 
+class Handling:
+    """The handling of a request or of its response, by tasks that may make more requests.
+
+    Contexts refer to it, and may outlive the request and the crawl. So it is an object of its own.
+
+    Attributes:
+        crawl: Tells the crawl from others.
+        reach: The reach of the site that leads to requests made meanwhile. None means that the
+            operator leads to them.
+    """
+
+    __slots__ = ("crawl", "reach")
+
+    def __init__(self, crawl: object, reach: Reach | None) -> None:
+        self.crawl = crawl
+        self.reach = reach
+
+
 @dataclass(slots=True, eq=False)
 class Passage:
     """The record of one request object.
@@ -80,6 +99,9 @@ class Passage:
         site: The policies by which the request was judged before it goes out. None means that no
             site judged the request, or that it still waits in the queue.
         outgoing: The request as it was admitted. None: it was not admitted.
+        handling: The handling of the request since it was handed out. None: it was not yet.
+        awaited_by: The handling of another request, whose code waits for the response. None: no
+            code of a handled request waits.
     """
 
     session: Session | None = None
@@ -88,6 +110,8 @@ class Passage:
     answer: Answer | None = None
     site: Site | None = None
     outgoing: Outgoing | None = None
+    handling: Handling | None = None
+    awaited_by: Handling | None = None
 
 
 class Passages(WeakKeyDictionary[Request, Passage]):
