@@ -51,6 +51,7 @@ class Parts:
         self.client = files.client
         self.passages = Passages()
         self.pace = Pace(
+            self.passages,
             run,
             ledger,
             settings,

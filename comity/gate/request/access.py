@@ -120,12 +120,11 @@ class Access:
 
         The policies of that last decision apply. None means that there was no last decision, or
         that it was about another URL or method, or deferred the request."""
-        passage = self._passages.get(request)
-        answer = passage.answer if passage is not None else None
-        if (
-            passage is None
-            or answer is None
-            or (answer.question.url, answer.question.method) != (request.url, request.method)
+        passage = self._passages.of(request)
+        answer = passage.answer
+        if answer is None or (answer.question.url, answer.question.method) != (
+            request.url,
+            request.method,
         ):
             return None
         if answer.decision.verdict is Verdict.DEFER:  # a deferred request is not handed out
@@ -235,16 +234,16 @@ class Access:
         """Return True if every declared use is refused only until a missing file can be fetched.
 
         False for requests that need no permitted use (see `_skips`)."""
-        if not self._skips(self._passages.get(request)):
+        if not self._skips(self._passages.of(request)):
             return False
         try:
             return site.awaits_files(self.agent, declaration(request).purposes)
         except PolicyError:  # `decide` refuses the request
             return False
 
-    def _skips(self, passage: Passage | None) -> bool:
+    def _skips(self, passage: Passage) -> bool:
         """Return True if the request is to be refused when no declared use is permitted."""
-        return self.skips_unusable and (passage is None or not passage.is_exempt)
+        return self.skips_unusable and not passage.is_exempt
 
     # Admitted requests
 
@@ -254,7 +253,7 @@ class Access:
         These policies apply to the response, even if the site's policies change meanwhile. The
         request must have been decided on in its present form. It has no policies if its URL has
         no origin."""
-        passage = self._passages[request]
+        passage = self._passages.of(request)
         answer, site = passage.answer, passage.site
         if site is None:
             return False
@@ -271,9 +270,7 @@ class Access:
         """Refuse the request if it was changed after its admission and may not go out; else None.
 
         A changed request that the policies of the same origin allow is admitted again."""
-        passage = self._passages.get(request)
-        if passage is None:
-            return None
+        passage = self._passages.of(request)
         answer, outgoing = passage.answer, passage.outgoing
         # A request without a site must not become a request to a site.
         if answer is not None and answer.site is None and answer.question.url != request.url:
@@ -320,19 +317,16 @@ class Access:
         """Return the request as it was admitted, even if its URL has changed since.
 
         None: it was not admitted."""
-        passage = self._passages.get(request)
-        return passage.outgoing if passage is not None else None
+        return self._passages.of(request).outgoing
 
     def refused_by_headers(self, request: Request, headers: HeaderFields) -> Decision | None:
         """Return the refusal if the header fields of the response refuse every declared use.
 
         None means that they permit a use, that the request need not be checked (`_skips`) or was
         not admitted, or that the response is a sitemap, which is only read for its links."""
-        passage = self._passages.get(request)
-        if passage is None or not self._skips(passage):
-            return None
+        passage = self._passages.of(request)
         outgoing = passage.outgoing
-        if outgoing is None or outgoing.url != request.url:
+        if not self._skips(passage) or outgoing is None or outgoing.url != request.url:
             return None
         if _lists_links(headers) and not passage.is_file:
             return None
