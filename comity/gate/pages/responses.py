@@ -14,7 +14,8 @@ from comity.gate.fetching.fetcher import PolicyFetcher
 from comity.gate.fetching.reach import Reach
 from comity.gate.http import HeaderFields, Headers, Request, Response, fields_of, normal_name
 from comity.gate.pages.resources import Resources
-from comity.gate.request.access import Access, Outgoing
+from comity.gate.request.access import Access
+from comity.gate.request.passage import Outgoing
 from comity.gate.request.referrals import Referrals
 from comity.gate.run.surroundings import Stats
 from comity.policies import Decision, Page, Site

@@ -20,6 +20,7 @@ from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.reach import Reach
 from comity.gate.request.access import Access
 from comity.gate.request.facts import RequestFacts
+from comity.gate.request.passage import Passages
 from comity.gate.request.sessions import DeclaredSession, Sessions
 from comity.policies import Agent, Decision, Reason, Site, Source, Verdict
 from comity.policies.answers.request import Facts
@@ -65,7 +66,13 @@ def make() -> Callable[..., Access]:
         referrals: Any = SimpleNamespace(referrer_reach=lambda request: None)
         agent, stats = Agent("testbot"), MemoryStatsCollector(get_crawler(Spider))
         return Access(
-            stats, RequestFacts(Settings(), agent), agent, referrals, declared, skip_unusable=True
+            Passages(),
+            stats,
+            RequestFacts(Settings(), agent),
+            agent,
+            referrals,
+            declared,
+            skip_unusable=True,
         )
 
     return make
