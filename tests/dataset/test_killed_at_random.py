@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -304,8 +305,16 @@ def snapshot(path: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("output", ["out.parquet", "out.jsonl", "out.jsonl.zst", "out"])
+OUTPUTS = ("out.parquet", "out.jsonl", "out.jsonl.zst", "out")
+# Each form and each output once.
+QUICK = {*zip(FORMS, (*OUTPUTS, *OUTPUTS), strict=False)}
+PAIRS = [
+    pytest.param(*pair, marks=() if pair in QUICK else pytest.mark.slow)
+    for pair in product(FORMS, OUTPUTS)
+]
+
+
+@pytest.mark.parametrize(("form", "output"), PAIRS)
 def test_tag(
     tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, output: str, *, in_full: bool
 ) -> None:
