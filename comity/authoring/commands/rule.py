@@ -35,7 +35,9 @@ def run(options: Namespace) -> int:
         for number, rule in enumerate(rules):
             heading, _, texts = as_plain_text(rule).partition("\n")
             style = _STYLES.get(weight_of(rule), "")
-            console.print("\n" * min(number, 1), line(heading, style), sep="", soft_wrap=True)
+            if number:
+                console.print()
+            console.print(line(heading, style), soft_wrap=True)
             console.print(Text(texts))
     return 0
 
