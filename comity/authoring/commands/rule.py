@@ -38,7 +38,8 @@ def run(options: Namespace) -> int:
             if number:
                 console.print()
             console.print(line(heading, style), soft_wrap=True)
-            console.print(Text(texts))
+            if texts:
+                console.print(Text(texts))
     return 0
 
 

@@ -46,13 +46,12 @@ def _of_problems(
     """Yield why each problem at a position matters, and how to mend it."""
     line, column = outline.document.line_and_column(position)
     for problem in problems:
-        if problem.span is None or problem.span.line - 1 != line:
+        if problem.span is None:
             continue
-        place = place_of(outline.document, problem.span)
-        advice = advice_of(problem.rule)
-        if advice and place[1] <= column <= place[2]:
-            text = f"`{problem.rule}`: {advice}"
-            yield _RangeText(text, outline.document.range(*place))
+        number, start, end = place_of(outline.document, problem.span)
+        if number == line and start <= column <= end and (advice := advice_of(problem.rule)):
+            range_ = outline.document.range(number, start, end)
+            yield _RangeText(f"`{problem.rule}`: {advice}", range_)
 
 
 def _of_position(outline: FileOutline, position: Position) -> _RangeText | None:
