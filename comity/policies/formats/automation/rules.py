@@ -169,8 +169,8 @@ RULES = {
         "draft-liao-aipref-autoctl-core-01 formal-syntax",
         "a block that names no scope, host or user-agent continues the group before it",
         severity=INFO,
-        why="A blank line ends a group. Lines without a scope, host or user-agent still apply to "
-        "the group before it, which other readers may not see.",
+        why="A blank line ends a group. Lines without a scope, host or user-agent still belong "
+        "to the group before it. Other readers may skip them.",
         fix="Delete the blank line, or begin the new group with its scope.",
         example=Example(
             bad="user-agent: *\nscope: /\n\nallowed-methods: GET, HEAD\n",
@@ -222,8 +222,8 @@ RULES = {
         "draft-liao-aipref-autoctl-core-01 file-location-and-format",
         "a line of markup is neither a comment nor a directive",
         severity=INFO,
-        why="Comments begin with `#` in this file. Readers skip a line of markup, but they read "
-        "a directive on the next line, even inside a comment of several lines.",
+        why="Comments begin with `#` in this file. comity skips a line of markup, but it reads a "
+        "directive on the next line, even inside a comment of several lines.",
         fix="Write `#` before comments.",
         example=Example(
             bad="<!-- Preferences of the shop -->\n"
@@ -422,8 +422,8 @@ RULES = {
         FINDING,
         "draft-liao-aipref-autoctl-ext section-3.1",
         "a limit of zero refuses every request",
-        why="A limit of zero refuses every request of the group, which is easily overlooked. "
-        'Some agents may read zero as "no limit".',
+        why="A limit of zero refuses every request of the group. Its reader may take it for a "
+        "missing limit.",
         fix="Delete the limit, or write `allowed-methods:` without a method to refuse every "
         "request.",
         example=Example(

@@ -122,8 +122,8 @@ RULES = {
         "RFC 9309 section-2.2",
         "a misspelled name is read as the intended record",
         severity=ERROR,
-        why="comity and some other crawlers know this misspelling. All others skip the line, and "
-        "fetch the paths that it refuses.",
+        why="comity and some other crawlers know this misspelling. All others skip the line, so "
+        "it has no effect on them.",
         fix="Correct the spelling of the name.",
         example=Example(
             bad="User-agent: *\nDissallow: /private/\n",
@@ -136,7 +136,7 @@ RULES = {
         "a record without its colon is accepted",
         severity=ERROR,
         why="comity and some other crawlers read the line as if it had a colon. All others skip "
-        "it, and fetch the paths that it refuses.",
+        "the line, so it has no effect on them.",
         fix="Write a colon after the name.",
         example=Example(
             bad="User-agent: *\nDisallow /private/\n",
@@ -231,7 +231,7 @@ RULES = {
         "another character is in place of the colon: the line is not read",
         severity=ERROR,
         why="A record has a colon between its name and its value. Crawlers skip a line with "
-        "another character there, and fetch the paths that it refuses.",
+        "another character there, so the line has no effect.",
         fix="Write `:` after the name.",
         example=Example(
             bad="User-agent: *\nDisallow= /private/\n",
@@ -308,7 +308,7 @@ RULES = {
         "an invisible character is in a path or name, or before the name of a record",
         severity=ERROR,
         why="The character counts as a part of the path or name, although an editor does not "
-        "show it. The line matches no URL or names no crawler.",
+        "show it. The line probably matches no URL, or names no crawler.",
         fix="Delete the invisible character, or write the line again by hand.",
         example=Example(
             bad="User-agent: *\nDisallow: /private\u200b/\n",
