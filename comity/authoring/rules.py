@@ -3,6 +3,7 @@
 select_rules(prefix)    the rules with an id or a prefix
 advice_of(rule)         why a finding matters, and how to mend it, in Markdown
 as_markdown(rule)       all texts of a rule in Markdown
+as_plain_text(rule)     all texts of a rule without markup
 as_json(rule)           all texts of a rule for JSON"""
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from textwrap import indent
 from typing import Any, NamedTuple
 
 from comity.policies import PolicyError
@@ -119,6 +121,15 @@ def as_markdown(rule: str) -> str:
     for sample in samples_of(rule):
         parts += (f"{sample.title}:", f"```{sample.language}\n{sample.text}\n```")
     return "\n\n".join(filter(None, parts))
+
+
+def as_plain_text(rule: str) -> str:
+    """Return all texts of a rule without markup. The first line has its id and summary."""
+    entry = RULES[rule]
+    parts = [f"{rule} {weight_of(rule)}: {entry.summary} [{entry.spec}]"]
+    parts += (entry.why, f"Fix: {entry.fix}") if entry.why else ()
+    parts += (f"{sample.title}:\n{indent(sample.text, '    ')}" for sample in samples_of(rule))
+    return "\n\n".join(parts)
 
 
 def as_json(rule: str) -> dict[str, Any]:

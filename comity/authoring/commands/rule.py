@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 
-from rich.console import Console
+from rich.text import Text
 
-from comity.authoring.rules import as_json, samples_of, select_rules, weight_of
+from comity.authoring.rules import as_json, as_plain_text, select_rules, weight_of
 from comity.gate.run.console import line, open_console, say, table
 from comity.policies.answers.rule import RULES
 
@@ -33,28 +33,16 @@ def run(options: Namespace) -> int:
     else:
         console = open_console()
         for number, rule in enumerate(rules):
-            if number:
-                console.print()
-            _explain(console, rule)
+            heading, _, texts = as_plain_text(rule).partition("\n")
+            style = _STYLES.get(weight_of(rule), "")
+            console.print("\n" * min(number, 1), line(heading, style), sep="", soft_wrap=True)
+            console.print(Text(texts))
     return 0
 
 
 def _list(rules: list[str]) -> None:
-    rows = table("", "rule", "effect", "meaning")
-    rows.title = None
+    rows = table("The rules", "rule", "effect", "meaning")
     for rule in rules:
         weight = weight_of(rule)
         rows.add_row(rule, line(weight, _STYLES.get(weight, "")), RULES[rule].summary)
     open_console().print(rows)
-
-
-def _explain(console: Console, rule: str) -> None:
-    entry, weight = RULES[rule], weight_of(rule)
-    heading = line(rule, "bold").append(" ").append_text(line(weight, _STYLES.get(weight, "")))
-    console.print(heading.append_text(line(f": {entry.summary} [{entry.spec}]")))
-    if entry.why:
-        console.print("", line(entry.why), "", line(f"Fix: {entry.fix}", "green"), sep="\n")
-    for sample in samples_of(rule):
-        console.print("", line(f"{sample.title}:"), sep="\n")
-        for row in sample.text.split("\n"):
-            console.print(line(f"    {row}"), soft_wrap=True)

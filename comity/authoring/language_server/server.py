@@ -417,7 +417,8 @@ def _add_help_at_positions(server: EditorServer) -> None:
 
     @_feature(server, lsp.TEXT_DOCUMENT_HOVER)
     async def hover(params: lsp.HoverParams) -> Any:
-        return await server.ask("hover", params.text_document.uri, params.position)
+        uri = params.text_document.uri
+        return await server.ask("hover", uri, params.position, server.known_problems(uri))
 
     @_feature(server, lsp.TEXT_DOCUMENT_DEFINITION)
     async def definition(params: lsp.DefinitionParams) -> Any:

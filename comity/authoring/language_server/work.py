@@ -105,7 +105,9 @@ TASKS: dict[str, Callable[..., Any]] = {
     "conversion": lambda snapshot, only: actions.conversion(outline_of(snapshot).document, only),
     "other formats": lambda snapshot, others, only: _other_formats(snapshot, others, only),
     "other form": lambda snapshot: actions.other_form(outline_of(snapshot).document),
-    "hover": lambda snapshot, position: hover.hover(outline_of(snapshot), position),
+    "hover": lambda snapshot, position, problems: hover.hover(
+        outline_of(snapshot), position, problems
+    ),
     "locations": lambda snapshot, position, definitions_only, with_definitions: names.locations(
         outline_of(snapshot),
         position,

@@ -386,8 +386,8 @@ declare(
             FINDING,
             "RFC 9309 section-2.5",
             "a policy file is longer than crawlers have to read",
-            why="Crawlers must read only the first 500 KiB of robots.txt. Rules behind them may "
-            "not be seen.",
+            why="Crawlers have to read only the first 500 KiB of robots.txt, and may miss the "
+            "rules behind them.",
             fix="Shorten the file to less than 500 KiB.",
             example=Example(
                 bad="User-agent: *\nDisallow: /private/page-1.html\n",

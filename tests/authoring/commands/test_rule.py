@@ -62,7 +62,7 @@ def test_a_prefix_explains_each_rule_that_begins_with_it(prefix: str, rule: Prin
 def test_without_a_rule_all_rules_are_listed(rule: Print) -> None:
     status, out, _ = rule()
     assert status == 0
-    assert [line.split()[0] for line in out.splitlines()[1:]] == list(RULES)
+    assert [line.split()[0] for line in out.splitlines()[2:]] == list(RULES)
 
 
 def test_json_has_all_texts(rule: Print) -> None:

@@ -151,7 +151,7 @@ def questions(snapshot: Snapshot) -> dict[str, tuple[Any, ...]]:
         "fixes": (problems, everything, None),
         "conversion": (None,),
         "other formats": ((), None),
-        "hover": (position,),
+        "hover": (position, problems),
         "locations": (position, False, True),
         "rename": (position, "other"),
         "range of a name": (position,),
