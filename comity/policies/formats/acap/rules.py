@@ -231,8 +231,8 @@ RULES = {
         "ACAP 1.0 section-2.3.2",
         "a permissions reference has no effect, or is not alone in its record",
         why="ACAP allows a reference only in robots.txt, as the only field of a record. "
-        "Elsewhere, crawlers may ignore the reference, or refuse everything because they "
-        "cannot fetch the file.",
+        "Elsewhere a crawler may ignore the reference, or refuse every use as if it could "
+        "not fetch the file.",
         fix="Move the other fields of the record into the file that the reference names.",
         example=Example(
             bad="ACAP-crawler: *\n"
@@ -246,8 +246,8 @@ RULES = {
         "ACAP 1.0 section-3",
         "a field does not follow the grammar",
         severity=ERROR,
-        why="Crawlers may ignore a field that breaks the grammar. comity still obeys its "
-        "prohibition as widely as it can be meant, but grants nothing by it.",
+        why="Crawlers may ignore a field that breaks the grammar. comity reads a prohibition in "
+        "it as widely as possible, and a permission in it grants nothing.",
         fix="Write the name of the field, a colon, and a value that ACAP allows there: a path, a "
         "set, or a crawler's name.",
         example=Example(
@@ -343,7 +343,7 @@ RULES = {
         "a qualifier is in place of the resource, and counts as a path",
         severity=ERROR,
         why="The path comes first in a permission or prohibition. Without a path the qualifier "
-        "is read as one, so the field matches no page of your site.",
+        "is read as a path, so the field matches no page of your site.",
         fix="Write a path before the qualifier, such as `/` for the whole site.",
         example=Example(
             bad="ACAP-crawler: *\nACAP-allow-index: time-limit=30-days\n",
@@ -459,8 +459,8 @@ RULES = {
         FINDING,
         "ACAP 1.0 section-2.7",
         "no field uses a defined usage or set",
-        why="A definition has no effect by itself. Perhaps the field that should use it has "
-        "another name.",
+        why="A definition has no effect by itself. Perhaps the field that should use the name "
+        "spells it differently.",
         fix="Use the name in a field, or delete the definition.",
         example=Example(
             bad="ACAP-resource-set: drafts /drafts/ /preview/\n"

@@ -33,9 +33,9 @@ RULES = {
         FINDING,
         "ai.txt paper section-3.3",
         "an action is unknown or misspelled",
-        why="Readers obey the actions that the paper lists. They may ignore another word, so the "
+        why="The ai.txt paper lists fourteen actions. Readers may ignore another word, so the "
         "action that you mean is not prohibited.",
-        fix="Write an action of the paper, such as `Train`, `Summarize` or `Translate`.",
+        fix="Write an action of the list, such as `Train`, `Summarize` or `Translate`.",
         example=Example(
             bad="User-agent: *\n"
             "  Path: /news/ html\n"
@@ -228,8 +228,8 @@ RULES = {
         FINDING,
         "ai.txt paper section-3.2",
         "a path is missing, or written in another form",
-        why="The paper defines a path as it is on your site, without wildcards, host or query. "
-        "comity reads this value as another path, and other readers may find that it matches "
+        why="In ai.txt a path is written as it is on your site, without wildcards, host or "
+        "query. comity reads this value as another path, and for other readers it may match "
         "nothing.",
         fix="Write a path that begins with `/`, such as `/news/`.",
         example=Example(
@@ -249,7 +249,7 @@ RULES = {
         "a value is not a single path or file type",
         severity=ERROR,
         why="A Disallow that is not a path or a file type refuses everything, and an Allow "
-        "permits nothing. Several patterns in a line may be read as one.",
+        "permits nothing. Other readers may take several patterns in a line for one.",
         fix="Write one path, such as `/drafts/`, or one file type, such as `*.jpg`, in each line.",
         example=Example(
             bad="User-Agent: *\nDisallow: jpg\n",
@@ -339,8 +339,8 @@ RULES = {
         "a name or path has a character that the paper's grammar lacks: strict readers "
         "may ignore the line",
         severity=INFO,
-        why="The grammar of the paper does not allow the character. comity reads it, but a "
-        "strict reader may ignore the line.",
+        why="The grammar of ai.txt does not allow the character. comity reads it, but a strict "
+        "reader may ignore the line.",
         fix="Write the character as its percent-escapes, or name the folder above it.",
         example=Example(
             bad="User-agent: *\n"
@@ -357,8 +357,8 @@ RULES = {
         FINDING,
         "RFC 5646 section-2.2",
         "a language tag does not exist",
-        why="A reader compares the tag with its own language, such as `en`. No reader has the "
-        "language that the line names, so the guideline may not be chosen.",
+        why="A reader compares the tag with its own language, such as `en`. No reader has this "
+        "tag, so the guideline may not be chosen.",
         fix="Write a language tag, such as `en` or `en-US`.",
         example=Example(
             bad="User-agent: *\n"
@@ -437,9 +437,8 @@ RULES = {
         FINDING,
         "ai.txt paper figure-11",
         "a path probably matches nothing because of its characters",
-        why="Only `*`, and `$` at the end, have a special meaning in a path. All other "
-        "characters have to be in the URL, so this path probably matches no page and the "
-        "rule has no effect.",
+        why="All characters of a path have to be in the URL, except `*`, and `$` at the end. "
+        "This path probably matches no page, so the rule has no effect.",
         fix="Write the path as it is in your URLs.",
         example=Example(
             bad="User-agent: *\n"

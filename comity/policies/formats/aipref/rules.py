@@ -109,8 +109,8 @@ RULES = {
         "a label is a word of Content Signals",
         severity=ERROR,
         why="`ai-train` and `ai-input` are words of Content-Signal lines. Readers of "
-        "Content-Usage do not know them, so the use is not refused.",
-        fix="Write the label of Content-Usage, such as `train-ai=n`, or a Content-Signal line.",
+        "Content-Usage ignore them, so the use is not refused.",
+        fix="Write `train-ai` for the label, or write a Content-Signal line.",
         example=Example(
             bad="User-agent: *\nContent-Usage: ai-train=n\nAllow: /\n",
             good="User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n",
@@ -185,8 +185,8 @@ RULES = {
         FINDING,
         "draft-ietf-aipref-attach-05 robots",
         "a label is permitted and refused for the same path and agents: it is refused",
-        why="If the same use is permitted and refused for the same path, the refusal counts. "
-        "Crawlers leave out the use that you permit.",
+        why="If a label is permitted and refused for the same path, the refusal counts. The "
+        "permission has no effect.",
         fix="Delete the preference that you do not mean.",
         example=Example(
             bad="User-agent: *\n"
@@ -212,8 +212,8 @@ RULES = {
         FINDING,
         "draft-ietf-aipref-vocab-07 section-4",
         "a word of another vocabulary, or similar to a label: it has no effect",
-        why="Readers ignore a label that they do not know. The use that you refuse with it is "
-        "not refused.",
+        why="Readers ignore a label that they do not know, so the line neither refuses nor "
+        "permits the use that you mean.",
         fix="Write a label of Content-Usage, such as `train-ai` or `search`.",
         example=Example(
             bad="User-agent: *\nContent-Usage: train_ai=n\nAllow: /\n",

@@ -28,9 +28,10 @@ RULES = {
         "draft-romm-aipref-contentsignals usage-category-labels",
         "the value of a signal has no meaning",
         severity=ERROR,
-        why="Readers understand `yes` and `no`. They may ignore another value, so the use that "
-        "you refuse is not refused. comity reads it as `no` if it is not a spelling of yes.",
-        fix="Write `yes` or `no` after the signal.",
+        why="Readers may ignore a signal with a value other than `yes` and `no`, so the use that "
+        "you refuse is not refused. comity reads another value as `no`, unless it means yes, "
+        "such as `true`.",
+        fix="Write `yes` or `no` for the value.",
         example=Example(
             bad="User-agent: *\nContent-Signal: search=yes, ai-train=never\nAllow: /\n",
             good="User-agent: *\nContent-Signal: search=yes, ai-train=no\nAllow: /\n",
@@ -40,8 +41,8 @@ RULES = {
         FINDING,
         "draft-romm-aipref-contentsignals usage-category-labels",
         "a signal permits a use, but another line refuses the use or the fetch",
-        why="A refusal counts before a permission. If `Disallow: /` closes the site, crawlers do "
-        "not fetch the pages that they may use.",
+        why="A refusal overrides a permission for the same crawlers. If `Disallow: /` closes the "
+        "site, crawlers do not fetch its pages, so a permission to use them has no effect.",
         fix="Delete the line that you do not mean.",
         example=Example(
             bad="User-agent: *\nContent-Signal: search=yes\nDisallow: /\n",
@@ -77,8 +78,8 @@ RULES = {
         FINDING,
         "draft-romm-aipref-contentsignals usage-category-labels",
         "a word of another vocabulary, or similar to a signal",
-        why="Readers ignore a signal that they do not know. The use that you refuse with it is "
-        "not refused.",
+        why="Readers ignore a signal that they do not know, so the line neither refuses nor "
+        "permits the use that you mean.",
         fix="Write `search`, `ai-input` or `ai-train`.",
         example=Example(
             bad="User-agent: *\nContent-Signal: train-ai=no\nAllow: /\n",

@@ -55,8 +55,8 @@ RULES = {
         severity=ERROR,
         why="Crawlers do not know which limit you mean. comity takes the strictest one, and "
         "others may ignore the directive.",
-        fix="Write a value that the directive has, such as `max-snippet:50` or "
-        "`unavailable_after:2030-01-31`.",
+        fix="Write the directive without quotes, with a value that it has, such as "
+        "`max-snippet:50` or `unavailable_after:2030-01-31`.",
         example=Example(
             bad="<!doctype html>\n"
             "<title>News</title>\n"
@@ -72,7 +72,7 @@ RULES = {
         "robots meta (docs/robots-meta.md)",
         "an element has `property` or `http-equiv` instead of `name`",
         why="Most crawlers look for the attribute `name` only. They do not see the directives, "
-        "so the page is indexed.",
+        "so they index the page.",
         fix='Write `name="robots"`.',
         example=Example(
             bad="<!doctype html>\n"

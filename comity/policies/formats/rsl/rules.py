@@ -79,8 +79,8 @@ RULES = {
         FINDING,
         "RSL 1.0 section-3.4",
         "a license permits and prohibits the same usage: it is not licensed",
-        why="A usage that a license both permits and prohibits is not licensed. Crawlers leave "
-        "out the use that you permit.",
+        why="A usage that a license both permits and prohibits is not licensed, so the "
+        "permission has no effect.",
         fix="Delete the word from `permits` or from `prohibits`.",
         example=Example(
             bad='<rsl xmlns="https://rslstandard.org/rsl">\n'
@@ -262,8 +262,8 @@ RULES = {
         FINDING,
         "RSL 1.0 section-3.4.1.1",
         "a misspelled usage",
-        why="Readers compare words exactly. A misspelled word permits nothing, so crawlers leave "
-        "out the use that you permit.",
+        why="Readers compare words exactly. A misspelled word permits nothing, so the use that "
+        "you mean is not licensed.",
         fix="Write a usage of RSL: `all`, `search`, `ai-all`, `ai-train`, `ai-input` or "
         "`ai-index`.",
         example=Example(

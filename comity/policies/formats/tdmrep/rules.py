@@ -20,8 +20,8 @@ RULES = {
         "W3C TDMRep section-4",
         "tdmrep.json does not follow the specification",
         severity=ERROR,
-        why="A reader that does not find the rules where the specification has them may see no "
-        "reservation, and mine your content.",
+        why="Readers expect the file as the specification defines it. If they cannot read a "
+        "rule, they may see no reservation and mine your content.",
         fix="Write an array of objects. Give each a `location`, and a `tdm-reservation` of 1 or 0.",
         example=Example(
             bad='{"location": "/", "tdm-reservation": 1}\n',
@@ -59,8 +59,8 @@ RULES = {
         "W3C TDMRep section-4",
         "the file exceeds a limit",
         severity=ERROR,
-        why="comity reads a file up to 512 KiB and 5,000 rules, and takes all other resources as "
-        "reserved. Other readers may stop earlier and see no reservation.",
+        why="comity reads 512 KiB and 5,000 rules of a file, and assumes that all other "
+        "resources are reserved. Other readers may stop earlier and see no reservation.",
         fix="Write fewer rules, with `*` or the path of a folder.",
         example=Example(
             bad="[\n"
@@ -156,8 +156,8 @@ RULES = {
         "W3C TDMRep section-4",
         "the address of a policy is not absolute",
         severity=INFO,
-        why="Not every reader makes a relative address absolute. A reader that does not cannot "
-        "find your policy, and so cannot ask you for a licence.",
+        why="Some readers do not make a relative address absolute. They cannot find your policy, "
+        "so they cannot ask you for a licence.",
         fix="Write the whole URL, with `https://` and the host.",
         example=Example(
             bad='[\n  {"location": "/", "tdm-reservation": 1, "tdm-policy": "/terms"}\n]\n',
