@@ -24,7 +24,7 @@ from datetime import datetime
 from functools import cached_property, partial, reduce
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
@@ -159,7 +159,7 @@ class AgentView:
         targets: Sequence[str],
         facts: Facts,
         now: datetime | None,
-        pages: Mapping[str, Any] | None = None,
+        pages: Mapping[str, object] | None = None,
     ) -> Decision:
         """Return the decision about a request: may it be made?
 
@@ -187,7 +187,7 @@ class AgentView:
         )
         return strictest([decision for decision in decisions if decision is not None])
 
-    def access_rules(self, document: Carrier) -> Mapping[str, Any]:
+    def access_rules(self, document: Carrier) -> Mapping[str, object]:
         """Return name of a format -> its rules for requests in the page that came back.
 
         Only formats in which such rules count besides the files are included."""

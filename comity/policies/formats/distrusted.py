@@ -251,8 +251,8 @@ def _wrap_statements(name: str, hook: Callable[..., Statements]) -> Callable[...
     return careful
 
 
-def _wrap_conclude(trusting: Format) -> Callable[[Sequence[Any]], Statements]:
-    def conclude(states: Sequence[Any]) -> Statements:
+def _wrap_conclude(trusting: Format) -> Callable[[Sequence[object]], Statements]:
+    def conclude(states: Sequence[object]) -> Statements:
         try:
             return _check_statements(trusting.conclude(states))
         except Exception as error:
@@ -292,7 +292,7 @@ class _Failed(AgentReading):
         self._refusal = refusal(name, origin, error)
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: object = None
     ) -> Decision:
         return self._refusal
 
@@ -360,7 +360,7 @@ class _Reading(AgentReading):
         return self._is_same_for_pages
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: object = None
     ) -> Decision | None:
         try:
             decision = self._reading.access(target, sent, facts, now, page)

@@ -109,7 +109,7 @@ class CourtesyReading(AgentReading):
         self._wishes = wishes
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: object = None
     ) -> Decision | None:
         reasons = tuple(self.considered(target, facts))
         return Decision(verdict=Verdict.DENY, reasons=reasons[:1]) if reasons else None
