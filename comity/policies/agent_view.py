@@ -301,13 +301,14 @@ class AgentView:
         """Return `unusable`, from the cache.
 
         If `with_unanswered`, unreachable files refuse the uses that they could refuse."""
-        key = None if purposes is None else frozenset(purposes), with_unanswered
+        asked = None if purposes is None else frozenset(purposes)
+        key = asked, with_unanswered
         if key not in self._unusable:
-            self._unusable[key] = self._unusable_for(*key)
+            self._unusable[key] = self._unusable_for(asked, with_unanswered=with_unanswered)
         return self._unusable[key]
 
     def _unusable_for(
-        self, purposes: frozenset[str] | None, with_unanswered: bool
+        self, purposes: frozenset[str] | None, *, with_unanswered: bool
     ) -> Decision | None:
         if not self.agent.uses:
             return None

@@ -165,7 +165,9 @@ def _wrap_authoring(trusting: Format) -> Authoring:
 
     def careful(kind: FileKind) -> FileKind:
         findings = partial(_findings_of_kind, name, kind)
-        return kind._replace(is_meant=_with_fallback(False, kind.is_meant), findings=findings)
+        return kind._replace(
+            is_meant=_with_fallback(otherwise=False, call=kind.is_meant), findings=findings
+        )
 
     return authoring._replace(
         check_site=authoring.check_site and check_site,

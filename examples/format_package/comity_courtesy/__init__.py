@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Decision, Reason, Verdict
