@@ -475,7 +475,7 @@ def _check(is_whole: int) -> bool:
     return True
 
 
-def _moment(seconds: float, is_whole: int = True) -> datetime:
+def _moment(seconds: float, is_whole: int = 1) -> datetime:
     _check(is_whole)
     return datetime.fromtimestamp(seconds, UTC)
 

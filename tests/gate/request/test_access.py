@@ -205,7 +205,7 @@ class Hours(AgentReading):
     is_open = True
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: object = None
     ) -> Decision | None:
         source = Source(url=f"{ORIGIN}/hours.txt", text="closed")
         return (

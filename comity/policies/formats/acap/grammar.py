@@ -335,7 +335,17 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
                 is_odd,
             )
         elif _VERSION.match(octets):
-            yield FieldLine(lines.number, lines.line_start, octets, None, "", "", 0, True, False)
+            yield FieldLine(
+                lines.number,
+                lines.line_start,
+                octets,
+                None,
+                name="",
+                value="",
+                value_at=0,
+                has_colon=True,
+                is_overlong=False,
+            )
 
 
 class _Reader:
