@@ -34,6 +34,7 @@ from crawl import Case, Comparison
 from rich.console import Console
 from rich.table import Table
 from rounds import Rounds, calibrated, in_turns, markdown, progress
+from startup import STARTS, Start, Starts
 
 from comity.policies.formats.acap import parse
 
@@ -271,6 +272,28 @@ class Growth(Measurement):
         )
 
 
+class Startup(Measurement):
+    """The start of a command in a new process."""
+
+    def __init__(self, start: Start, folder: Path) -> None:
+        self.name = f"start: {start.name}, s of CPU{' beyond Scrapy alone' * bool(start.beyond)}"
+        self._starts = Starts(start, folder)
+
+    def add_round(self) -> None:
+        self._starts.add_round()
+
+    def rows(self) -> Iterator[Row]:
+        starts, target = self._starts, self._starts.start.target
+        if not starts.figures:
+            yield Row(self.name, 0, 0, target, 0)
+            return
+        besides = f"Scrapy alone {min(starts.beyond):.2f} s" if starts.beyond else ""
+        yield Row(
+            *(self.name, starts.least(), starts.median(), target, len(starts.figures), "{:.3f}"),
+            besides=besides,
+        )
+
+
 def measurements(folder: Path) -> list[Measurement]:
     def us(name: str, measure: Callable[[], Rounds], target: float) -> Figures:
         return Figures(f"{name}, us", measure, target, factor=1e6)
@@ -295,6 +318,7 @@ def measurements(folder: Path) -> list[Measurement]:
         *(Crawls(Case(bare, 200, 1000, 800), 0.45, 0.70, memory=25) for bare in (True, False)),
         Exports(folder / "plain.parquet", 25_000, is_mixed=False),
         Exports(folder / "mixed.parquet", 20_000, is_mixed=True),
+        *(Startup(start, folder) for start in STARTS),
         Growth(LONG, 0.2),
         Crawls(Case(bare=True, hosts=200, rules=20, pages=10_000), 0.60, 1.00),
     ]
