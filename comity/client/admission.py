@@ -52,7 +52,7 @@ class Admission:
     @property
     def facts(self) -> Facts:
         """All facts of the request that policies were asked about, except its URL."""
-        outgoing = self._parts.access.admitted(self.request)
+        outgoing = self._parts.passages.of(self.request).outgoing
         return outgoing.facts if outgoing is not None else Facts(method=self.request.method)
 
     @property

@@ -198,7 +198,7 @@ class Crawl(Parts):
         LostTurnError: the wait is too long, and the queue handed the request out, so it takes it
         again. IgnoreRequest: the wait is too long for another request, or the crawl ends."""
         # None if the project has switched our middleware off.
-        outgoing = self.access.admitted(request)
+        outgoing = self.passages.of(request).outgoing
         host = (self.pace.host(request.url),)
         limiters = (
             self.pace.limiters(self.agent, request.url, outgoing.site)

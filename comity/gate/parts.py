@@ -102,8 +102,9 @@ class Parts:
             observer=observer,
         )
         self.responses = ResponsePages(
+            self.passages,
             run.stats,
-            self.access,
+            self.agent,
             self.policies,
             self.referrals,
             self._resources,

@@ -306,27 +306,13 @@ class Access:
             outgoing.facts.overriding,
         )
 
-    def outgoing(self, request: Request) -> Outgoing | None:
-        """Return the request as it was admitted.
-
-        None: it was not admitted (policy files are not), or its URL has changed since."""
-        outgoing = self.admitted(request)
-        return outgoing if outgoing is not None and outgoing.url == request.url else None
-
-    def admitted(self, request: Request) -> Outgoing | None:
-        """Return the request as it was admitted, even if its URL has changed since.
-
-        None: it was not admitted."""
-        return self._passages.of(request).outgoing
-
     def refused_by_headers(self, request: Request, headers: HeaderFields) -> Decision | None:
         """Return the refusal if the header fields of the response refuse every declared use.
 
         None means that they permit a use, that the request need not be checked (`_skips`) or was
         not admitted, or that the response is a sitemap, which is only read for its links."""
         passage = self._passages.of(request)
-        outgoing = passage.outgoing
-        if not self._skips(passage) or outgoing is None or outgoing.url != request.url:
+        if not self._skips(passage) or (outgoing := passage.outgoing_to(request.url)) is None:
             return None
         if _lists_links(headers) and not passage.is_file:
             return None

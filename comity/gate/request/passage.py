@@ -5,16 +5,19 @@ their notes about the request in this record."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import ref
 
 from comity.gate.fetching.reach import Reach
-from comity.gate.http import Request
+from comity.gate.http import Headers, Request
 from comity.gate.request.sessions import DeclaredSession
 from comity.gate.run.observer import Paced
 from comity.policies import Decision, Site
 from comity.policies.answers.request import Facts, Session
+from comity.policies.page import Browsed
 
 
 class Outgoing(NamedTuple):
@@ -123,6 +126,18 @@ class Flight(Generic[L]):
     observed: Any = None
 
 
+class Arrival(NamedTuple):
+    """The facts of a response's arrival, which are lost when its items are exported.
+
+    Attributes:
+        received_at: The time of arrival.
+        encodings: The values of Content-Encoding, as the server sent them.
+    """
+
+    received_at: datetime
+    encodings: tuple[bytes, ...]
+
+
 @dataclass(slots=True, eq=False)
 class Passage:
     """The record of one request object.
@@ -139,6 +154,13 @@ class Passage:
         handling: The handling of the request since it was handed out. None: it was not yet.
         awaited_by: The handling of another request, whose code waits for the response. None: no
             code of a handled request waits.
+        replaced_fields: The values of header fields before the session of the host replaced them.
+            Name -> values. None: no session is on the request now.
+        stopped: The refusal of the response, whose download was stopped before its body.
+        arrival: The arrival of the last response, if a feed needs it.
+        stating_fields: The header fields of the last answer that state policies. None: none does.
+        browsed: How a browser got the response. None: it came without a browser.
+        whole_body: The whole body of the response. None: no elements were removed from it.
     """
 
     session: Session | None = None
@@ -150,6 +172,17 @@ class Passage:
     flight: Flight[Any] | None = None
     handling: Handling | None = None
     awaited_by: Handling | None = None
+    replaced_fields: Mapping[str, list[bytes]] | None = None
+    stopped: Decision | None = None
+    arrival: Arrival | None = None
+    stating_fields: Headers | None = None
+    browsed: Browsed | None = None
+    whole_body: bytes | None = None
+
+    def outgoing_to(self, url: str) -> Outgoing | None:
+        """Return the request as it was admitted; None if it was not, or for another URL."""
+        outgoing = self.outgoing
+        return outgoing if outgoing is not None and outgoing.url == url else None
 
 
 class Passages:

@@ -97,7 +97,7 @@ def test_an_unchanged_request_is_judged_once(
     assert access.admit(request)
     assert access.refusal_if_changed(request) is None
     assert judged == [f"{ORIGIN}/open"]
-    outgoing = access.outgoing(request)
+    outgoing = access._passages.of(request).outgoing_to(request.url)
     assert outgoing
     assert (outgoing.site, outgoing.decision) == (known.site, decision)
 
@@ -110,7 +110,7 @@ def test_renewed_policies_are_asked_anew(make: Callable[..., Access], judged: li
     assert verdict(access, policies("User-agent: *\nDisallow: /\n"), request) is DENY
     assert len(judged) == 3
     assert verdict(access, policies(barred_for=Reach.PUBLIC), request) is DENY
-    assert access.outgoing(request) is None
+    assert access._passages.of(request).outgoing_to(request.url) is None
     assert not access.admit(request)
 
 
@@ -257,7 +257,7 @@ def test_the_age_of_a_session_is_asked_each_time(
     assert len(judged) == 2
     assert access.admit(request)
     assert request.meta["dont_cache"]
-    outgoing = access.outgoing(request)
+    outgoing = access._passages.of(request).outgoing_to(request.url)
     assert outgoing
     assert outgoing.session
     assert outgoing.session.host == "example.org"
