@@ -166,8 +166,8 @@ declare(
             FINDING,
             "comity, docs/rules.md",
             "the file has more findings than are listed",
-            why="lint lists at most 100 findings of one reading of a file. A finding that is not "
-            "listed may matter more than the listed ones.",
+            why="lint lists at most 100 findings of a file. A finding that is not listed may "
+            "matter more than the listed ones.",
             fix="Mend the listed findings, and check the file again.",
             example=Example(
                 bad="User-agent: *\nDisallow: private/\n",
@@ -300,7 +300,7 @@ declare(
             " is stated",
             severity=ERROR,
             why="If the server fails, crawlers must assume that the file refuses everything. "
-            "With another error they assume that there is no file, so it refuses nothing.",
+            "With a status of 400 to 499 they assume that there is no file, so nothing is refused.",
             fix="Answer with status 200 and the file, or with 404 if there is no file.",
             example=Example(
                 bad="HTTP/1.1 503 Service Unavailable\n\n",
@@ -311,8 +311,8 @@ declare(
             FINDING,
             "RFC 9309 section-2.3",
             "a policy file is served with the wrong media type",
-            why="A crawler may ignore a file with another media type than its specification "
-            "requires. An HTML page in place of the file counts as no file.",
+            why="Each format requires a media type. A crawler may ignore a file that has another "
+            "one. An HTML page in place of the file counts as no file.",
             fix="Configure the server to send the media type that the message names.",
             example=Example(
                 bad="HTTP/1.1 200 OK\n"
@@ -386,8 +386,8 @@ declare(
             FINDING,
             "RFC 9309 section-2.5",
             "a policy file is longer than crawlers have to read",
-            why="Crawlers have to read only the first 500 KiB of robots.txt, and may miss the "
-            "rules behind them.",
+            why="RFC 9309 requires crawlers to read the first 500 KiB of robots.txt. Some miss "
+            "the rules behind them.",
             fix="Shorten the file to less than 500 KiB.",
             example=Example(
                 bad="User-agent: *\nDisallow: /private/page-1.html\n",

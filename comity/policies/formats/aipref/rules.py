@@ -53,8 +53,9 @@ RULES = {
         FINDING,
         "draft-thomson-aipref-sup section-5.3",
         "an expression is longer than readers must support, or has too many labels",
-        why="Readers have to read only the first 1,000 characters of an expression, and may miss "
-        "a refusal behind them. With more than 100 labels, comity reads the refusals only.",
+        why="The specification requires readers to support 1,000 characters of an expression. "
+        "Some may miss a refusal behind them. With more than 100 labels, comity reads "
+        "the refusals only.",
         fix="Shorten the expression, or divide it into several lines.",
         example=Example(
             bad="User-agent: *\nUsage: tdm=n, ai=n\nDisallow: /private/\n",

@@ -109,9 +109,9 @@ RULES = {
         FINDING,
         "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
         "the value of a user-agent line is empty, or more than product tokens",
-        why="An agent compares this value with its own name. comity reads the name up to the "
-        "first other character. Other agents may compare the whole value, and then the group "
-        "does not apply to them.",
+        why="An agent compares this value with its own name. comity reads it up to the first "
+        "character that cannot be in a name. Other agents may compare the whole value, and "
+        "then the group does not apply to them.",
         fix="Write only the name of the agent, or `*` for all agents.",
         example=Example(
             bad="user-agent: ExampleBot/1.0\nscope: /\nallowed-methods: GET\n",
@@ -195,7 +195,7 @@ RULES = {
         "an invisible character is beside a name, a host or a pattern",
         severity=ERROR,
         why="An editor does not show the character, and agents may not recognise the name behind "
-        "it. comity reads a directive with its most restrictive value.",
+        "it. comity then uses the most restrictive value of this directive.",
         fix="Delete the invisible character, or write the line again by hand.",
         example=Example(
             bad="user-agent: *\nscope: /\n\ufeffallowed-methods: GET, HEAD\n",
@@ -272,8 +272,8 @@ RULES = {
         "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
         "a group has no scope, or a scope is no URL pattern",
         why="A group applies to the URLs that match its scope. Without a scope, it applies only "
-        "to URLs that no other group matches. A scope that is no pattern of URLs matches "
-        "nothing or something else.",
+        "to URLs that no other group matches. A scope that is not a pattern of URLs matches "
+        "other URLs than you mean, or none.",
         fix="Write a `scope:` line for each path, beginning with `/`.",
         example=Example(
             bad="user-agent: *\nallowed-methods: GET, HEAD\n",
@@ -405,7 +405,7 @@ RULES = {
         FINDING,
         "draft-liao-aipref-autoctl-ext section-3.2",
         "a misspelled mechanism",
-        why="No tool has this name, so the line permits nothing to the tool that you mean.",
+        why="No tool has this name, so the line does not permit the tool that you mean.",
         fix="Write the name that the message proposes.",
         example=Example(
             bad="user-agent: *\n"
@@ -422,8 +422,8 @@ RULES = {
         FINDING,
         "draft-liao-aipref-autoctl-ext section-3.1",
         "a limit of zero refuses every request",
-        why="A limit of zero refuses every request of the group. Its reader may take it for a "
-        "missing limit.",
+        why="A limit of zero refuses every request of the group. A person who reads the file may "
+        "take the zero for a missing limit.",
         fix="Delete the limit, or write `allowed-methods:` without a method to refuse every "
         "request.",
         example=Example(

@@ -42,9 +42,10 @@ RULES = {
         FINDING,
         "RFC 9309 section-2.2.1",
         "the value of a User-agent line is empty, or more than a product token",
-        why="A crawler compares this value with its own name. comity reads the name up to the "
-        "first other character. Other crawlers may compare the whole value, and then the "
-        "group does not apply to them.",
+        why="A crawler compares this value with its own name. A name has only "
+        "letters, digits, `-` and `_`. comity reads the value up to the first other character. "
+        "Other crawlers may compare the whole value, and then the group does "
+        "not apply to them.",
         fix="Write only the name of the crawler, or `*` for all crawlers.",
         example=Example(
             bad="User-agent: GPTBot/1.1\nDisallow: /\n",
@@ -55,9 +56,9 @@ RULES = {
         FINDING,
         "RFC 9309 section-2.2.1",
         "a list of User-agent lines continues after a record of another kind",
-        why="Only Allow and Disallow lines end a list of User-agent lines. All agents above and "
-        "below the other record are in one group, so the Allow lines below apply to all of "
-        "them.",
+        why="Only Allow and Disallow lines end a list of User-agent lines. A Crawl-delay or "
+        "another record between two User-agent lines does not, so both agents are in one "
+        "group, and all rules below apply to both.",
         fix="Write an Allow or Disallow line for the first agents before the next User-agent line.",
         example=Example(
             bad="User-agent: GPTBot\nCrawl-delay: 10\n\nUser-agent: *\nAllow: /\n",
@@ -161,8 +162,8 @@ RULES = {
         "RFC 9309 section-2.5",
         "lines past the limit of octets are not read",
         severity=ERROR,
-        why="comity reads 512 KiB of a file, and other crawlers read 500 KiB or more. The rules "
-        "behind the limit do not exist for them.",
+        why="comity reads 512 KiB of a file, and other crawlers read 500 KiB or more. Crawlers "
+        "do not see the rules behind the limit.",
         fix="Shorten the file, for example with shorter paths that match several of the longer "
         "ones.",
         example=Example(
@@ -245,8 +246,8 @@ RULES = {
         severity=INFO,
         why="The shorter path matches every URL that this path matches, and both lines say the "
         "same. Without this line every decision is the same.",
-        fix="Delete the line with the longer path, or the line with the shorter path if that "
-        "refuses too much.",
+        fix="Delete the line with the longer path. If the shorter path refuses too much, "
+        "delete the line with the shorter path instead.",
         example=Example(
             bad="User-agent: *\nDisallow: /private/\nDisallow: /private/drafts/\n",
             good="User-agent: *\nDisallow: /private/\n",
@@ -268,8 +269,8 @@ RULES = {
         FINDING,
         "RFC 9309 section-2.2.3",
         "a `$` that is not the last character of a pattern is an ordinary character",
-        why="`$` means the end of a URL only as the last character of a pattern. Anywhere else "
-        "the URL must contain the character `$`, so the pattern probably matches no URL.",
+        why="`$` means the end of a URL only as the last character of a pattern. Anywhere else, "
+        "it matches only a `$` in the URL, so the pattern probably matches no URL.",
         fix="Move the `$` to the end of the pattern, or delete it.",
         example=Example(
             bad="User-agent: *\nDisallow: /*.pdf$*\n",
@@ -295,8 +296,7 @@ RULES = {
         "a `#` right after a path begins a comment",
         why="`#` begins a comment, so the pattern ends before it and matches more URLs than the "
         "line seems to say. Browsers and crawlers never send the part of a URL behind `#`.",
-        fix="Delete the `#` and the text behind it, or write a space before a comment, or `%23` "
-        "for a `#` in the path.",
+        fix="Write a space before a comment. Write `%23` for a `#` in the path.",
         example=Example(
             bad="User-agent: *\nDisallow: /page#comments\n",
             good="User-agent: *\nDisallow: /page\n",
@@ -469,7 +469,7 @@ RULES = {
         "a space and the text after it count as a part of the path",
         severity=INFO,
         why="By RFC 9309 the text behind the space counts as a part of the path. Some crawlers "
-        "end the path at the space, and then the line refuses or permits more.",
+        "end the path at the space, and then the line matches more URLs.",
         fix="Write a space in a path as `%20`, and `#` before a comment.",
         example=Example(
             bad="User-agent: *\nDisallow: /private files/\n",
