@@ -78,7 +78,7 @@ def allowed(records: list[dict[str, Any]], use: str = "train") -> list[str]:
 
 
 def jsonl(path: Path, records: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
     return path
 
 
