@@ -189,7 +189,7 @@ def peak() -> int:
     """The most memory that this process ever had, KiB. What getrusage says begins with what the process had that started it."""
     [line] = [
         line
-        for line in Path("/proc/self/status").read_text().splitlines()
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         if line.startswith("VmHWM:")
     ]
     return int(line.split()[1])

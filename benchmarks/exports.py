@@ -231,14 +231,17 @@ def _run(work: Callable[[Path, Path], int], source: Path, output: Path, writer: 
 
 def resident(process: int) -> int:
     with suppress(OSError, ValueError, IndexError):
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf(
-            "SC_PAGE_SIZE"
-        )
+        return int(
+            Path(f"/proc/{process}/statm").read_text(encoding="utf-8").split()[1]
+        ) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
 def proportional(process: int) -> int:
-    with suppress(OSError, StopIteration), Path(f"/proc/{process}/smaps_rollup").open() as lines:
+    with (
+        suppress(OSError, StopIteration),
+        Path(f"/proc/{process}/smaps_rollup").open(encoding="utf-8") as lines,
+    ):
         return int(next(line for line in lines if line.startswith("Pss:")).split()[1]) * 1024
     return 0
 

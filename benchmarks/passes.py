@@ -121,7 +121,7 @@ def measured(source: Path, output: Path, executor: str, workers: int | None, *, 
 
 def cpu_of(pid: int) -> float:
     with suppress(OSError, ValueError, IndexError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return 0.0
 

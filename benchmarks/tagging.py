@@ -201,7 +201,7 @@ def _measured(pipe: Any, job: Callable[..., tuple[int, float]], *arguments: Any)
 
 def _peak() -> float:
     """MiB of this process. Its `ru_maxrss` begins with that of the process from which it was started."""
-    status = Path("/proc/self/status").read_text()
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
     return (
         int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
         / 1024

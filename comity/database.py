@@ -14,6 +14,7 @@ import logging
 import os
 import random
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def _make_private_file(path: Path) -> None:
     may be intended."""
     make_private_folder(path.parent)
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def connect(
@@ -267,8 +268,10 @@ def open_database(
 
 
 def log_mode(path: Path) -> None:
-    """Log a line if other users of this machine can open the file."""
-    if path.stat().st_mode & _OTHERS:
+    """Log a line if other users of this machine can open the file.
+
+    On Windows the mode does not show it."""
+    if sys.platform != "win32" and path.stat().st_mode & _OTHERS:
         logger.info(
             "%(path)s is open to other users of this machine: chmod 600 closes it", {"path": path}
         )

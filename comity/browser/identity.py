@@ -7,7 +7,8 @@ import hashlib
 import ssl
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from tempfile import NamedTemporaryFile
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -53,11 +54,11 @@ class Identity:
             serialization.NoEncryption(),
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with NamedTemporaryFile() as file:  # `ssl` can only read files
-            file.write(
+        with TemporaryDirectory() as folder:  # `ssl` can only read files
+            file = Path(folder) / "identity.pem"
+            file.write_bytes(
                 self._key.private_bytes(*form)
                 + certificate.public_bytes(serialization.Encoding.PEM)
             )
-            file.flush()
-            context.load_cert_chain(file.name)
+            context.load_cert_chain(file)
         return context

@@ -223,3 +223,14 @@ def _repeated_in(value: Any) -> str:
         value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     )
     return next(filter(None, map(_repeated_in, members)), "")
+
+
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def encode_line(record: Record) -> bytes:
+    """Return a record as a line."""
+    try:
+        return to_json(record).encode() + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair: JSON can escape it, UTF-8 has none
+        return json.dumps(record, separators=(",", ":")).encode() + b"\n"

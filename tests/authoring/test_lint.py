@@ -291,7 +291,7 @@ def test_any_octets_can_be_looked_at(name: str) -> None:
 def test_standard_input_is_what_it_is_said_to_be(
     lint: Lint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(MISSPELLED)))
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(MISSPELLED), encoding="utf-8"))
     status, out, complaints = lint("-", "--as", "robots.txt")
     assert status == 1
     assert out.startswith("standard input:2:1: error: ")
@@ -329,7 +329,7 @@ def test_what_cannot_be_done_is_said_and_ends_with_2(
     arguments: list[str], message: str, tmp_path: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, {"notes.md": "Notes", "empty/x": ""})
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"")))
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b""), encoding="utf-8"))
     status, out, complaints = lint(
         *(argument.replace("{folder}", str(tmp_path)) for argument in arguments)
     )

@@ -63,7 +63,7 @@ def test_a_folder_is_mended_file_by_file(robots: Path) -> None:
 def test_standard_input_is_printed_mended(
     capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(MISSPELLED)))
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(MISSPELLED), encoding="utf-8"))
     assert main(["lint", "--fix", "--select", "robots.misspelled", "--as", "robots.txt", "-"]) == 0
     assert capsysbinary.readouterr().out == MENDED
 

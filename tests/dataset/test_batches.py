@@ -50,7 +50,7 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
 @pytest.fixture
 def table(tmp_path: Path, crawled: Path) -> pa.Table:
     return pa.Table.from_batches(
-        [encode([json.loads(line) for line in crawled.read_text().splitlines()])]
+        [encode([json.loads(line) for line in crawled.read_text(encoding="utf-8").splitlines()])]
     )
 
 

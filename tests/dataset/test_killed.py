@@ -363,6 +363,6 @@ def _children(parent: int) -> list[int]:
 
 def _is_alive(process: int) -> bool:
     try:
-        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     except OSError:
         return False

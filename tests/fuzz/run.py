@@ -227,7 +227,9 @@ def run(
 
 def _with(total: Total, told: Path, seconds: float, status: int) -> Total:
     found: dict[str, Any] = (
-        json.loads(told.read_text()) if told.exists() else {"inputs": 0, "failures": {}}
+        json.loads(told.read_text(encoding="utf-8"))
+        if told.exists()
+        else {"inputs": 0, "failures": {}}
     )
     told.unlink(missing_ok=True)
     failures = total.failures | found["failures"]

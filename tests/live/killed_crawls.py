@@ -164,7 +164,7 @@ class KilledCrawl:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, int] | None]:
-    with path.open(newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file, strict=True)
         columns = next(reader, [])
         try:

@@ -45,7 +45,7 @@ def hosts(serve: Serve, number: int, robots: Any = CLOSED) -> list[Loopback]:
 
 
 def listed(path: Path, *lines: str) -> str:
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return str(path)
 
 

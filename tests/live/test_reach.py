@@ -304,7 +304,10 @@ def test_what_a_stopped_worker_was_about_to_send_is_not_sent(
     stopped = workers.begin(1, stopping, urls=server.url("/0"))
     stopped.until(
         lambda: (
-            Path(f"/proc/{stopped._process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            Path(f"/proc/{stopped._process.pid}/stat")
+            .read_text(encoding="utf-8")
+            .rpartition(")")[2]
+            .split()[0]
             == "T"
         )
     )

@@ -307,7 +307,7 @@ def dataset(path: Path) -> None:
     match path.suffix:
         case ".jsonl":
             lines = [*map(json.dumps, records), EVIL, '{"' + EVIL]
-            path.write_text("\n".join(line.replace("\x85", "") for line in lines))
+            path.write_text("\n".join(line.replace("\x85", "") for line in lines), encoding="utf-8")
         case ".parquet":
             texts = [json.dumps(record) for record in records]
             pq.write_table(

@@ -60,7 +60,7 @@ class Verified:
         self.stdout, self.stderr = done.stdout, done.stderr
         assert "Traceback" not in done.stderr, done.stderr
         self.listed = (
-            [json.loads(line) for line in listed.read_text().splitlines()]
+            [json.loads(line) for line in listed.read_text(encoding="utf-8").splitlines()]
             if listed.exists()
             else []
         )

@@ -34,7 +34,9 @@ def items(path: Path, number: int) -> Path:
     records = [{"url": "https://a.example/", "permissions": each} for each in tags] + [
         {"url": "https://a.example/none"}
     ]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records) + "no record\n")
+    path.write_text(
+        "".join(json.dumps(record) + "\n" for record in records) + "no record\n", encoding="utf-8"
+    )
     return path
 
 

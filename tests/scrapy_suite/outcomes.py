@@ -45,7 +45,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         error = next(
             (line for line in report.longreprtext.splitlines() if line.startswith("E ")), ""
         )
-        with _outcomes.open("a") as outcomes:
+        with _outcomes.open("a", encoding="utf-8") as outcomes:
             outcomes.write(
                 json.dumps([report.nodeid, outcome, error.removeprefix("E ").strip()]) + "\n"
             )

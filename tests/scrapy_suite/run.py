@@ -215,7 +215,7 @@ def _outcomes(source: Path, title: str) -> Path:
 
 def _read(outcomes: Path) -> dict[str, Outcome]:
     read: dict[str, Outcome] = {}
-    for line in outcomes.read_text().splitlines():
+    for line in outcomes.read_text(encoding="utf-8").splitlines():
         name, outcome, error = json.loads(line)
         read[name] = max(
             read.get(name, PASSED),

@@ -7,7 +7,6 @@ complete."""
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import secrets
@@ -31,6 +30,7 @@ from comity.crawler.crawl import Crawl
 from comity.crawler.feeds.parquet import ParquetExporter
 from comity.crawler.feeds.sidecar import SidecarExporter
 from comity.crawler.frontier.item_barrier import PARTS, STORED, put_on_disk
+from comity.dataset.files.locks import lock
 from comity.dataset.files.replacement import Replacement, open_beside, sync
 from comity.dataset.files.warc.records import end_of_records
 from comity.dataset.records import DatasetError
@@ -162,7 +162,7 @@ class FileStorage(FileFeedStorage):
         if not S_ISREG(os.fstat(file.fileno()).st_mode):
             return file
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file.fileno())
         except BlockingIOError:
             file.close()
             remedy = "name a file for each process"

@@ -72,7 +72,9 @@ AnyDo = Do[Any, Any]
 
 def usable_cores() -> int:
     """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # macOS and Windows
 
 
 def in_order(
@@ -167,8 +169,10 @@ class _Processes:
             # Not "fork": in a copy of a process with threads (pyarrow has some), a lock that a
             # thread held is never released.
             self._pool = ProcessPoolExecutor(self.slots, get_context("spawn"), _begin, (self._do,))
-        is_main = threading.current_thread() is threading.main_thread()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if is_main else ()
+        can_block = hasattr(signal, "pthread_sigmask") and (
+            threading.current_thread() is threading.main_thread()
+        )
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if can_block else ()
         try:
             return self._pool.submit(_run, task)
         except BrokenProcessPool as error:
@@ -176,7 +180,7 @@ class _Processes:
             answer.set_exception(error)
             return answer
         finally:
-            if is_main:
+            if can_block:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def renew(self) -> None:
@@ -195,6 +199,7 @@ def _begin(do: AnyDo) -> None:
     """Begin the work of a process that has just started."""
     global _do
     _do = do
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Windows has blocked none
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -265,7 +270,7 @@ class _Dask:
         self.slots = workers or max(1, sum(client.nthreads().values()))
         self._client = client
         # Load it as a task: Dask can then make the copy again after a worker was killed.
-        self._do = client.submit(pickle.loads, pickle.dumps(do), pure=False)
+        self._do = client.submit(pickle.loads, pickle.dumps(do), pure=False)  # noqa: S301
 
     def submit(self, task: Any) -> TaskAnswer:
         answer: TaskAnswer = self._client.submit(_call, self._do, task, pure=False, retries=TRIES)

@@ -9,7 +9,6 @@ with other endings than those of the formats."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -19,8 +18,9 @@ from types import TracebackType
 from typing import NamedTuple
 
 from comity.dataset.files.formats import FORMATS, ending_of
+from comity.dataset.files.locks import lock
 from comity.dataset.files.places import copy_stored, is_local
-from comity.dataset.files.replacement import sync
+from comity.dataset.files.replacement import IS_WINDOWS, sync
 from comity.dataset.records import DatasetError
 
 APART = "no-policies"  # kind of side file: records of sites without copies of policies
@@ -151,17 +151,23 @@ class FolderReplacement:
     def _lock_part(self) -> int:
         while True:
             self.part.mkdir(exist_ok=True)
-            lock = os.open(self.part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            if IS_WINDOWS:  # it locks no folders
+                beside = self.path.with_name(f".{self.path.name}.lock")
+                held = os.open(beside, os.O_RDWR | os.O_CREAT)
+            else:
+                held = os.open(self.part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(held)
                 # The last holder of the lock may have renamed the folder in the meantime. Then it
                 # must not be written.
-                if self.part.exists() and os.path.samestat(self.part.stat(), os.fstat(lock)):
-                    return lock
+                if IS_WINDOWS or (
+                    self.part.exists() and os.path.samestat(self.part.stat(), os.fstat(held))
+                ):
+                    return held
             except BaseException:
-                os.close(lock)
+                os.close(held)
                 raise
-            os.close(lock)
+            os.close(held)
 
     def _check(self) -> None:
         if not self.path.exists():

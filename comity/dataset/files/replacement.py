@@ -7,19 +7,24 @@ sync(folder)            make new names in a folder survive a crash of the machin
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, cast
 
+from comity.dataset.files.locks import lock
 from comity.dataset.files.places import is_local
 from comity.dataset.records import DatasetError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a write to a full disk
+# Windows can neither rename nor remove an open file, and opens no folders.
+IS_WINDOWS = sys.platform == "win32"
+# Each system has some of these flags. Windows would change line ends without O_BINARY.
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 
 
 def open_beside(path: Path) -> IO[bytes]:
@@ -31,15 +36,14 @@ def open_beside(path: Path) -> IO[bytes]:
 
     DatasetError: the file is a link, or not a plain file. OSError: it cannot be opened."""
     try:
-        descriptor = os.open(
-            path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666
-        )
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o666)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):
             raise _foreign(path) from None
         raise
     status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+    # Only a system without O_NOFOLLOW can have opened the target of a symbolic link.
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or path.is_symlink():
         os.close(descriptor)
         raise _foreign(path)
     return os.fdopen(descriptor, "r+b")
@@ -88,14 +92,14 @@ class Replacement:
         while True:
             file = open_beside(self.part)
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file.fileno())
                 # The last holder of the lock may have renamed the file in the meantime. Then it
                 # must not be written.
                 if self.part.exists() and os.path.samestat(
                     self.part.stat(), os.fstat(file.fileno())
                 ):
                     file.truncate()
-                    if self.path.exists():
+                    if self.path.exists() and not IS_WINDOWS:
                         os.fchmod(file.fileno(), self.path.stat().st_mode & 0o7777)
                     return file
             except BaseException:
@@ -130,10 +134,14 @@ class Replacement:
                 try:
                     file.flush()
                     os.fsync(file.fileno())
+                    if IS_WINDOWS:
+                        file.close()
                     self.part.replace(self.path)
                 except OSError as failed:
                     error = failed
             if error is not None:
+                if IS_WINDOWS:
+                    file.close()
                 self.part.unlink(missing_ok=True)
         if isinstance(error, OSError) and (kind is None or error.errno in NO_ROOM):
             raise self._unwritable(error) from None
@@ -151,8 +159,10 @@ class Replacement:
 
 
 def sync(folder: Path) -> None:
-    """Make new and changed names in a folder survive a crash. In an object store, do nothing."""
-    if not is_local(folder):
+    """Make new and changed names in a folder survive a crash.
+
+    In an object store and on Windows, do nothing: there is no call for it."""
+    if IS_WINDOWS or not is_local(folder):
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,14 +30,12 @@ from comity.dataset.records import FIELD, IDENTITY, PAGE_URLS, SPARE_FIELD, Unre
 from comity.dataset.tagging.captured import CapturedPage, moment_of
 from comity.dataset.tagging.columns import captured_page, first_part, value_of
 from comity.dataset.tagging.counts import Tagged
-
-if TYPE_CHECKING:
-    from comity.dataset.tagging.tagging import TagPass
+from comity.dataset.tagging.record_pass import RecordPass
 
 STANDARD = ("url", "fetched_at")  # fields of comity's own records that are added
 
 
-def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
+def tag_columns(batch: pa.RecordBatch, number: int, work: RecordPass) -> Outcome:
     """Return the batch with its tags. `number`: the number of its first row in the file."""
     if _may_hide(batch, work):
         return _as_records(batch, number, work)
@@ -78,7 +76,7 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
     return Outcome(Rows(output), tagged, notes)
 
 
-def schema_of_tagged(schema: pa.Schema, work: TagPass) -> pa.Schema:
+def schema_of_tagged(schema: pa.Schema, work: RecordPass) -> pa.Schema:
     """Return the schema of tagged batches. `schema`: the schema of the batches before tagging."""
     text = _text_name(schema.names, work)
     fields = {("text" if field.name == text else field.name): field.type for field in schema}
@@ -88,14 +86,14 @@ def schema_of_tagged(schema: pa.Schema, work: TagPass) -> pa.Schema:
     return proper(pa.schema(list(fields.items())))
 
 
-def _url_field(names: Collection[str], work: TagPass) -> str:
+def _url_field(names: Collection[str], work: RecordPass) -> str:
     """Return the field to add for the URLs of pages. "" if a column of PAGE_URLS has them."""
     if any(name in names for name in PAGE_URLS if name in work.names[0]):
         return ""
     return next((name for name in PAGE_URLS if name not in names), "")
 
 
-def _text_name(names: Iterable[str], work: TagPass) -> str:
+def _text_name(names: Iterable[str], work: RecordPass) -> str:
     """Return the column with the text that becomes `text`. "" if there is none."""
     present = list(names)
     return (
@@ -103,7 +101,7 @@ def _text_name(names: Iterable[str], work: TagPass) -> str:
     )
 
 
-def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
+def _may_hide(batch: pa.RecordBatch, work: RecordPass) -> bool:
     """Return True if the rows must become records, because columns may hide a relevant value.
 
     The column for tags may have other data. A tag, or a value by which pages are judged, may be in
@@ -139,7 +137,7 @@ def _pattern(names: tuple[tuple[str, ...], ...]) -> str:
     return rf'(?i){FIELD}|\\u00[2-7]|"(?:{"|".join(spellings)})"\s*:\s*[^n\s]'  # null is no value
 
 
-def _as_records(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
+def _as_records(batch: pa.RecordBatch, number: int, work: RecordPass) -> Outcome:
     """Tag each record by itself."""
     records = decode(batch, range(number, number + batch.num_rows))
     outcome = work([record for record in records if not isinstance(record, Unreadable)])
@@ -180,7 +178,7 @@ class _Distinct:
 class _PageColumns:
     """The columns of a batch by which the pages of its rows are judged."""
 
-    def __init__(self, batch: pa.RecordBatch, work: TagPass) -> None:
+    def __init__(self, batch: pa.RecordBatch, work: RecordPass) -> None:
         self._batch, self._work = batch, work
         # The others: names for header fields, statuses and media types.
         self._urls, self._dates, _, *self._others = work.names
@@ -239,7 +237,7 @@ class _PageColumns:
         ]
 
     def earlier(self, row: int) -> Any:
-        """Return the tags that a row already has, as `TagPass.earlier` does."""
+        """Return the tags that a row already has, as `RecordPass.earlier` does."""
         tag = self._tags[row] if self._tags is not None else None
         return self._work.earlier([tag], self._text) if tag is not None else ()
 

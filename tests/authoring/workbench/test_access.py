@@ -212,7 +212,8 @@ def test_the_page_may_load_and_send_nothing_elsewhere(bench: Workbench) -> None:
 
 def test_it_listens_on_this_machine_only(bench: Workbench) -> None:
     tables = (
-        Path(path).read_text().splitlines()[1:] for path in ("/proc/net/tcp", "/proc/net/tcp6")
+        Path(path).read_text(encoding="utf-8").splitlines()[1:]
+        for path in ("/proc/net/tcp", "/proc/net/tcp6")
     )
     # The state LISTEN.
     listening = [line.split()[1] for table in tables for line in table if line.split()[3] == "0A"]

@@ -105,7 +105,7 @@ def crawled(tmp_path: Path) -> Path:
 
 @pytest.mark.requirement("MEET-3")
 def test_export(tmp_path: Path, crawled: Path) -> None:
-    with crawled.open("a") as file:
+    with crawled.open("a", encoding="utf-8") as file:
         file.write("no record\n")
     done = dataset(
         "export", "crawled.jsonl", "--for", "train-ai,index,", "-o", "out.jsonl", folder=tmp_path
@@ -337,7 +337,7 @@ def test_expire(tmp_path: Path, crawled: Path) -> None:
     without: list[dict[str, Any]] = [json.loads(line) for line in before.splitlines()]
     for one in without:
         one["permissions"]["uses"]["train-ai"]["verdict"] = "deny"
-    crawled.write_text("".join(json.dumps(one) + "\n" for one in without))
+    crawled.write_text("".join(json.dumps(one) + "\n" for one in without), encoding="utf-8")
     done = dataset("expire", "crawled.jsonl", "--dry-run", folder=tmp_path)
     assert (done.returncode, done.stdout) == (1, "expired:index\thttps://example.com/brief/1\n")
     assert len(urls(crawled)) == 4
@@ -406,7 +406,7 @@ def test_whoever_reads_may_have_enough(tmp_path: Path, crawled: Path, times: int
     """The end of the list is not the end of the work, whether it fits into a buffer or not."""
     one = json.loads(crawled.read_bytes().splitlines()[0])
     one["permissions"]["uses"]["train-ai"]["verdict"] = "deny"
-    crawled.write_text(f"{json.dumps(one)}\n" * times)
+    crawled.write_text(f"{json.dumps(one)}\n" * times, encoding="utf-8")
     process = subprocess.Popen(
         arguments(tmp_path, "expire", "crawled.jsonl"),
         cwd=tmp_path,
@@ -577,9 +577,9 @@ def test_help_says_the_exit_statuses(tmp_path: Path) -> None:
 
 def moved(crawled: Path, field: str) -> None:
     """The tags into another field, and data of the items' own in their place."""
-    records = [json.loads(line) for line in crawled.read_text().splitlines()]
+    records = [json.loads(line) for line in crawled.read_text(encoding="utf-8").splitlines()]
     lines = [json.dumps(one | {field: one["permissions"], "permissions": "rw-"}) for one in records]
-    crawled.write_text("\n".join(lines))
+    crawled.write_text("\n".join(lines), encoding="utf-8")
 
 
 ACTIONS = (
@@ -611,12 +611,12 @@ def test_tags_in_another_field(
 def test_tags_in_a_file_of_their_own(
     tmp_path: Path, crawled: Path, how: str, action: list[str]
 ) -> None:
-    records = [json.loads(line) for line in crawled.read_text().splitlines()]
+    records = [json.loads(line) for line in crawled.read_text(encoding="utf-8").splitlines()]
     tags = [(record.pop("permissions"), record) for record in records]
     (tmp_path / "tags.jsonl").write_bytes(
         b"".join(row(record, record["url"], tag) for tag, record in tags)
     )
-    crawled.write_text("\n".join(map(json.dumps, records)))
+    crawled.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     words = (
         ["--tag", "sidecar:tags.jsonl"]
         if how == "option"
@@ -642,7 +642,7 @@ def test_tags_in_a_file_of_their_own(
 def test_tags_in_a_file_of_their_own_are_not_written_over(
     tmp_path: Path, crawled: Path, words: list[str]
 ) -> None:
-    record = json.loads(crawled.read_text().splitlines()[0])
+    record = json.loads(crawled.read_text(encoding="utf-8").splitlines()[0])
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.jsonl").write_bytes(crawled.read_bytes())
     (tmp_path / "out").mkdir()

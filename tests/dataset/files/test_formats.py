@@ -81,7 +81,7 @@ def test_whoever_comes_when_it_is_done_writes_a_file_of_its_own(path: Path) -> N
             thread.start()
         for thread in threads:
             thread.join()
-        assert path.read_text() in (f"{number} a" * 1000, f"{number} b" * 1000)
+        assert path.read_text(encoding="utf-8") in (f"{number} a" * 1000, f"{number} b" * 1000)
 
 
 def _replace(path: Path, text: str) -> None:
