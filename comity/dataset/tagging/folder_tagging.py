@@ -17,8 +17,8 @@ from comity.dataset.manifest import FileFacts
 from comity.dataset.side_files import PendingLines, UnreadLines
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.record_tagger import Making
 from comity.dataset.tagging.tagging import (
-    Making,
     captures_reader,
     check_columns,
     history,
