@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from comity.dataset import manifest
+from comity.dataset.croissant import History, describe
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
 from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
@@ -103,7 +104,7 @@ def tag_dataset(
             apart.replace()
             manifest.retract(output, is_replaced=True)
         manifest.write(
-            output, manifest.manifest(output, history(judge, tagged, sources), tagged.composition)
+            output, describe(output, history(judge, tagged, sources), tagged.composition)
         )
     return tagged
 
@@ -139,7 +140,7 @@ def write_tagged(
     return tagged
 
 
-def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.History:
+def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> History:
     """Return the history of tagging for the manifest."""
     question = judge.question
     moments = {
@@ -147,7 +148,7 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.Hi
         "today": (f"on {question.now:%Y-%m-%d}",),
         "both": ("when they were captured,", f"on {question.now:%Y-%m-%d}"),
     }[question.as_of]
-    return manifest.History(
+    return History(
         description=f"Records of others, tagged by what their sites said {' and '.join(moments)}.",
         uses=question.agent.uses,
         exported_at=question.now,
