@@ -95,6 +95,17 @@ def moment_of(value: Any) -> datetime | None:
         return None
 
 
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def encode_line(record: Record) -> bytes:
+    """Return a record as a line of JSON Lines."""
+    try:
+        return to_json(record).encode() + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair: JSON can escape it, UTF-8 has none
+        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
 def parse_json(text: str | bytes) -> Any:
     """Parse the JSON of records or tags.
 
@@ -223,14 +234,3 @@ def _repeated_in(value: Any) -> str:
         value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     )
     return next(filter(None, map(_repeated_in, members)), "")
-
-
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def encode_line(record: Record) -> bytes:
-    """Return a record as a line."""
-    try:
-        return to_json(record).encode() + b"\n"
-    except UnicodeEncodeError:  # half of a surrogate pair: JSON can escape it, UTF-8 has none
-        return json.dumps(record, separators=(",", ":")).encode() + b"\n"

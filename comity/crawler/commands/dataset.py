@@ -24,7 +24,7 @@ from scrapy.settings import BaseSettings
 from comity.crawler.commands import dataset_tag, dataset_verify, listed, tag_option
 from comity.crawler.commands.base import process_count, unknown_option
 from comity.crawler.commands.dataset_output import add_output, output_place
-from comity.dataset import manifest as croissant
+from comity.dataset import manifest
 from comity.dataset import stats as statistics
 from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.counts.use_counts import BY, USE, UseCounts
@@ -192,7 +192,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             f" {opts.output}"
         )
     )
-    console.print(line(f"Its manifest: {croissant.path_of(output)}"))
+    console.print(line(f"Its manifest: {manifest.path_of(output)}"))
     _show_causes("Not exported", counts.causes, console)
     for remedy in _remedies(counts.causes, terms):
         console.print(Text(remedy))

@@ -135,6 +135,22 @@ class Whole:
         )
 
 
+class OneValue:
+    """A kind that fits only one value."""
+
+    def __init__(self, kind: ArrowKind, value: Any) -> None:
+        self.type = kind.type
+        self.values = kind.values
+        self.pieces = kind.pieces
+        self._kind = kind
+        self._value = value
+
+    def fit(self, value: Any) -> Any:
+        if self._kind.fit(value) != self._value:
+            raise MisfitError
+        return value
+
+
 class Number:
     """A number, as a float. The integer 1 is converted to 1.0, which is equal to 1."""
 

@@ -11,26 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from comity.dataset import manifest
+from comity.dataset.croissant import History, describe
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
 from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
 from comity.dataset.passes import Note, Outcome, Sinks, run
-from comity.dataset.records import (
-    DatasetError,
-    Unreadable,
-)
+from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
 from comity.dataset.tagging import warc
 from comity.dataset.tagging.captured import CapturedRecord
 from comity.dataset.tagging.columns import Columns, check_fields, value_of
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
-from comity.dataset.tagging.record_pass import Making, RecordPass
+from comity.dataset.tagging.record_tagger import Making, RecordTagger
 from comity.policies.syntax.urls import origin_or_empty
 
 
-class TagPass(RecordPass):
-    """A pass that tags records, or the rows of columns."""
+class TagPass(RecordTagger):
+    """A pass that tags records and columns."""
 
     def columns(self, batch: Any, number: int) -> Outcome:
         # Imported here because pyarrow is installed only where there are columns.
@@ -106,7 +104,7 @@ def tag_dataset(
             apart.replace()
             manifest.retract(output, is_replaced=True)
         manifest.write(
-            output, manifest.manifest(output, history(judge, tagged, sources), tagged.composition)
+            output, describe(output, history(judge, tagged, sources), tagged.composition)
         )
     return tagged
 
@@ -142,7 +140,7 @@ def write_tagged(
     return tagged
 
 
-def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.History:
+def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> History:
     """Return the history of tagging for the manifest."""
     question = judge.question
     moments = {
@@ -150,7 +148,7 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.Hi
         "today": (f"on {question.now:%Y-%m-%d}",),
         "both": ("when they were captured,", f"on {question.now:%Y-%m-%d}"),
     }[question.as_of]
-    return manifest.History(
+    return History(
         description=f"Records of others, tagged by what their sites said {' and '.join(moments)}.",
         uses=question.agent.uses,
         exported_at=question.now,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from comity.dataset.records import IDENTITY
 from comity.dataset.tagging.judging import DECLARED, Judge, Question
-from comity.dataset.tagging.record_pass import Making
+from comity.dataset.tagging.record_tagger import Making
 from comity.dataset.tagging.tagging import TagPass
 from comity.dataset.tagging.warc import Reader
 from comity.policies import Agent, Arrangement, Page, Site, Verdict

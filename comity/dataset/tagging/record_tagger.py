@@ -1,4 +1,6 @@
-"""Tag records: make the tags, and the records with them."""
+"""The tagger of single records: it makes the fields of a record and its tag.
+
+Records are captures in WARC files, or rows of tables and JSON Lines."""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ class Making(NamedTuple):
     """True: keep the source of a page."""
 
 
-class RecordPass:
-    """A pass that tags records, each a dict."""
+class RecordTagger:
+    """Tags records one by one. It can be pickled."""
 
     fields: Sequence[str] | None = None
 
