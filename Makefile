@@ -48,7 +48,6 @@ format: .venv/ready-to-test  ## lay out the code
 
 docs: .venv/ready-to-test  ## write the generated parts of README.md and docs/, the JSON Schema of the tag, docs/conformance.md and pictures
 	$(BIN)/python -m tests.generated
-	$(BIN)/python tests/authoring/test_rules_page.py
 	$(BIN)/python -m tests.test_conformance
 	$(BIN)/python -m tests.authoring.workbench.screenshots
 	$(BIN)/python -m tests.report.screenshots

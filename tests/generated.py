@@ -9,19 +9,23 @@ format a line that begins with a comment."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, Artefact, Form, Intent
+from comity.authoring.rules import as_markdown
 from comity.gate.fetching.causes import CAUSES
 from comity.gate.options.declared import SETTINGS
 from comity.policies import formats as policies
+from comity.policies.answers.rule import RULES, Effect
 from comity.policies.formats.format import Format
 from comity.policies.tag import schema
 from comity.policies.vocabulary.table import ANY, Vocabulary
 
 ROOT = Path(__file__).parent.parent
+RULE_PAGES = ROOT / "docs" / "rules"
 SCHEMA = ROOT / "comity" / "policies" / "permissions.schema.json"
 END = "<!-- end -->"
 
@@ -242,6 +246,73 @@ def settings() -> str:
     )
 
 
+# The tables of docs/rules.md: findings or decisions, and then the beginnings of ids, or whole ids.
+RULE_TABLES = (
+    "decisions: robots",
+    "decisions: acap",
+    "decisions: acap.expired acap.no-arrangement acap.resource",
+    "decisions: automation",
+    "decisions: usage content-usage content-signal robots-meta tdmrep rsl ait spawning"
+    " comity.modification comity.arrangement",
+    "decisions: acap.request",
+    "findings: robots",
+    "findings: acap",
+    "findings: automation",
+    "findings: usage content-usage content-signal robots-meta tdmrep rsl",
+    "findings: ait spawning",
+    "findings: comity",
+    "decisions: comity",
+)
+_SEPARATE = frozenset(name for table in RULE_TABLES for name in table.split() if "." in name)
+
+
+def rules_in(name: str) -> Iterator[str]:
+    """Yield the rules of a table. `name`: one of RULE_TABLES.
+
+    A rule that a table names by its whole id is in no other table."""
+    kind, *beginnings = name.split()
+    for beginning in beginnings:
+        for rule in RULES:
+            is_meant = rule == beginning or (prefix_of(rule) == beginning and rule not in _SEPARATE)
+            if is_meant and is_finding(rule) == (kind == "findings:"):
+                yield rule
+
+
+def is_finding(rule: str) -> bool:
+    return RULES[rule].effect is Effect.FINDING
+
+
+def prefix_of(rule: str) -> str:
+    return rule.partition(".")[0]
+
+
+def rules(name: str) -> str:
+    """Return a table of rules. The id of a finding leads to its section in docs/rules/."""
+    return table(
+        ("rule", "specification", "meaning"),
+        ((_rule_cell(rule), RULES[rule].spec, RULES[rule].summary) for rule in rules_in(name)),
+    )
+
+
+def _rule_cell(rule: str) -> str:
+    return f"[`{rule}`](rules/{prefix_of(rule)}.md#{rule})" if is_finding(rule) else f"`{rule}`"
+
+
+def rule_pages() -> dict[str, str]:
+    """Return the pages of docs/rules/ by their names. Each has the findings with one prefix."""
+    sections: dict[str, list[str]] = {}
+    for rule in filter(is_finding, RULES):
+        text = re.sub(r"(?<=[( ])docs/([a-z-]+\.md)", r"[docs/\1](../\1)", as_markdown(rule))
+        sections.setdefault(prefix_of(rule), []).append(
+            f'<a id="{rule}"></a>\n\n## {rule}\n\n{text}\n'
+        )
+    return {
+        f"{prefix}.md": f"# Findings: {prefix}\n\n[All rules](../rules.md). "
+        f"`make docs` writes this page.\n\n" + "\n".join(parts)
+        for prefix, parts in sections.items()
+    }
+
+
 def _python(value: object) -> str:
     return json.dumps(value) if isinstance(value, str) else repr(value)
 
@@ -258,6 +329,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "docs/guard.md": {"files": partial(files, "")},
     "docs/policy-captures.md": {"files": partial(files, "/")},
     "docs/policy-command.md": {"files": partial(files, "DIR/")},
+    "docs/rules.md": {name: partial(rules, name) for name in RULE_TABLES},
     "docs/settings.md": {"settings": settings},
     "docs/vocabulary.md": {
         "vocabularies": vocabularies,
@@ -276,3 +348,7 @@ if __name__ == "__main__":
     for _path in PARTS:
         (ROOT / _path).write_text(generated(_path), "utf-8")
     SCHEMA.write_text(tag_schema(), "utf-8")
+    for _old in RULE_PAGES.iterdir():
+        _old.unlink()
+    for _name, _page in rule_pages().items():
+        (RULE_PAGES / _name).write_text(_page, "utf-8")
