@@ -176,8 +176,11 @@ class History(NamedTuple):
     """The history of a dataset."""
 
     description: str
+    """The description of the dataset, in words."""
     uses: tuple[str, ...]
+    """The uses that were asked for."""
     exported_at: datetime
+    """The aware moment of the export."""
     counts: Mapping[str, Any]
     """The numbers of records: read, written, and dropped for each cause."""
     vocabulary: Mapping[str, str]
@@ -193,6 +196,7 @@ class PolicyCount(NamedTuple):
     """The number of copies of policy files that decided."""
 
     all: int
+    """The number of all copies."""
     listed: int
     """The number of copies that the manifest lists."""
     without_copy: int
@@ -205,14 +209,17 @@ class Composition(NamedTuple):
     """The composition of the records in a dataset."""
 
     fields: Fields
+    """The fields of the records, with their types."""
     agents: Mapping[str, int]
     """Product token -> records that the agent fetched."""
     policies: Mapping[str, Any]
     """URL -> the copies that decided, with SHA-256 and time."""
     policy_count: PolicyCount
+    """The number of copies that decided."""
     arrangements: Mapping[str, int]
     """Arrangement of the operator with a site -> records that it permits."""
     licenses: Sequence[str]
+    """The licences of the records."""
 
 
 class FileFacts(NamedTuple):
@@ -221,8 +228,11 @@ class FileFacts(NamedTuple):
     name: str
     """The path in the folder, with `/` between its parts. The file's name if it is the dataset."""
     encoding: str
+    """The media type."""
     sha256: str
+    """The SHA-256 of the file, in hexadecimal digits."""
     octets: int
+    """The size of the file."""
     columns: tuple[str, ...] | None
     """The columns of a table. None for other formats."""
     records: int | None = None
@@ -369,6 +379,7 @@ class Digest(NamedTuple):
     """The digest and size of a file, from a manifest."""
 
     sha256: str
+    """The SHA-256, in hexadecimal digits."""
     octets: int | None
     """None if the manifest does not state the size."""
 
