@@ -81,7 +81,12 @@ class PageRefusals:
 
 
 class PageVisit(NamedTuple):
-    """The state of a page after one request. A spider may use a page for several requests."""
+    """The state of a page after one request. A spider may use a page for several requests.
+
+    Attributes:
+        refusals: The refused requests of the page.
+        document_fields: The header fields of each document.
+    """
 
     refusals: PageRefusals
     document_fields: tuple[tuple[tuple[bytes, bytes], ...], ...]

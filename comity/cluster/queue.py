@@ -142,7 +142,13 @@ class HostStatus:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRequest:
-    """A request that no worker is to read."""
+    """A request that no worker is to read.
+
+    Attributes:
+        host: The host of the request.
+        why: The reason, in words.
+        body: The stored request.
+    """
 
     host: str
     why: str

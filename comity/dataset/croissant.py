@@ -93,8 +93,11 @@ class History(NamedTuple):
     """The history of a dataset."""
 
     description: str
+    """The description of the dataset, in words."""
     uses: tuple[str, ...]
+    """The uses that were asked for."""
     exported_at: datetime
+    """The aware moment of the export."""
     counts: Mapping[str, Any]
     """The numbers of records: read, written, and dropped for each cause."""
     vocabulary: Mapping[str, str]
@@ -110,6 +113,7 @@ class PolicyCount(NamedTuple):
     """The number of copies of policy files that decided."""
 
     all: int
+    """The number of all copies."""
     listed: int
     """The number of copies that the manifest lists."""
     without_copy: int
@@ -122,14 +126,17 @@ class Composition(NamedTuple):
     """The composition of the records in a dataset."""
 
     fields: Fields
+    """The fields of the records, with their types."""
     agents: Mapping[str, int]
     """Product token -> records that the agent fetched."""
     policies: Mapping[str, Any]
     """URL -> the copies that decided, with SHA-256 and time."""
     policy_count: PolicyCount
+    """The number of copies that decided."""
     arrangements: Mapping[str, int]
     """Arrangement of the operator with a site -> records that it permits."""
     licenses: Sequence[str]
+    """The licences of the records."""
 
 
 class FileFacts(NamedTuple):
@@ -138,8 +145,11 @@ class FileFacts(NamedTuple):
     name: str
     """The path in the folder, with `/` between its parts. The file's name if it is the dataset."""
     encoding: str
+    """The media type."""
     sha256: str
+    """The SHA-256, in hexadecimal digits."""
     octets: int
+    """The size of the file."""
     columns: tuple[str, ...] | None
     """The columns of a table. None for other formats."""
     records: int | None = None

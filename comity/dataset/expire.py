@@ -52,6 +52,7 @@ class ExpirePass(NamedTuple):
 
     terms: ExpiryTerms
     fields: Sequence[str] | None = None
+    """The fields to read. None: all fields."""
 
     def __call__(self, records: list[Record]) -> Outcome:
         summary, staying, notes = Summary(), [], []

@@ -36,9 +36,11 @@ class FolderPart(NamedTuple):
     """An input file, and the output file that is made from it. It can be pickled."""
 
     reader: Reader
+    """The reader of the input file."""
     name: str
     """The name of the output file in the folder."""
     folder: Path
+    """The folder of the output file."""
     asides: tuple[Path, ...]
     """The folders for side files, one for each kind."""
 
@@ -62,7 +64,9 @@ class FolderOutput(NamedTuple):
     """A new folder that is being filled."""
 
     readers: Sequence[Reader]
+    """The readers of all input files."""
     parts: Sequence[FolderPart]
+    """The input files, with their output files."""
     facts: list[FileFacts]
     """The facts about the complete files."""
 

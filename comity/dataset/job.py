@@ -95,6 +95,7 @@ class FetchPass(NamedTuple):
     """A pass that finds the last fetch of each page."""
 
     fields: Sequence[str] | None = ("url", "final_url", "fetched_at")
+    """The fields to read. None: all fields."""
 
     def __call__(self, records: list[Record]) -> Outcome:
         fetches = Fetches()

@@ -39,6 +39,7 @@ class Digest(NamedTuple):
     """The digest and size of a file, from a manifest."""
 
     sha256: str
+    """The SHA-256, in hexadecimal digits."""
     octets: int | None
     """None if the manifest does not state the size."""
 

@@ -53,8 +53,11 @@ class Outcome(NamedTuple):
     """The records to write: a list of Records. From `columns`, the argument of a Writer's
     `encode_columns`."""
     result: Result
+    """The result of the pass for these records."""
     notes: Sequence[Note] = ()
+    """The lines of the log."""
     unreadable: Sequence[Unreadable] = ()
+    """The records that the pass cannot read."""
 
 
 class Work(Protocol):
@@ -82,7 +85,9 @@ class UnreadRecord(NamedTuple):
     """A record that could not be read, and the reader of its file."""
 
     reader: Reader
+    """The reader of the file."""
     unreadable: Unreadable
+    """The octets, their place and the problem."""
 
 
 class PartOutput(NamedTuple):
@@ -91,16 +96,22 @@ class PartOutput(NamedTuple):
     encoded: list[Any]
     """The results of the writer's `encode`."""
     results: list[Result]
+    """The results of the pass, one for each batch."""
     notes: list[Note]
+    """The lines of the log."""
     unreadable: list[Unreadable]
+    """The records that cannot be read."""
 
 
 class Sinks(NamedTuple):
     """The functions that are called with the output of a pass, except the records to write."""
 
     result: Callable[[Result], object]
+    """Called with each result."""
     notes: Callable[[list[Note]], object] = lambda _: None
+    """Called with the lines of the log."""
     unreadable: Callable[[UnreadRecord], object] = lambda _: None
+    """Called with each record that cannot be read."""
     progress: Callable[[int], object] = lambda _: None
     """Called with the number of octets that were processed since its last call."""
 

@@ -58,6 +58,7 @@ class Unreadable(NamedTuple):
     octets: bytes
     """The octets as they are in the file."""
     error: str
+    """The problem, in words."""
 
 
 Batch = list[Record | Unreadable]

@@ -37,7 +37,9 @@ class StatsPass(NamedTuple):
     """A pass that counts the uses that tags permit."""
 
     now: datetime
+    """The moment of the count, aware."""
     tags: TagSource = GUESSED
+    """The places of tags in records."""
     by: str = USE
     """The groups of the counts: "use", "rule", "origin" or "month"."""
     uses: frozenset[str] = frozenset()

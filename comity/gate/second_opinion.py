@@ -307,7 +307,13 @@ def _module(reader: RobotsReader) -> Any:
 
 
 class ReaderQuestion(NamedTuple):
-    """A question to a reader: may the agent with this token fetch the URL by this robots.txt?"""
+    """A question to a reader: may the agent with this token fetch the URL by this robots.txt?
+
+    Attributes:
+        body: The body of the robots.txt.
+        token: The product token of the agent.
+        url: The absolute URL.
+    """
 
     body: bytes
     token: str

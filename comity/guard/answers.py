@@ -28,7 +28,9 @@ class Answer(NamedTuple):
     """A complete response."""
 
     status: int
+    """The HTTP status."""
     headers: tuple[tuple[str, str], ...]
+    """Names and values of the header fields."""
     body: bytes
     """The body, b"" for HEAD."""
 

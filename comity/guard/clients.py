@@ -32,9 +32,11 @@ class ClientLimit(NamedTuple):
     """The limits of one file in one scope."""
 
     key: str
+    """The name of the limit. Limits with equal keys are counted together."""
     path: str
     """The path of the file."""
     windows: tuple[Window, ...]
+    """The numbers of requests that may come in a time."""
     concurrent: int | None = None
     """The greatest number of requests in flight. None: there is no such limit."""
     tolerance: float = 0.0
@@ -51,6 +53,7 @@ class TooMany(NamedTuple):
     rule: str
     """"comity.rate", "comity.concurrent" or "comity.uncounted"."""
     limit: ClientLimit
+    """The limit that the request exceeds."""
     permitted: str
     """The limit in words."""
     seconds: int

@@ -36,6 +36,7 @@ class Incoming(NamedTuple):
     """One request."""
 
     method: str
+    """The method, as in the request line."""
     target: str
     """Path and query as in the request line, in visible ASCII, not decoded."""
     fields: Mapping[str, str]

@@ -13,7 +13,13 @@ MOST = 50  # changes of one kind in a section
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A figure before and now; None if there was none."""
+    """A figure before and now; None if there was none.
+
+    Attributes:
+        name: The name of the figure.
+        before: The figure before; None if there was none.
+        now: The figure now; None if there is none.
+    """
 
     name: str
     before: float | None
@@ -39,7 +45,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Changes of one kind, the greatest first."""
+    """Changes of one kind, the greatest first.
+
+    Attributes:
+        title: The heading.
+        what: The names of the figures in general.
+        changes: The changes, at most MOST.
+    """
 
     title: str
     what: str

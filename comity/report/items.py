@@ -199,7 +199,12 @@ def _key(reason: Mapping[str, Any]) -> Key:
 
 
 class ItemsPass(NamedTuple):
-    """A pass over the records of a dataset that counts their tags."""
+    """A pass over the records of a dataset that counts their tags.
+
+    Attributes:
+        now: The moment of the count, aware.
+        tags: The places of tags in records.
+    """
 
     now: datetime
     tags: TagSource = GUESSED

@@ -22,7 +22,12 @@ class ReportError(ValueError):
 
 @dataclass(slots=True)
 class NamedCount:
-    """A name, and how often it occurred."""
+    """A name, and how often it occurred.
+
+    Attributes:
+        name: The name.
+        count: How often it occurred.
+    """
 
     name: str
     count: int
@@ -30,7 +35,12 @@ class NamedCount:
 
 @dataclass(slots=True)
 class Ranking:
-    """The most frequent names, and the sum of the counts of all others."""
+    """The most frequent names, and the sum of the counts of all others.
+
+    Attributes:
+        rows: The most frequent names, the most frequent first.
+        others: The sum of the counts of all other names.
+    """
 
     rows: list[NamedCount] = field(default_factory=list)
     others: int = 0
@@ -226,7 +236,14 @@ class Timeline:
 
 @dataclass(slots=True, kw_only=True)
 class ReportedFile:
-    """The numbers of sites that have a policy file, lack it, or could not be asked for it."""
+    """The numbers of sites that have a policy file, lack it, or could not be asked for it.
+
+    Attributes:
+        name: The path of the file.
+        present: Sites that have the file.
+        absent: Sites that do not have it.
+        unreachable: Sites that could not be asked for it.
+    """
 
     name: str
     present: int = 0
@@ -257,7 +274,12 @@ class ReportedUse:
 
 @dataclass(slots=True, kw_only=True)
 class ReportedSite:
-    """A site whose policies could not be fetched, and the reason."""
+    """A site whose policies could not be fetched, and the reason.
+
+    Attributes:
+        origin: The origin.
+        why: The reason, in words.
+    """
 
     origin: str
     why: str
@@ -265,7 +287,13 @@ class ReportedSite:
 
 @dataclass(slots=True, kw_only=True)
 class ReportedUnreachable:
-    """The sites whose policies could not be fetched, and the most frequent reasons."""
+    """The sites whose policies could not be fetched, and the most frequent reasons.
+
+    Attributes:
+        number: The number of such sites.
+        listed: Some of the sites.
+        reasons: The most frequent reasons.
+    """
 
     number: int = 0
     listed: list[ReportedSite] = field(default_factory=list)
@@ -310,7 +338,14 @@ class ReportedElements:
 
 @dataclass(slots=True, kw_only=True)
 class ReportedAction:
-    """An action that a site requests."""
+    """An action that a site requests.
+
+    Attributes:
+        action: The action, e.g. "take-down".
+        url: The URL that the site names.
+        is_arranged: True if the operator has an arrangement for the action.
+        line: The line that requests the action.
+    """
 
     action: str
     url: str

@@ -37,7 +37,13 @@ _WHOLE = ("selector", "element", "text", "guideline", "url")
 
 
 class ValueWord(NamedTuple):
-    """One word of a value."""
+    """One word of a value.
+
+    Attributes:
+        text: The word.
+        span: Its place.
+        kinds: The possible kinds of value.
+    """
 
     text: str
     span: Span

@@ -116,7 +116,13 @@ class Files(Workspace):
 
 
 class Inspection(NamedTuple):
-    """The problems of a file in one version."""
+    """The problems of a file in one version.
+
+    Attributes:
+        version: The version of the editor. None: the file is not open in an editor.
+        snapshot: The text that was checked.
+        problems: The problems in it.
+    """
 
     version: int | None
     snapshot: Snapshot

@@ -76,6 +76,7 @@ class SiteAtMoment:
     """The policies of an origin at a moment."""
 
     site: Site
+    """The site with these policies."""
     copies: tuple[Copy, ...]
     """One copy for each of the site's files."""
 

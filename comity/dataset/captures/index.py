@@ -73,8 +73,11 @@ class UnreadablePlace(NamedTuple):
     """A damaged place of a source."""
 
     source: str
+    """The name of the source."""
     offset: int
+    """Its offset in the source, in octets."""
     error: str
+    """The problem, in words."""
 
 
 class CaptureRow(NamedTuple):
@@ -84,17 +87,26 @@ class CaptureRow(NamedTuple):
     moment: int
     """Microseconds since the epoch."""
     source: int
+    """The number of the source in the index."""
     offset: int
+    """The offset in the source, in octets."""
     status: int
+    """The HTTP status. 0: the answer has none."""
     media: str
     location: str
+    """As `FileCapture.location`."""
     repeats: int
     """The moment of the capture with its content, in microseconds. 0: it has its own content."""
     error: str
+    """The reason why the answer failed. "" if it did not."""
     is_unread: int
+    """1 if there was an answer that cannot be read, else 0."""
     oversized: int
+    """1 if the body is cut at MAX_BYTES, else 0."""
     body: int | None
+    """The number of the body in the index. None: there is no body."""
     sum: bytes
+    """The checksum of the other values."""
 
     @property
     def is_whole(self) -> bool:

@@ -71,12 +71,14 @@ class Elsewhere(NamedTuple):
     Policy files may still redirect or refer to it."""
 
     url: str
+    """The URL that was requested."""
 
 
 class SourceEntry(NamedTuple):
     """A capture, or a piece of the source without one, and its position in the source."""
 
     offset: int
+    """The offset at which the entry begins, in octets."""
     end: int
     """The offset at which the next entry begins."""
     content: FileCapture | Elsewhere | Damage

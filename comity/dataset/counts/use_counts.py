@@ -23,6 +23,7 @@ class Tally:
     """The numbers of records that permit and refuse a use."""
 
     allowed: int = 0
+    """Records that permit the use."""
     refused: int = 0
     """Records that refuse the use, or whose permission has ended."""
     expiring: int = 0

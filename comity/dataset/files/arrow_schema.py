@@ -437,7 +437,9 @@ class Rows(NamedTuple):
     """Rows in an order. Some rows are in columns, and the rest are records."""
 
     batch: pa.RecordBatch
+    """The rows in columns."""
     records: Sequence[Record] = ()
+    """The other rows."""
     order: pa.Array | None = None
     """The indices of the rows, in the order of the rows. The rows of the batch have the first
     indices, the records the following ones. None: there are no records, and the batch is in

@@ -36,9 +36,11 @@ class Dataset(NamedTuple):
     """A file of records, or a folder of files of records."""
 
     path: Path
+    """The path of the file or folder."""
     files: tuple[Path, ...]
     """The files, sorted by name."""
     is_folder: bool
+    """True if `path` is a folder."""
 
     def name_of(self, file: Path) -> str:
         """Return the path of a file within the folder, e.g. "a/b.jsonl". For one file, its name."""

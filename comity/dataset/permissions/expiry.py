@@ -314,9 +314,11 @@ class ExpiryTerms(NamedTuple):
     now: datetime
     """The moment of the expiry, aware."""
     recrawled: Recrawled = NEVER_RECRAWLED
+    """The pages that were fetched again."""
     taken_down: frozenset[str] = frozenset()
     """Pages to take down, in the form of `page_of`."""
     tags: TagSource = GUESSED
+    """The places of tags in records."""
 
     @classmethod
     def create(

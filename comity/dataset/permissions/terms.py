@@ -70,9 +70,11 @@ class Terms(NamedTuple):
     now: datetime
     """The moment of the use, aware."""
     vocabulary: Vocabulary
+    """The words, and their meanings for uses."""
     recrawled: Recrawled = NEVER_RECRAWLED
     """The pages that were fetched again, for permissions that end when a page is fetched again."""
     tags: TagSource = GUESSED
+    """The places of tags in records."""
     defaults: Mapping[str, Verdict] = {}
     """Use -> its verdict if no site mentions the use. It replaces the default of the crawl."""
     last_fetch: bool = False

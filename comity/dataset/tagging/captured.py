@@ -31,6 +31,7 @@ class CapturedPage(NamedTuple):
     body: bytes | None = None
     """The body without content codings. None if it is not available."""
     status: int = 200
+    """The HTTP status of the answer."""
     method: str = "GET"
     """The method of the request."""
     crawler: str = ""

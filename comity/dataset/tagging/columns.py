@@ -55,11 +55,17 @@ class Columns(NamedTuple):
     """The names of the fields of records. "" means the usual names."""
 
     url: str = ""
+    """The URL of the page."""
     date: str = ""
+    """The moment of the capture."""
     text: str = ""
+    """The text of the page."""
     headers: str = ""
+    """The header fields of the answer."""
     status: str = ""
+    """The HTTP status."""
     type: str = ""
+    """The media type."""
 
     def names(self) -> tuple[tuple[str, ...], ...]:
         """Return the candidate names for each field of this class, in the order of the fields."""

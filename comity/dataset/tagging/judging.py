@@ -78,6 +78,7 @@ class Question(NamedTuple):
     """The agent for which records are tagged, and the options of tagging. It can be pickled."""
 
     agent: Agent
+    """The agent, with its uses."""
     now: datetime
     """The moment of tagging, aware."""
     as_of: str = CAPTURE

@@ -28,6 +28,7 @@ class Making(NamedTuple):
     """The options for making records from captures. It can be pickled."""
 
     columns: Columns = Columns()
+    """The names of the fields of records."""
     extractor: Extractor | None = None
     """Extracts the text of a page. None: comity's own extractor."""
     html: bool = False

@@ -66,6 +66,7 @@ class Sent(NamedTuple):
     """A request record."""
 
     method: str
+    """The method of the request."""
     target: str
     """The URL of the request."""
 
@@ -74,7 +75,9 @@ class Stretch(NamedTuple):
     """The position of a part, with the facts that reading it needs from earlier parts."""
 
     start: int
+    """The offset at which the part begins, in octets."""
     end: int
+    """The offset at which the part ends."""
     originals: dict[str, int]
     """Name -> offset of an earlier capture that is the original of a revisit in this part."""
     crawler: str

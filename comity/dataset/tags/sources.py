@@ -22,6 +22,7 @@ class RawTag(NamedTuple):
     """The tag of a record, not yet checked."""
 
     raw: Any
+    """The value in the place of the tag."""
     field: str
     """The field of the tag, or the field to write it to."""
     is_text: bool = False

@@ -47,8 +47,11 @@ class Recalled(NamedTuple):
     """The arguments of `Site.page` besides the URL."""
 
     headers: tuple[tuple[bytes, bytes], ...]
+    """The header fields, as the tag quotes them."""
     body: bytes
+    """A page with the elements that the tag quotes."""
     resources: Mapping[str, Fetched]
+    """URL -> response, for the resources of the page."""
     lost: frozenset[int]
     """The indices (in `reasons` of the tag) of the page's reasons that cannot be rebuilt."""
 

@@ -26,6 +26,7 @@ class Host:
     """The records of one origin."""
 
     records: int = 0
+    """All records."""
     refused: int = 0
     """Records that today's policies refuse."""
     unknown: int = 0

@@ -17,11 +17,13 @@ class Cause(NamedTuple):
     rule: str
     """A key of comity.policies.answers.rule.RULES, or a word of this package."""
     url: str = ""
+    """The URL of the statement. Empty if there is none."""
     part: str = ""
     """The part of the page with the statement. Empty for a policy file."""
     line: int = 0
     """The line in the file, from 1. 0 if the statement has no line."""
     text: str = ""
+    """The statement as written, or the problem."""
 
     def __str__(self) -> str:
         position = f"{self.url}:{self.line}" if self.line else self.url
@@ -39,6 +41,7 @@ class UseToday(NamedTuple):
     """SAME, GAINED, LOST or RESTRICTED. RESTRICTED: still permitted, on conditions that are not in
     the tag."""
     cause: Cause
+    """The statement that decides."""
 
 
 class Rechecked(NamedTuple):
@@ -47,9 +50,11 @@ class Rechecked(NamedTuple):
     url: str
     """The URL of the record's page. Empty if the record has no http or https URL."""
     origin: str
+    """The origin of `url`."""
     agent: str
     """The product token of the agent in the record's tag. Empty if the tag cannot be read."""
     uses: tuple[UseToday, ...] = ()
+    """The verdicts on the uses in the tag."""
     refusals: tuple[Cause, ...] = ()
     """The reasons why the record is not compliant today. Empty if it is compliant."""
     is_unknown: bool = False

@@ -66,6 +66,7 @@ class Fix(NamedTuple):
 
     Attributes:
         title: An instruction, such as "Write `Disallow`".
+        edits: The changes of the text.
     """
 
     title: str

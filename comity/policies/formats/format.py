@@ -106,6 +106,8 @@ class Response(NamedTuple):
     """The circumstances in which a response is read.
 
     Attributes:
+        agent: The agent that reads the response.
+        url: The absolute URL of the response.
         now: The time of the reading, timezone-aware. None means the current time.
     """
 
@@ -120,6 +122,8 @@ class Statements(NamedTuple):
     The carriers are the site's files, the header fields and the document.
 
     Attributes:
+        statements: The statements about uses.
+        findings: Findings for the author.
         documents: Absolute URLs of documents that make further statements about the resource.
         state: Data of the format itself: see `Format.conclude` and `AgentReading.access`.
         refused: The reasons why every use is refused. () means that it is not. Uses are refused
@@ -141,6 +145,7 @@ class Unanswered(NamedTuple):
 
     Attributes:
         terms: As in `WellKnown.refuses`.
+        reason: The reason of a refusal: the file, and why it could not be fetched.
     """
 
     terms: tuple[str, ...]
@@ -185,6 +190,7 @@ class Capture(NamedTuple):
 
     Attributes:
         url: The absolute URL of the page.
+        content: The content of the page.
         now: The time of the decision, timezone-aware.
         first_seen: Use -> the time when the page was first fetched for this use.
         resources: The responses for `PageSource.required_resources`: absolute URL -> response.

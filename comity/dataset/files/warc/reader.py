@@ -49,7 +49,9 @@ class WarcPart(NamedTuple):
     """The position of a part."""
 
     start: int
+    """The offset at which the part begins, in octets."""
     end: int
+    """The offset at which the part ends."""
     before: dict[str, int]
     """Id -> offset of an earlier response to which an item in this part refers."""
 

@@ -45,7 +45,9 @@ class WarcRecord(NamedTuple):
     offset: int
     """The offset in the file at which it begins."""
     end: int
+    """The offset behind its last octet."""
     fields: Fields
+    """The fields of the WARC header."""
     block: bytes
     """The beginning of the block, as long as the caller asked for."""
     length: int
@@ -56,8 +58,11 @@ class Damage(NamedTuple):
     """A stretch of the file that is not a record."""
 
     offset: int
+    """The offset in the file at which it begins."""
     end: int
+    """The offset behind its last octet."""
     error: str
+    """The problem, in words."""
 
 
 class _DamageError(Exception):

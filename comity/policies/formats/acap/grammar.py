@@ -105,12 +105,15 @@ class Field(NamedTuple):
     """One permission or prohibition of one usage, by one pattern (section-2.4).
 
     Attributes:
+        usage: The name of the usage, in lower case.
         verdict: ALLOW for a permission.
         pattern: In normal form, or WHOLE_SITE.
+        qualifiers: The qualifiers that restrict the permission.
         unusable: The section by which the permission grants nothing, or "" if it grants. The field
             takes part in conflicts in both cases.
         purposes: The purpose patterns of its sub-record. () means that it is in no sub-record.
         url: URL of the file.
+        line: The number of the line, from 1.
         offset: The start of the line in the text.
     """
 
@@ -130,6 +133,9 @@ class RequestedAction(NamedTuple):
 
     Attributes:
         action: One of ACTIONS.
+        path: The path pattern.
+        line: The number of the line, from 1.
+        offset: The start of the line in the text.
     """
 
     action: str
@@ -143,6 +149,8 @@ class Reference(NamedTuple):
 
     Attributes:
         locator: URL or path as written. "" means that it cannot be read.
+        line: The number of the line, from 1.
+        offset: The start of the line in the text.
     """
 
     locator: str
@@ -159,6 +167,9 @@ class CrawlerRecord:
         crawlers: As written. "*" means any crawler.
         is_unreadable: True if its addressee is unknown. The record then permits nothing, and its
             prohibitions apply to any crawler. No other record overrides them.
+        fields: Its permissions and prohibitions.
+        requests: Its action requests.
+        references: Its references to other files.
     """
 
     url: str = ""
@@ -178,6 +189,8 @@ class Usage(NamedTuple):
     """One usage that a permission stands for (section-2.4.1).
 
     Attributes:
+        usage: The name of the usage.
+        qualifiers: The qualifiers of the usage.
         unusable: As in `Field`.
     """
 
@@ -191,6 +204,8 @@ class Definitions:
     """The usages and sets that permissions refer to by name (section-2.7). Names are in lower case.
 
     Attributes:
+        usages: Name -> the usages that it stands for.
+        sets: Name -> the patterns of the set.
         broken: "usage NAME" or "set NAME", for an invalid definition -> the section by which
             permissions with this name grant nothing.
     """
@@ -205,9 +220,13 @@ class Acap:
     """The records and definitions of one file.
 
     Attributes:
+        version: The version that a comment of the file states. "" means that there is none.
         ignores_conventional: The number of the ACAP line that makes conventional records
             ineffective. 0 means that no such line is effective.
         ignores_offset: The start of this line in the text.
+        records: The records, in the order of the file.
+        definitions: The definitions of the file.
+        findings: Findings for the author.
     """
 
     version: str
@@ -258,11 +277,16 @@ class FieldLine(NamedTuple):
     """A line that begins a record, is a field of ACAP, or states the version of ACAP.
 
     Attributes:
+        number: The number of the line, from 1.
+        offset: The start of the line in the text.
+        octets: The octets of the line.
         kind: AGENT or ACAP_CRAWLER if the line begins a conventional or an ACAP record. None for
             other lines.
         name: The name of a field without "acap-", in lower case. "" if the line begins a record,
             or is the comment with the version.
+        value: The value of a field.
         value_at: The number of octets in the line before the value of a field.
+        has_colon: True if the line has a colon behind its name.
         is_overlong: True if the value is cut at MAX_LINE.
         is_odd: True if an invisible character other than space and tab, or a further colon, is
             around its name.

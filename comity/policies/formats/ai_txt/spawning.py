@@ -39,8 +39,10 @@ class Pattern(NamedTuple):
     """One pattern of a line.
 
     Attributes:
+        verdict: ALLOW or DENY.
         text: A path pattern in normal form, or a file type such as ".jpg". "" means every resource.
         group: The number of the group. -1 means no group: the pattern applies to any agent.
+        source: The line of the pattern.
     """
 
     verdict: Verdict
@@ -58,7 +60,9 @@ class Spawning(NamedTuple):
     """The lines of one file in Spawning's form.
 
     Attributes:
+        patterns: The patterns, in the order of the file.
         agents: The name of an agent in lower case, and the number of a group that names it.
+        findings: Findings for the author.
     """
 
     patterns: tuple[Pattern, ...]

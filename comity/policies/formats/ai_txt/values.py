@@ -22,6 +22,7 @@ class AiTxt:
 
     Attributes:
         rules: In the order of the file.
+        findings: Findings for the author.
     """
 
     rules: tuple[ElementRule, ...]

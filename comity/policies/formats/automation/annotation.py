@@ -70,6 +70,7 @@ class Unread(NamedTuple):
 
     Attributes:
         line: As in `Annotation`.
+        text: The text that cannot be read.
     """
 
     line: int
@@ -77,7 +78,13 @@ class Unread(NamedTuple):
 
 
 class AnnotationReading(NamedTuple):
-    """The annotations of a page that bind an agent, and the scripts that cannot be read."""
+    """The annotations of a page that bind an agent, and the scripts that cannot be read.
+
+    Attributes:
+        annotations: The annotations that are for the agent.
+        findings: Findings for the author.
+        unread: The parts that cannot be read.
+    """
 
     annotations: tuple[Annotation, ...] = ()
     findings: tuple[Finding, ...] = ()

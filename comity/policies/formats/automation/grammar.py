@@ -55,7 +55,9 @@ class Automation(NamedTuple):
     """The groups of one file.
 
     Attributes:
+        groups: The groups, in the order of the file.
         complete: False means that a part of the file was not read.
+        findings: Findings for the author.
     """
 
     groups: tuple[Group, ...]

@@ -108,6 +108,7 @@ class License(NamedTuple):
     """One set of terms (section-3.4).
 
     Attributes:
+        line: The number of the line, from 1.
         permits: The permitted usages, each with its line. None means that the license has no list
             of usages.
         prohibits: The prohibited usages, each with its line.
@@ -156,6 +157,7 @@ class RslDocument(NamedTuple):
         max_age: The time after which the document is fetched again, and so is the file or page that
             refers to it (section-3.2.1).
         problem: The line that makes the document invalid. 0 if the document is valid.
+        findings: Findings for the author.
     """
 
     scopes: tuple[Scope, ...]

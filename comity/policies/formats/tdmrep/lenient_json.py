@@ -27,7 +27,13 @@ _LINE_END = re.compile(r"\r\n?|\n|\Z")
 
 
 class TextReplacement(NamedTuple):
-    """A replacement of the characters from `start` up to `end` of a text by another text."""
+    """A replacement of the characters from `start` up to `end` of a text by another text.
+
+    Attributes:
+        start: The offset of the first character to replace.
+        end: The offset behind the last one.
+        text: The new text.
+    """
 
     start: int
     end: int

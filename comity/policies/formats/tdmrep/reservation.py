@@ -52,6 +52,8 @@ class Reservation(NamedTuple):
     Attributes:
         reserved: True for `tdm-reservation` 1, and False for 0. None means that it is not set.
         policy: The absolute URL of the policy. "" means that it is not set.
+        source: The place of the statement.
+        findings: Findings for the author.
     """
 
     reserved: bool | None
