@@ -11,7 +11,7 @@ from typing import Any
 from comity import __version__
 from comity.authoring.commands import LINT
 from comity.dataset.records import DatasetError
-from comity.gate.run.console import complain, flush_output, read_or_not
+from comity.gate.run.console import complain, escape_unencodable, flush_output, read_or_not
 from comity.policies import PolicyError
 
 # The modules of comity.authoring.commands. Only the module of the chosen command is imported,
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    escape_unencodable()
     parser = ArgumentParser(
         prog="comity", description="Tools for authors of policy files for crawlers."
     )
