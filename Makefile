@@ -46,11 +46,10 @@ format: .venv/ready-to-test  ## lay out the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: .venv/ready-to-test  ## write docs/conformance.md, docs/vocabulary.md, the files in docs/authoring.md, the JSON Schema of the tag and pictures
+docs: .venv/ready-to-test  ## write the generated parts of README.md and docs/, the JSON Schema of the tag, docs/conformance.md and pictures
+	$(BIN)/python -m tests.generated
+	$(BIN)/python tests/authoring/test_rules_page.py
 	$(BIN)/python -m tests.test_conformance
-	$(BIN)/python tests/test_vocabulary_page.py
-	$(BIN)/python tests/authoring/test_authoring_page.py
-	$(BIN)/python tests/policies/test_tag_schema.py
 	$(BIN)/python -m tests.authoring.workbench.screenshots
 	$(BIN)/python -m tests.report.screenshots
 

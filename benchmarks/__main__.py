@@ -251,7 +251,7 @@ class Growth(Measurement):
     def __init__(self, pages: int, target: float) -> None:
         self.name = f"memory of 1 host x {pages:,} pages: MiB for 1,000 more"
         self._comparison, self._target = (
-            Comparison(Case(True, 1, 20, pages, "chain"), ["comity"]),
+            Comparison(Case(bare=True, hosts=1, rules=20, pages=pages, links="chain"), ["comity"]),
             target,
         )
         self.seconds = 2 + pages * 0.0015
@@ -320,7 +320,7 @@ def measurements(folder: Path) -> list[Measurement]:
         Exports(folder / "mixed.parquet", 20_000, is_mixed=True),
         *(Startup(start, folder) for start in STARTS),
         Growth(LONG, 0.2),
-        Crawls(Case(True, 200, 20, 10_000), 0.60, 1.00),
+        Crawls(Case(bare=True, hosts=200, rules=20, pages=10_000), 0.60, 1.00),
     ]
 
 

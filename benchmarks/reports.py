@@ -152,9 +152,9 @@ def cost(rounds: int, pages: int) -> Table:
         report = comity | {"COMITY_REPORT": str(Path(folder) / "report.html")}
         crawl.SETTINGS |= {"report": report, "metrics": report | {"COMITY_METRICS": 0}}
         for case in (
-            Case(True, 1, 20, pages),
-            Case(False, 1, 20, pages),
-            Case(True, 200, 20, pages),
+            Case(bare=True, hosts=1, rules=20, pages=pages),
+            Case(bare=False, hosts=1, rules=20, pages=pages),
+            Case(bare=True, hosts=200, rules=20, pages=pages),
         ):
             comparison = Comparison(case, ("comity", "report", "metrics"))
             for _ in range(rounds):

@@ -1,6 +1,6 @@
 """SQLite files of comity. The header tells the kind, so other programs' files are never changed.
 
-    open_database(path, kind)  open and check a file, and bring its tables to the newest version
+    open_database(path, kind)  open and check a file, and make the tables of a new one
     transaction(db)            write all statements of a block, or none of them
 
 Disks and copies damage files, and SQLite reads damaged files as far as it can. So `open_database`
@@ -131,15 +131,12 @@ def _schema(db: sqlite3.Connection) -> Schema:
 
 
 @cache
-def _schemas(versions: tuple[str, ...]) -> tuple[Schema, ...]:
-    """Return the schemas of a new file and of each version."""
+def _schema_made_by(statements: str) -> Schema:
+    """Return the schema of a file in which only these statements were executed."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.create_function("checksum", -1, checksum)
-        schemas = [_schema(db)]
-        for version in versions:
-            db.executescript(version)
-            schemas.append(_schema(db))
-    return tuple(schemas)
+        db.executescript(statements)
+        return _schema(db)
 
 
 @dataclass(frozen=True)
@@ -151,8 +148,10 @@ class DatabaseKind:
         name: The name of the kind, for messages.
         remedy: The advice if a file cannot be used.
         application_id: The number of the kind.
-        versions: The SQL statements that make each version of the schema from the previous one. The
-            first begins with an empty file.
+        schema: The SQL statements that make the tables. Existing files must have exactly this
+            schema, white space included.
+        version: The number of the schema. Each change of `schema` increases it. Files of other
+            versions are refused.
         synchronous: SQLite's setting. With "NORMAL", a killed process loses nothing, and a power
             cut may lose the last writes.
         alone: The advice if another process uses the file. With it, one process locks the file for
@@ -163,16 +162,17 @@ class DatabaseKind:
     name: str
     remedy: str
     application_id: int
-    versions: tuple[str, ...]
+    schema: str
+    version: int = 1
     synchronous: str = "NORMAL"
     alone: str = ""
 
     def prepare(self, db: sqlite3.Connection, *, is_small: bool) -> None:
-        """Check the file, and bring its tables to the newest version.
+        """Check the file, and make the tables of a new file.
 
         `is_small`: True to check all pages.
-        UnusableError: the file is of another kind, too new or damaged. sqlite3.Error: SQLite cannot
-        use it."""
+        UnusableError: the file is of another kind or version, or damaged. sqlite3.Error: SQLite
+        cannot use it."""
         db.create_function("checksum", -1, checksum)
         db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA cell_size_check = ON")
@@ -181,36 +181,40 @@ class DatabaseKind:
         # One transaction for all queries, because another process may be making the file. Nothing
         # is written before the check: the file may belong to another program.
         db.execute("BEGIN")
-        self._version(db)
+        self.is_new(db)
         if is_small:
             _check_pages(db)
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {self.synchronous}")
         with transaction(db):
-            for schema in self.versions[self._version(db) :]:
-                for statement in schema.split(";"):
+            if self.is_new(db):
+                for statement in self.schema.split(";"):
                     db.execute(statement)
                 db.execute(f"PRAGMA application_id = {self.application_id}")
-                db.execute(f"PRAGMA user_version = {len(self.versions)}")
+                db.execute(f"PRAGMA user_version = {self.version}")
 
-    def _version(self, db: sqlite3.Connection) -> int:
-        """Return the version of the file's schema. 0 means that the file is new.
+    def is_new(self, db: sqlite3.Connection) -> bool:
+        """Return True if the file is empty, and False if it has the tables of this kind.
 
-        UnusableError: the file is of another kind, too new, or its tables differ from those of its
-        version."""
+        UnusableError: the file is of another kind or version, or its tables differ."""
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != self.application_id:
+        if not tables and not version:
+            return True
+        if application != self.application_id:
             raise UnusableError(f"is no {self.name}")
-        if version > len(self.versions):
-            raise UnusableError("was written by a newer version of comity")
-        if version < 0 or _schema(db) != _schemas(self.versions)[version]:
+        if version != self.version:
+            raise UnusableError(
+                f"was written by another version of comity: its tables have version {version},"
+                f" and this comity uses version {self.version}"
+            )
+        if _schema(db) != _schema_made_by(self.schema):
             raise UnusableError(
                 f"is damaged or is no {self.name}: its tables are not those of version {version}"
             )
-        return int(version)
+        return False
 
 
 class UnusableError(Exception):

@@ -286,7 +286,7 @@ def main(descriptor: int) -> None:
 def _next_job(listening: socket.socket) -> bytes | None:
     """Fork for each job; return it in the new process. None, in this one: nobody is connected any more."""
     ended, by_signal = socket.socketpair()
-    by_signal.setblocking(False)
+    by_signal.settimeout(0)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(by_signal.fileno(), warn_on_full_buffer=False)
     reports: dict[int, int] = {}  # of processes that have not ended

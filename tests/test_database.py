@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -21,9 +22,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scrapy import Request, Spider
 
+from comity.crawler.feeds import policy_archive
+from comity.crawler.frontier import journal
 from comity.crawler.frontier.journal import NAME, Journal
+from comity.database import DatabaseKind, open_database
+from comity.dataset.captures import index
+from comity.gate.fetching import store
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.store import PolicyStore
+from comity.gate.pace import ledger
 from comity.gate.pace.ledger import PaceLimit, RateLedger
 from comity.policies import Fetched, PolicyError
 from comity.policies.syntax.windows import Window
@@ -76,12 +83,12 @@ def another_of_ours(path: Path, kind: str) -> str:
     return f"is no {kind}"
 
 
-def newer(path: Path, kind: str) -> str:
+def of_another_version(path: Path, kind: str) -> str:
     KINDS[kind].open(path).close()
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version = 99")
     db.close()
-    return "was written by a newer version"
+    return "its tables have version 99, and this comity uses version 1"
 
 
 def damaged(path: Path, kind: str) -> str:
@@ -104,7 +111,16 @@ def in_no_folder(path: Path, kind: str) -> str:
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize(
-    "make", [no_database, foreign, another_of_ours, newer, damaged, a_folder, in_no_folder]
+    "make",
+    [
+        no_database,
+        foreign,
+        another_of_ours,
+        of_another_version,
+        damaged,
+        a_folder,
+        in_no_folder,
+    ],
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_cannot_be_used_is_said_and_left_alone(
@@ -121,6 +137,31 @@ def test_what_cannot_be_used_is_said_and_left_alone(
     assert [said for said in (why, *KINDS[kind].remedies) if said not in message] == []
     assert "\n" not in message
     assert before is None or hashlib.sha256(path.read_bytes()).digest() == before
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("version", [0, 2, 99])
+@pytest.mark.parametrize(
+    "kind",
+    [store.KIND, ledger.KIND, journal.KIND, index.KIND, policy_archive.JOURNAL],
+    ids=lambda kind: kind.name,
+)
+def test_a_file_of_another_version_is_refused_and_stays_unchanged(
+    tmp_path: Path, kind: DatabaseKind, version: int
+) -> None:
+    path = tmp_path / "file.sqlite"
+    with closing(open_database(path, kind)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (kind.version,) == (1,)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA user_version = {version}")
+    before = path.read_bytes()
+    with pytest.raises(PolicyError) as raised:
+        open_database(path, kind)
+    assert str(raised.value) == (
+        f"{kind.subject} `{path}` was written by another version of comity: its tables have version"
+        f" {version}, and this comity uses version 1; {kind.remedy}"
+    )
+    assert path.read_bytes() == before
 
 
 # Damage anywhere

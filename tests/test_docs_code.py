@@ -266,6 +266,7 @@ def module_for_mypy(page: str) -> str:
     return "\n".join([head, *(f"import {module}" for module in modules), *functions])
 
 
+@pytest.mark.slow
 def test_mypy_has_no_complaint_about_the_docs(tmp_path: Path) -> None:
     texts = {f"{re.sub(r'[^a-z]', '_', page.lower())}.py": module_for_mypy(page) for page in PAGES}
     for name, text in texts.items():

@@ -102,6 +102,11 @@ def test_a_command_on_a_folder_runs_without_scrapy(command: str, tmp_path: Path)
     assert loaded_by(program, tmp_path) == ""
 
 
+def test_a_rule_is_explained_without_scrapy(tmp_path: Path) -> None:
+    program = "from comity.authoring.cli import main\nassert main(['rule', 'robots.path']) == 0"
+    assert loaded_by(program, tmp_path) == ""
+
+
 def test_lint_of_robots_txt_imports_no_parser_of_pages(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private/\nDisalow: /", "utf-8")
     program = "from comity.authoring.cli import main\nassert main(['lint', 'robots.txt']) == 1"

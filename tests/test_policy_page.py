@@ -13,7 +13,6 @@ from comity.crawler.commands.policy import PolicyCommand
 from comity.gate.explanation import explain
 from comity.gate.second_opinion import READERS, sentences
 from comity.policies import Agent, Site
-from comity.policies.formats import WELL_KNOWN
 
 PAGE = (Path(__file__).parent.parent / "docs" / "policy-command.md").read_text("utf-8")
 OPTIONS = {
@@ -42,12 +41,6 @@ def test_options() -> None:
     assert own == set(OPTIONS) - {"-s"}
     usage = PAGE.partition("```\n")[2].partition("\n```")[0]
     assert own == set(re.findall(r"--[a-z]+", usage))
-
-
-def test_files_of_a_folder() -> None:
-    assert re.findall(r"`DIR(/[\w./-]+)`", OPTIONS["--offline"])[: len(WELL_KNOWN)] == list(
-        WELL_KNOWN
-    )
 
 
 def test_keys_of_the_json() -> None:

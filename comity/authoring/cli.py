@@ -21,6 +21,7 @@ from comity.policies import PolicyError
 COMMANDS = {
     "lint": LINT,
     "explain": "explain the files of a site together",
+    "rule": "explain a rule, with its reason, its remedy and an example",
     "languageserver": "help in an editor, by the Language Server Protocol",
     "workbench": "write policies in the browser, and see their effect",
 }

@@ -411,7 +411,7 @@ class _Explainer:
         for file in self._pages:
             fetched = file.fetched
             pages[file.url] = self._site.page(
-                agent, file.url, status=fetched.status, headers=fetched.headers, body=fetched.body
+                agent, file.url, headers=fetched.headers, body=fetched.body
             )
         conditions = tuple(self._site.conditions(agent))
         met = frozenset(condition.reason for condition in conditions if condition.can_be_met)

@@ -25,8 +25,8 @@ from comity.policies import Agent, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.syntax.urls import origin_of
 
-# The maximum length of a file, counted in characters. Larger files state more than an intent.
-MAX_OCTETS = 64 * 1024
+# The maximum number of characters of a file. Larger files state more than an intent.
+MAX_CHARACTERS = 64 * 1024
 MAX_PATHS = 30  # the maximum number of paths in the files
 MAX_NAMES = 30  # the maximum number of crawlers in the files
 USES = (
@@ -133,10 +133,10 @@ def stated_intents(kind: LintKind, text: str) -> list[StatedIntent]:
     """Return the intents that a file states by itself, without the help of other files.
 
     Each intent is returned at most once. If two intents are written with the same text, only the
-    first one in INTENTS is returned. Files longer than MAX_OCTETS, and files of a kind that no form
-    contains, state no intent."""
+    first one in INTENTS is returned. Files longer than MAX_CHARACTERS, and files of a kind that no
+    form contains, state no intent."""
     path = path_of(kind)
-    if not path or len(text) > MAX_OCTETS:
+    if not path or len(text) > MAX_CHARACTERS:
         return []
     intents: list[StatedIntent] = []
     words_seen: set[str] = set()
@@ -259,7 +259,7 @@ def _texts_to_add(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
     if not any(text.strip() for text in existing.values()):
         return dict(form_texts)
     if any(
-        text.strip() and (path not in _EXTENSIBLE or len(text) > MAX_OCTETS)
+        text.strip() and (path not in _EXTENSIBLE or len(text) > MAX_CHARACTERS)
         for path, text in existing.items()
     ):
         return None

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from comity.authoring.checks import CHECKS
+from comity.authoring.checks.samples import check_samples
 from comity.authoring.checks.serving import check_served
 from comity.authoring.problems import Problem, problems_of
 from comity.authoring.sites import PAGE_SUFFIXES
@@ -149,7 +150,8 @@ def lint_site(
     for page in source.pages:
         findings += _page_findings(page) if only is None or page.url in only else ()
     for check in CHECKS:
-        findings += check(source, tuple(samples))
+        findings += check(source)
+    findings += check_samples(source, tuple(samples))
     problems = []
     by_url: dict[str, list[Finding]] = {}
     for finding in findings:

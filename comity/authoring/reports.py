@@ -15,6 +15,7 @@ from rich.text import Text
 
 from comity import __version__
 from comity.authoring.problems import Problem
+from comity.authoring.rules import as_markdown, as_plain_text, href
 from comity.gate.run.console import line, open_console, say
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.syntax.printable import unhidden
@@ -148,15 +149,7 @@ def as_sarif(problems: Sequence[Problem]) -> None:
     driver = {
         "name": "comity",
         "version": __version__,
-        "rules": [
-            {
-                "id": rule,
-                "shortDescription": {"text": RULES[rule].summary},
-                "fullDescription": {"text": f"{RULES[rule].summary} ({RULES[rule].spec})"},
-                "defaultConfiguration": {"level": _LEVELS[RULES[rule].severity]},
-            }
-            for rule in rules
-        ],
+        "rules": [_rule(rule) for rule in rules],
     }
     results = [
         {
@@ -171,6 +164,19 @@ def as_sarif(problems: Sequence[Problem]) -> None:
     ]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     say(json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2))
+
+
+def _rule(rule: str) -> dict[str, Any]:
+    """Return a rule for SARIF, with its texts."""
+    entry, address = RULES[rule], href(RULES[rule].spec)
+    return {
+        "id": rule,
+        "shortDescription": {"text": entry.summary},
+        "fullDescription": {"text": entry.why or f"{entry.summary} ({entry.spec})"},
+        "help": {"text": as_plain_text(rule), "markdown": as_markdown(rule)},
+        **({"helpUri": address} if address else {}),
+        "defaultConfiguration": {"level": _LEVELS[entry.severity]},
+    }
 
 
 def _location(problem: Problem) -> dict[str, Any]:

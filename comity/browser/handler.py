@@ -103,7 +103,7 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
                 request.meta[PAGE_INIT] = own_init
         if pages:
             refusals = self._guard.refusals(pages[-1])
-            self._crawl.responses.browsed[request] = PageVisit(
+            self._crawl.passages.of(request).browsed = PageVisit(
                 refusals, tuple(refusals.document_fields)
             )
         # Playwright only knows the address of the proxy.

@@ -136,7 +136,7 @@ class BrowserProxy:
         listener = self._listeners.get(route)
         if listener is None:
             self._listeners[route] = listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-            listener.setblocking(False)
+            listener.settimeout(0)
             if self._is_started:
                 self._spawn(self._accept(listener, route))
         return f"http://127.0.0.1:{listener.getsockname()[1]}"

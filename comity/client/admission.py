@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from comity.client.request import Fields, header_pairs, plain_headers
@@ -13,13 +13,24 @@ from comity.gate.http import PlainResponse, Request
 from comity.gate.parts import Parts
 from comity.gate.request.access import inner_address
 from comity.gate.request.referrals import referrer_stamp
-from comity.policies import Decision
+from comity.policies import Agent, Decision, Page
 from comity.policies.answers.request import Facts
 
-if TYPE_CHECKING:
-    from comity.client.client import Client
-
 T = TypeVar("T")
+
+
+class Admitter(Protocol):
+    """The part of a `Client` that its admissions need."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    @property
+    def parts(self) -> Parts: ...
+
+    async def page(
+        self, admission: Admission, status: int, headers: Fields, body: bytes
+    ) -> Page: ...
 
 
 class Admission:
@@ -37,7 +48,9 @@ class Admission:
             may lead. Before `answered` is called, it is PUBLIC.
     """
 
-    def __init__(self, client: Client, parts: Parts, request: Request, decision: Decision) -> None:
+    def __init__(
+        self, client: Admitter, parts: Parts, request: Request, decision: Decision
+    ) -> None:
         self.client = client
         self.request = request
         self.decision = decision
@@ -52,7 +65,7 @@ class Admission:
     @property
     def facts(self) -> Facts:
         """All facts of the request that policies were asked about, except its URL."""
-        outgoing = self._parts.access.admitted(self.request)
+        outgoing = self._parts.passages.of(self.request).outgoing
         return outgoing.facts if outgoing is not None else Facts(method=self.request.method)
 
     @property

@@ -29,7 +29,6 @@ from comity.client.counts import Counts
 from comity.client.errors import ClosedError, RefusedError
 from comity.client.request import (
     Fields,
-    SessionFacts,
     declared_meta,
     plain_headers,
     plain_request,
@@ -138,7 +137,6 @@ class Client:
         self._folder: TemporaryDirectory[str] | None = None  # folder of the temporary store
         self.counts = Counts()
         self._parts: Parts | None = None
-        self._facts = SessionFacts(self._settings, self.agent)
         self._is_closed = False
 
     @property
@@ -210,7 +208,7 @@ class Client:
         except PolicyError as error:
             self._drop_folder()
             _raise_with_keywords(error)
-        self._parts = Parts(self, self._settings, options, files, ledger, facts=self._facts)
+        self._parts = Parts(self, self._settings, options, files, ledger)
         self._parts.standstill.open()
         return self
 
@@ -272,7 +270,7 @@ class Client:
             url, method, headers, referer, declared_meta(kind, automations, purposes)
         )
         if session is not None:
-            self._facts.sessions[request] = session
+            parts.passages.of(request).session = session
         decision = await self._wait(parts, request, led_by)
         parts.access.record(request, decision)
         if decision.verdict is not Verdict.ALLOW:

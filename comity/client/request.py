@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from comity.gate.http import Headers, PlainRequest, Request, fields_of
-from comity.gate.request.facts import KEY, RequestFacts, check_host, declaration
-from comity.gate.settings import Settings
-from comity.policies import Agent, PolicyError
-from comity.policies.answers.request import Facts, Session
+from comity.gate.request.facts import KEY, check_host, declaration
+from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
 # Header fields. Pairs may repeat a name.
@@ -30,22 +27,6 @@ _SILENT = frozenset(
         b"user-agent",
     )
 )
-
-
-class SessionFacts(RequestFacts):
-    """The facts of requests that may belong to sessions of the script.
-
-    Attributes:
-        sessions: Request -> the session that it belongs to.
-    """
-
-    def __init__(self, settings: Settings, agent: Agent) -> None:
-        super().__init__(settings, agent)
-        self.sessions: WeakKeyDictionary[Request, Session] = WeakKeyDictionary()
-
-    def for_request(self, request: Request, session: Session | None = None) -> Facts:
-        """Return the facts of a request, with its session. PolicyError: invalid declaration."""
-        return super().for_request(request, session or self.sessions.get(request))
 
 
 def declared_meta(

@@ -32,7 +32,7 @@ from comity.cluster.address import (
 )
 from comity.cluster.check import KEEPS
 from comity.cluster.connection import StateConnection, StateError
-from comity.cluster.scripts import DATA_VERSION, RUNS_VERSION, Script, script
+from comity.cluster.scripts import DATA_VERSION, Script, script
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name
@@ -249,7 +249,7 @@ class RedisQueue:
 
         PolicyError: the crawl on the server has data of another version."""
         version, number, state, run, began, swept = await self._crawl(_OPEN, DATA_VERSION, shards)
-        if int(version) not in (DATA_VERSION, RUNS_VERSION):
+        if int(version) != DATA_VERSION:
             raise PolicyError(
                 f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version"
                 f" {int(version)}, and this comity knows version {DATA_VERSION}: continue with the"
@@ -258,10 +258,10 @@ class RedisQueue:
         self.shards, self.state, self.run, self._began = (
             int(number),
             state.decode(),
-            int(run or 1),
+            int(run),
             began or b"",
         )
-        self.is_outdated, self.is_swept = False, int(swept or 0) >= self.run - 1
+        self.is_outdated, self.is_swept = False, int(swept) >= self.run - 1
         self._known = self._newer = self._older = []
 
     async def finish(self) -> float | None:
@@ -280,7 +280,7 @@ class RedisQueue:
 
         Return True if this call began it, and False if another worker had begun it already. The
         new run has an empty queue and no fingerprints. Policies and pace stay known."""
-        has_begun = bool(await self._crawl(_AGAIN, self.run, RUNS_VERSION))
+        has_begun = bool(await self._crawl(_AGAIN, self.run))
         await self.open()
         return has_begun
 

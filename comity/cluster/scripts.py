@@ -9,8 +9,7 @@ from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 
-DATA_VERSION = 2  # the version of the keys; other versions are not read
-RUNS_VERSION = 3  # the version of a crawl that was begun again: its keys have the number of the run
+DATA_VERSION = 1  # the version of the keys; other versions are not read
 
 
 @dataclass(frozen=True, slots=True)

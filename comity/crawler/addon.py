@@ -212,7 +212,7 @@ def _check(settings: BaseSettings) -> Options:
     """Return the options. End the program if no crawl is possible with the settings.
 
     It is called twice. The spider's own settings are included only the second time."""
-    if settings.getbool("TWISTED_REACTOR_ENABLED", True):
+    if settings.getbool("TWISTED_REACTOR_ENABLED", default=True):
         # If another reactor than ASYNCIO_REACTOR is installed, Scrapy ends the crawl.
         reactor = settings.get("TWISTED_REACTOR")
         if reactor != ASYNCIO_REACTOR and not (

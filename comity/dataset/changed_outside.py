@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from comity.dataset import manifest
+from comity.dataset.croissant import sha256_of
 from comity.dataset.files.folders import Dataset, open_dataset
 from comity.dataset.files.formats import Reader, open_reader
 from comity.dataset.files.places import is_local
@@ -35,7 +36,7 @@ def _differs(file: _Described) -> bool:
     The file is read only if its size is that in the manifest, or the manifest has no size."""
     if file.facts.octets not in (None, file.reader.size):
         return True
-    return manifest.sha256_of(file.reader.path) != file.facts.sha256
+    return sha256_of(file.reader.path) != file.facts.sha256
 
 
 def changed_outside(paths: Sequence[Path], options: JobOptions = JobOptions()) -> list[Path]:  # noqa: B008  # immutable

@@ -16,6 +16,7 @@ from comity.dataset import manifest
 from comity.dataset.changed_outside import changed_outside
 from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.counts.summary import Summary
+from comity.dataset.croissant import FileFacts, after_removal, facts_of
 from comity.dataset.files.folders import Dataset, open_dataset
 from comity.dataset.files.formats import Reader, open_rewriter, open_writer
 from comity.dataset.files.places import is_within
@@ -154,7 +155,7 @@ def _expire_folder(
         # Compare the files themselves: an earlier run may have been killed after it had changed a
         # file and before it wrote the manifest.
         if manifest.digests(described) != {file.name: file.sha256 for file in files}:
-            described = manifest.after_removal(
+            described = after_removal(
                 folder, described, summary.composition, removed=removed, when=when, files=files
             )
         manifest.write(folder, described)
@@ -171,7 +172,7 @@ class _Expired(NamedTuple):
 
     summary: Summary
     notes: Sequence[Note] = ()  # one for each removed record
-    facts: manifest.FileFacts | None = None
+    facts: FileFacts | None = None
 
 
 class _Expire(NamedTuple):
@@ -189,7 +190,7 @@ class _Expire(NamedTuple):
         assert task.folder
         name = task.reader.path.relative_to(task.folder).as_posix()
         facts = (
-            manifest.facts_of(task.reader.path, name, outcome.summary.counts.kept)
+            facts_of(task.reader.path, name, outcome.summary.counts.kept)
             if self.tells_facts
             else None
         )
@@ -268,7 +269,7 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
             described |= expire_one.facts_of_change(path)
             manifest.write(
                 path,
-                manifest.after_removal(
+                after_removal(
                     path,
                     described,
                     summary.composition,
@@ -281,8 +282,6 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
         described |= expire_one.facts_of_change(path)
         manifest.write(
             path,
-            manifest.after_removal(
-                path, described, summary.composition, removed={}, when=terms.now
-            ),
+            after_removal(path, described, summary.composition, removed={}, when=terms.now),
         )
     return _Expired(summary)

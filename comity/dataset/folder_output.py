@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from comity.dataset import manifest
+from comity.dataset.croissant import FileFacts, facts_of
 from comity.dataset.execution.executors import PROCESSES, Do
 from comity.dataset.files.folders import FolderReplacement, open_dataset
 from comity.dataset.files.formats import WRITABLE, Reader, Writer, ending_of, open_writer
 from comity.dataset.files.places import is_local, is_within
 from comity.dataset.job import JobOptions, check_outside, each_file, open_readers, paths_read
-from comity.dataset.manifest import FileFacts
 from comity.dataset.records import DatasetError
 from comity.dataset.side_files import side_folder
 from comity.dataset.tags.sources import GUESSED, TagSource
@@ -55,7 +55,7 @@ class FolderPart(NamedTuple):
 
     def facts(self, records: int) -> FileFacts:
         """Return the facts about the complete output file for the manifest."""
-        return manifest.facts_of(self.folder / self.name, self.name, records)
+        return facts_of(self.folder / self.name, self.name, records)
 
 
 class FolderOutput(NamedTuple):

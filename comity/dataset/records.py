@@ -95,6 +95,17 @@ def moment_of(value: Any) -> datetime | None:
         return None
 
 
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def encode_line(record: Record) -> bytes:
+    """Return a record as a line of JSON Lines."""
+    try:
+        return to_json(record).encode() + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair: JSON can escape it, UTF-8 has none
+        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
 def parse_json(text: str | bytes) -> Any:
     """Parse the JSON of records or tags.
 

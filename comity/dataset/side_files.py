@@ -24,10 +24,10 @@ from typing import IO, Any, Self
 
 from comity.dataset import manifest
 from comity.dataset.files.folders import SIDE_ENDINGS, SIDE_FOLDERS
-from comity.dataset.files.jsonl import encode_line
 from comity.dataset.files.places import is_local
 from comity.dataset.files.replacement import Replacement, open_beside, sync
 from comity.dataset.passes import UnreadRecord
+from comity.dataset.records import encode_line
 
 
 def side_files(dataset: Path) -> list[Path]:

@@ -6,4 +6,4 @@ pace/        send requests no faster than each host allows
 pages/       read the policies that responses state
 run/         what all of them need: tasks, logs, console output
 parts.py     the parts of one crawl or client, put together
-options.py   the settings of the operator, checked"""
+options/     the settings of the operator, checked"""

@@ -41,7 +41,6 @@ def explain(
         site.page(
             agent,
             url,
-            status=response.status,
             headers=response.headers,
             body=response.body,
             facts=facts,

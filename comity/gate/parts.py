@@ -18,6 +18,7 @@ from comity.gate.pages.resources import Resources
 from comity.gate.pages.responses import ResponsePages
 from comity.gate.request.access import Access
 from comity.gate.request.facts import RequestFacts
+from comity.gate.request.passage import Passages
 from comity.gate.request.referrals import Referrals
 from comity.gate.request.sessions import Sessions
 from comity.gate.run.observer import Observer
@@ -36,7 +37,6 @@ class Parts:
         files: PolicyFiles,
         ledger: Ledger,
         *,
-        facts: RequestFacts | None = None,
         looked_up: Callable[[OriginPolicies], None] = lambda policies: None,
         observer: Observer = Observer(),  # noqa: B008  # Observer has no state
     ) -> None:
@@ -44,13 +44,14 @@ class Parts:
 
         `settings`: settings of Scrapy itself, such as DOWNLOAD_DELAY. They apply in addition to
         comity's `options`.
-        `facts`: reads the facts of requests. None means that they are requests of Scrapy.
         `looked_up`: called with the policies of an origin after each look-up."""
         self.observer = observer
         self.options = options
         self.agent = options.agent
         self.client = files.client
+        self.passages = Passages()
         self.pace = Pace(
+            self.passages,
             run,
             ledger,
             settings,
@@ -67,12 +68,13 @@ class Parts:
             observer=observer,
         )
         self.referrals = Referrals(
-            self.policies, self.client, is_inner_allowed=options.inner == "allow"
+            self.passages, self.policies, self.client, is_inner_allowed=options.inner == "allow"
         )
         self.sessions = Sessions(options.sessions, files.store)
         self.access = Access(
+            self.passages,
             run.stats,
-            RequestFacts(settings, self.agent) if facts is None else facts,
+            RequestFacts(settings, self.agent),
             self.agent,
             self.referrals,
             self.sessions,
@@ -100,8 +102,9 @@ class Parts:
             observer=observer,
         )
         self.responses = ResponsePages(
+            self.passages,
             run.stats,
-            self.access,
+            self.agent,
             self.policies,
             self.referrals,
             self._resources,

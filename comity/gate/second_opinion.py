@@ -135,7 +135,8 @@ def _google(module: Any, body: bytes) -> Allows:
 # How each reader treats status codes and errors.
 
 _UNKNOWN_TARGET = ReaderOutcome(
-    None, "follows redirects by rules of its own, so the file that it reads is not known"
+    allowed=None,
+    cause="follows redirects by rules of its own, so the file that it reads is not known",
 )
 
 
@@ -145,12 +146,14 @@ def _scrapy_outcome(fetched: Fetched) -> ReaderOutcome | None:
     That middleware parses the body of any answer, and allows everything if there is no body."""
     if fetched.unreachable_since:
         return ReaderOutcome(
-            True, "keeps no copy of robots.txt for the time while the server fails"
+            allowed=True, cause="keeps no copy of robots.txt for the time while the server fails"
         )
     if fetched.body:
         return None
     if fetched.error:
-        return ReaderOutcome(True, "fetches everything if robots.txt cannot be fetched")
+        return ReaderOutcome(
+            allowed=True, cause="fetches everything if robots.txt cannot be fetched"
+        )
     match fetched.status // 100:
         case 2:
             return None
@@ -158,8 +161,8 @@ def _scrapy_outcome(fetched: Fetched) -> ReaderOutcome | None:
             return _UNKNOWN_TARGET
         case _:
             return ReaderOutcome(
-                True,
-                f"reads the answer with status {fetched.status} as a robots.txt,"
+                allowed=True,
+                cause=f"reads the answer with status {fetched.status} as a robots.txt,"
                 " and finds no rules there",
             )
 
@@ -174,33 +177,45 @@ def _google_outcome(fetched: Fetched) -> ReaderOutcome | None:
         or fetched.status >= 500
         or (fetched.error and fetched.status // 100 not in (2, 3))
     ):
-        return ReaderOutcome(False, "stops crawling if robots.txt cannot be fetched, says Google")
+        return ReaderOutcome(
+            allowed=False, cause="stops crawling if robots.txt cannot be fetched, says Google"
+        )
     if fetched.status // 100 == 2:
         return None
-    return ReaderOutcome(True, f"treats status {fetched.status} as no robots.txt, says Google")
+    return ReaderOutcome(
+        allowed=True, cause=f"treats status {fetched.status} as no robots.txt, says Google"
+    )
 
 
 def _robotparser_outcome(fetched: Fetched) -> ReaderOutcome | None:
     """Decide like urllib.robotparser.RobotFileParser.read."""
     if fetched.unreachable_since:
-        return ReaderOutcome(None, "depends on the server's answer now, which is not known")
+        return ReaderOutcome(
+            allowed=None, cause="depends on the server's answer now, which is not known"
+        )
     if fetched.status // 100 == 2:
         return None
     if fetched.status in (401, 403):
         return ReaderOutcome(
-            False, f"treats status {fetched.status} of robots.txt as a refusal of everything"
+            allowed=False,
+            cause=f"treats status {fetched.status} of robots.txt as a refusal of everything",
         )
     match fetched.status // 100:
         case 4:
-            return ReaderOutcome(True, f"treats status {fetched.status} as no robots.txt")
+            return ReaderOutcome(
+                allowed=True, cause=f"treats status {fetched.status} as no robots.txt"
+            )
         case 5:
             return ReaderOutcome(
-                False, f"refuses everything after status {fetched.status} of robots.txt"
+                allowed=False,
+                cause=f"refuses everything after status {fetched.status} of robots.txt",
             )
         case 3:
             return _UNKNOWN_TARGET
         case _:
-            return ReaderOutcome(None, "raises URLError if robots.txt cannot be fetched")
+            return ReaderOutcome(
+                allowed=None, cause="raises URLError if robots.txt cannot be fetched"
+            )
 
 
 READERS = (
@@ -316,20 +331,23 @@ def _opinion(
                 reader.parse(module, question.body)(question.token, question.url), ""
             )
         except Exception as error:  # foreign code, and a file from anywhere
-            outcome = ReaderOutcome(None, f"raises {type(error).__name__} when it reads robots.txt")
+            outcome = ReaderOutcome(
+                allowed=None, cause=f"raises {type(error).__name__} when it reads robots.txt"
+            )
     if outcome.allowed is None:
-        return opinion(None, None, outcome.cause, 0, "")
+        return opinion(None, agrees=None, cause=outcome.cause, line=0, text="")
     verdict = Verdict.ALLOW if outcome.allowed else Verdict.DENY
     if outcome.allowed is (decision.verdict is Verdict.ALLOW):
-        return opinion(verdict, True, "", 0, "")
+        return opinion(verdict, agrees=True, cause="", line=0, text="")
     if outcome.cause:
-        return opinion(verdict, False, outcome.cause, 0, "")
+        return opinion(verdict, agrees=False, cause=outcome.cause, line=0, text="")
     asks = partial(_answer, reader, module)
     if len(question.body) * len(question.target) > MAX_EXPLAINED:
-        return opinion(verdict, False, "", 0, "")
+        return opinion(verdict, agrees=False, cause="", line=0, text="")
     cause = _cause_of_difference(asks, site, question, decision, allowed=outcome.allowed)
     line_of = _agent_line if cause == _NAMES else _rule_line
-    return opinion(verdict, False, cause, *line_of(asks, question, allowed=outcome.allowed))
+    line, text = line_of(asks, question, allowed=outcome.allowed)
+    return opinion(verdict, agrees=False, cause=cause, line=line, text=text)
 
 
 def _answer(reader: RobotsReader, module: Any, question: ReaderQuestion) -> bool | None:

@@ -13,7 +13,7 @@ class Settings(Protocol):
 
     def get(self, name: Any, default: Any = None) -> Any: ...
 
-    def getbool(self, name: Any, default: bool = False) -> bool: ...  # Scrapy's signature
+    def getbool(self, name: Any, default: bool = False) -> bool: ...  # noqa: FBT001, FBT002  # as in Scrapy
 
     def getint(self, name: Any, default: int = 0) -> int: ...
 
@@ -25,7 +25,7 @@ class Settings(Protocol):
 class PlainSettings(dict[str, Any]):
     """The settings of a client without Scrapy. It converts texts as Scrapy does."""
 
-    def getbool(self, name: Any, default: bool = False) -> bool:
+    def getbool(self, name: Any, default: bool = False) -> bool:  # noqa: FBT001, FBT002
         """Return a setting as bool. ValueError: the text is neither a number, True nor False."""
         value = self.get(name, default)
         if isinstance(value, str) and value.lower() in ("true", "false"):

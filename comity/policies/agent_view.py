@@ -24,7 +24,7 @@ from datetime import datetime
 from functools import cached_property, partial, reduce
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
@@ -159,7 +159,7 @@ class AgentView:
         targets: Sequence[str],
         facts: Facts,
         now: datetime | None,
-        pages: Mapping[str, Any] | None = None,
+        pages: Mapping[str, object] | None = None,
     ) -> Decision:
         """Return the decision about a request: may it be made?
 
@@ -187,7 +187,7 @@ class AgentView:
         )
         return strictest([decision for decision in decisions if decision is not None])
 
-    def access_rules(self, document: Carrier) -> Mapping[str, Any]:
+    def access_rules(self, document: Carrier) -> Mapping[str, object]:
         """Return name of a format -> its rules for requests in the page that came back.
 
         Only formats in which such rules count besides the files are included."""
@@ -301,13 +301,14 @@ class AgentView:
         """Return `unusable`, from the cache.
 
         If `with_unanswered`, unreachable files refuse the uses that they could refuse."""
-        key = None if purposes is None else frozenset(purposes), with_unanswered
+        asked = None if purposes is None else frozenset(purposes)
+        key = asked, with_unanswered
         if key not in self._unusable:
-            self._unusable[key] = self._unusable_for(*key)
+            self._unusable[key] = self._unusable_for(asked, with_unanswered=with_unanswered)
         return self._unusable[key]
 
     def _unusable_for(
-        self, purposes: frozenset[str] | None, with_unanswered: bool
+        self, purposes: frozenset[str] | None, *, with_unanswered: bool
     ) -> Decision | None:
         if not self.agent.uses:
             return None

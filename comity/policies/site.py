@@ -173,7 +173,6 @@ class Site:
         agent: Agent,
         url: str,
         *,
-        status: int = 200,
         headers: Iterable[tuple[bytes, bytes]] = (),
         body: bytes | None = b"",
         is_read: bool = True,
@@ -188,7 +187,6 @@ class Site:
         Args:
             agent: the agent that asks.
             url: absolute URL of the page.
-            status: HTTP status of the response. No rule depends on it.
             headers: header fields of the response.
             body: None if nothing was fetched.
             is_read: False if the body is only the known part of the page. Then, and if `body` is
@@ -217,7 +215,7 @@ class Site:
         requested = self._resources(view, targets, access, facts, is_fetched=body is not None)
         carriers, licenses = _all_carriers(view, requested, of_response, resources or {})
         outcomes = tuple(combine_carriers(of_target, view.unanswered) for of_target in carriers)
-        sources = _shared_sources(view, outcomes, content.is_image)
+        sources = _shared_sources(view, outcomes, is_image=content.is_image)
 
         # The rules about elements of the page, and the hints for its author.
         elements, element_sources = _elements(
@@ -286,7 +284,7 @@ class Site:
         view = self._view(agent)
         of_targets = (_final(view.statements(self._resource(target))) for target in spellings(url))
         outcomes = tuple(combine_carriers([of_target, by_fields]) for of_target in of_targets)
-        sources = _shared_sources(view, outcomes, Content(fields, b"").is_image)
+        sources = _shared_sources(view, outcomes, is_image=Content(fields, b"").is_image)
         return view.refusal_of_all(sources.of_page(), url)
 
     def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
@@ -583,7 +581,7 @@ def _elements(
 class _Sources:
     """The sources of decisions about a page, from all carriers together."""
 
-    def __init__(self, view: AgentView, outcomes: Sequence[Outcome], is_image: bool) -> None:
+    def __init__(self, view: AgentView, outcomes: Sequence[Outcome], *, is_image: bool) -> None:
         """`outcomes` has one outcome for each target of the page."""
         refused = dict.fromkeys(reasons for _, reasons, _ in outcomes)
         self._refusals = [RefusingSource(reasons) for reasons in refused if reasons]
@@ -611,11 +609,11 @@ class _Sources:
 
 
 @lru_cache(maxsize=1024)
-def _shared_sources(view: AgentView, outcomes: tuple[Outcome, ...], is_image: bool) -> _Sources:
+def _shared_sources(view: AgentView, outcomes: tuple[Outcome, ...], *, is_image: bool) -> _Sources:
     """Return the sources shared by all pages with the same statements.
 
     Most pages of a site send the same header fields and elements."""
-    return _Sources(view, outcomes, is_image)
+    return _Sources(view, outcomes, is_image=is_image)
 
 
 @lru_cache(maxsize=1024)

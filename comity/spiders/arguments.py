@@ -31,7 +31,7 @@ def number(spider: str, name: str, value: str | int | None) -> int | None:
     return number
 
 
-def flag(spider: str, name: str, value: str | bool) -> bool:
+def flag(spider: str, name: str, value: str | bool) -> bool:  # noqa: FBT001  # any value
     """Return True for 1, true and yes, False for 0, false and no."""
     words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
     is_true = words.get(str(value).lower())

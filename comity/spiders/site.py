@@ -41,6 +41,7 @@ class SiteSpider(Spider):
         url: str = "",
         depth: str | None = None,
         max_pages: str | None = None,
+        *,
         subdomains: str | bool = False,
         html: str | bool = False,
         text: str = "main",

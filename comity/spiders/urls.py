@@ -33,7 +33,7 @@ class UrlsSpider(Spider):
     most_waiting = 1000  # reading of the list pauses while at least this many requests wait
 
     def __init__(
-        self, file: str = "", html: str | bool = False, text: str = "main", **unknown: object
+        self, file: str = "", *, html: str | bool = False, text: str = "main", **unknown: object
     ) -> None:
         """Check the arguments, and open the list.
 

@@ -19,6 +19,7 @@ from comity.authoring.checks import contradictions
 from comity.authoring.cli import main
 from comity.authoring.commands import lint as lint_command
 from comity.authoring.lint import KINDS, kind_of, lint_file, lint_site, site_folder
+from comity.authoring.rules import as_markdown, as_plain_text, href
 from comity.authoring.sites import load
 from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Fetched, Site
@@ -212,6 +213,11 @@ def test_sarif_is_valid_and_says_the_same(tmp_path: Path, lint: Lint) -> None:
     assert {rule.id for rule in run.tool.driver.rules or ()} == {
         result.rule_id for result in run.results or ()
     }
+    for rule in run.tool.driver.rules or ():
+        assert rule.help
+        assert rule.help.text == as_plain_text(rule.id)
+        assert rule.help.markdown == as_markdown(rule.id)
+        assert str(rule.help_uri or "") == href(RULES[rule.id].spec)
     _, out, _ = lint(tmp_path, "--format", "json")
     assert [(result.rule_id, result.message.text) for result in run.results or ()] == [
         (problem["rule"], problem["message"]) for problem in json.loads(out)["problems"]
@@ -306,7 +312,7 @@ def test_standard_input_is_what_it_is_said_to_be(
         (["--fix", "nowhere"], "`nowhere` is not a file, a folder or a URL"),
         (
             ["--select", "nonsense"],
-            "`nonsense` is not a rule or the beginning of one: docs/rules.md lists all rules",
+            "`nonsense` is not a rule or the beginning of one. `comity rule` lists all.",
         ),
         (["--fix", "http://127.0.0.1:1/"], "cannot be fixed by its URL: name the folder"),
         (
@@ -664,7 +670,7 @@ def test_files_are_read_once_for_all_crawlers_that_they_name(
             },
         )
         made.clear()
-        assert list(contradictions.check_contradictions(load(str(tmp_path)), ())) == []
+        assert list(contradictions.check_contradictions(load(str(tmp_path)))) == []
         assert len(made) <= len(FORMATS)
 
 

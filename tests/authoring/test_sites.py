@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from comity.authoring.cli import main
-from comity.authoring.language_server.work import Snapshot, run
+from comity.authoring.language_server.tasks import Snapshot, find_problems_in_folder
 from comity.authoring.sites import MAX_PAGES, load
 from comity.authoring.workbench.desk import desk_of
 from comity.policies import Agent, PolicyError, Verdict
@@ -150,7 +150,7 @@ def test_a_folder_is_read_without_the_settings_of_the_project(
     assert main(["lint", folder]) == 0
     assert main(["explain", folder]) == 0
     snapshot = Snapshot((tmp_path / "robots.txt").as_uri(), ROBOTS, "utf-16", folder)
-    assert run("problems in folder", snapshot, ()) == []
+    assert find_problems_in_folder(snapshot) == []
     assert desk_of(folder).folder is not None
 
 

@@ -52,7 +52,7 @@ def test_the_tag_of_what_came_from_two_pages_has_the_refusals_of_both() -> None:
     agent, site = Agent("testbot"), Site.from_files("http://a.example", {"/robots.txt": b""})
     tags = []
     for name in "ab":
-        page = site.page(agent, f"http://a.example/{name}", status=200, headers=[], body=b"")
+        page = site.page(agent, f"http://a.example/{name}", headers=[], body=b"")
         page.browsed = PageRefusals()
         page.browsed.add(
             Refusal(
@@ -67,5 +67,5 @@ def test_the_tag_of_what_came_from_two_pages_has_the_refusals_of_both() -> None:
     ]
     assert joined["browser"]["url"] == "http://a.example/a"
     assert read_tag(joined).raw is joined
-    plain = site.page(agent, "http://a.example/c", status=200, headers=[], body=b"").permissions
+    plain = site.page(agent, "http://a.example/c", headers=[], body=b"").permissions
     assert join_tags(agent, plain, tags[0])["browser"] == tags[0]["browser"]

@@ -56,7 +56,7 @@ def test_all_faults_of_a_server_are_told_at_once_with_what_mends_them(own_server
     told = refusal(own_server.address())
     for _, message in FAULTS.values():
         assert re.search(message, told)
-    assert "- It has data of version 7, and this comity knows version 2." in told
+    assert "- It has data of version 7, and this comity knows version 1." in told
     assert "choose the eviction policy noeviction and persistence by AOF" in told
     commands = re.findall(
         rf"^    redis-cli -h 127.0.0.1 -p {own_server.port} CONFIG SET (.*)$", told, re.MULTILINE
@@ -189,7 +189,7 @@ def test_a_server_that_is_not_there_is_told(scheme: str) -> None:
 def test_data_of_another_version_is_refused(server: Server) -> None:
     server.client().set(VERSION, 7)
     assert (
-        "- It has data of version 7, and this comity knows version 2. Use one version"
+        "- It has data of version 7, and this comity knows version 1. Use one version"
         in refusal(server.address())
     )
 

@@ -364,7 +364,7 @@ def test_in_a_full_memory_nothing_is_put_and_all_else_goes_on(own_server: Server
 
 
 def test_data_of_another_version_is_not_touched(server: Server) -> None:
-    server.client().hset("comity:{crawl}:meta", mapping={"version": 1, "shards": 4})
+    server.client().hset("comity:{crawl}:meta", mapping={"version": 7, "shards": 4})
 
     async def run() -> None:
         async with workers(server, "one"):
@@ -372,11 +372,8 @@ def test_data_of_another_version_is_not_touched(server: Server) -> None:
 
     with pytest.raises(
         PolicyError,
-        match="has data of version 1, and this comity knows version 2: continue with the comity",
+        match="has data of version 7, and this comity knows version 1: continue with the comity",
     ):
-        asyncio.run(run())
-    server.client().hset("comity:{crawl}:meta", mapping={"version": 4, "shards": 4})
-    with pytest.raises(PolicyError, match="has data of version 4"):
         asyncio.run(run())
 
 
@@ -565,9 +562,6 @@ def test_a_finished_crawl_begins_again_once_for_all_workers(server: Server) -> N
                 assert 4 < (await queue.finish() or 0.0) < 600
             assert [await queue.begin_again() for queue in (one, two)] == [True, False]
             assert (one.run, two.run) == (2, 2)
-            assert (
-                server.client().hget("comity:{crawl}:meta", "version") == b"3"
-            )  # which older workers refuse
             assert await one.put(rows(one, range(200))) == [True] * 200
             assert await two.put(rows(two, range(200))) == [False] * 200
             assert await old.finish() is None  # it has the run of the others by now

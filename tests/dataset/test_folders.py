@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from comity.dataset import expire as expire_module
-from comity.dataset import manifest as croissant
+from comity.dataset import manifest
+from comity.dataset.croissant import facts_of, sha256_of
 from comity.dataset.expire import expire
 from comity.dataset.export import folder_export
 from comity.dataset.export.export import export
@@ -148,7 +149,7 @@ def test_the_manifest_has_every_file_and_loads_them(
 
     out = tmp_path / "out set"
     export_folder([crawled], out, TRAIN, ending=ending)
-    described = json.loads(croissant.path_of(out).read_bytes())
+    described = json.loads(manifest.path_of(out).read_bytes())
     together, *files = described["distribution"]
     assert together["@type"] == "cr:FileSet"
     for place, (file, name) in enumerate(zip(files, FILES, strict=True)):
@@ -161,7 +162,7 @@ def test_the_manifest_has_every_file_and_loads_them(
             f"{len(octets)} B",
             len(of_file(place, PERMITTED)),
         )
-    dataset = mlcroissant.Dataset(croissant.path_of(out))
+    dataset = mlcroissant.Dataset(manifest.path_of(out))
     assert not dataset.metadata.ctx.issues.errors
     loaded = sorted(int(record["records/number"]) for record in dataset.records("records"))
     assert loaded == PERMITTED
@@ -249,13 +250,13 @@ def test_a_folder_that_was_moved_away_when_a_process_was_killed_comes_back(
     out = tmp_path / "out"
     export_folder([crawled], out, TRAIN)
     before = snapshot(out)
-    croissant.retract(out)
+    manifest.retract(out)
     out.rename(tmp_path / ".out.before")
     (crawled / "z.jsonl.gz").write_bytes(b"no gzip")
     with pytest.raises(DatasetError):
         export_folder([crawled], out, TRAIN)
     assert snapshot(out) == before
-    assert croissant.path_of(out).exists()
+    assert manifest.path_of(out).exists()
 
 
 def test_which_files_are_of_a_folder(tmp_path: Path, crawled: Path) -> None:
@@ -303,7 +304,7 @@ def test_a_folder_expires(tmp_path: Path, crawled: Path, ending: str, workers: i
         assert numbers(out / f"{name}{ending}") == of_file(place, PERMITTED)
         lines = (tmp_path / f"out.expired/{name}{ending}.jsonl").read_bytes().splitlines()
         assert len(lines) == len(of_file(place, went))
-    described = json.loads(croissant.path_of(out).read_bytes())
+    described = json.loads(manifest.path_of(out).read_bytes())
     assert described["comity:removed"] == {"expired:train": len(went)}
     for file in described["distribution"][1:]:
         assert file["sha256"] == hashlib.sha256((out / file["name"]).read_bytes()).hexdigest()
@@ -316,11 +317,11 @@ def test_a_manifest_follows_after_a_run_that_was_killed(tmp_path: Path, crawled:
     """As if that had been between two files."""
     out = tmp_path / "out"
     export_folder([crawled], out, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
-    croissant.retract(out)
+    manifest.retract(out)
     expire([out / "a.jsonl"], NOW)
     expire([out / "b.jsonl", out / "deep"], NOW)
     expire([out], NOW)
-    described = json.loads(croissant.path_of(out).read_bytes())
+    described = json.loads(manifest.path_of(out).read_bytes())
     for file in described["distribution"][1:]:
         assert file["sha256"] == hashlib.sha256((out / file["name"]).read_bytes()).hexdigest()
 
@@ -381,7 +382,7 @@ def test_a_manifest_follows_where_a_process_could_not_say_what_it_did(
 
     monkeypatch.setattr(expire_module._Expire, "__call__", twice)
     expire([out], NOW)
-    described = json.loads(croissant.path_of(out).read_bytes())
+    described = json.loads(manifest.path_of(out).read_bytes())
     for file in described["distribution"][1:]:
         assert file["sha256"] == hashlib.sha256((out / file["name"]).read_bytes()).hexdigest()
 
@@ -393,15 +394,15 @@ def test_a_run_that_was_killed_before_its_manifest_was_there(
 ) -> None:
     crawled, out = folder_of(make_record, tmp_path / "crawled", form), tmp_path / "out"
     export_folder([crawled], out, TRAIN)
-    right, described = snapshot(out), croissant.read(out)
+    right, described = snapshot(out), manifest.read(out)
     assert described is not None
-    croissant.path_of(out).unlink()
+    manifest.path_of(out).unlink()
     with pytest.raises(DatasetError, match="which comity has not written"):
         export_folder([crawled], out, TRAIN)
-    files = [croissant.facts_of(out / name, name) for name in right]
-    croissant.announce(out, files)  # as a run does before its folder is in place
+    files = [facts_of(out / name, name) for name in right]
+    manifest.announce(out, files)  # as a run does before its folder is in place
     export_folder([crawled], out, TRAIN)
-    assert (snapshot(out), croissant.read(out)) == (right, described)
+    assert (snapshot(out), manifest.read(out)) == (right, described)
     assert not [*tmp_path.glob(".out*")]
 
 
@@ -415,13 +416,13 @@ def test_an_expiry_that_was_killed_before_its_manifest_was_there(
         TRAIN._replace(now=datetime(2026, 11, 21, tzinfo=UTC)),
     )
     expire([path], NOW)
-    right = croissant.path_of(path)
-    moved = right.replace(croissant.before_path(path))
+    right = manifest.path_of(path)
+    moved = right.replace(manifest.before_path(path))
     # that of the file before
-    moved.write_text(moved.read_text().replace(croissant.sha256_of(path), "0" * 64))
+    moved.write_text(moved.read_text().replace(sha256_of(path), "0" * 64))
     assert expire([path], NOW, dry_run=True).causes == {}
     assert not right.exists()
     assert expire([path], NOW).causes == {}
-    [digest] = croissant.described_files(json.loads(right.read_bytes())).values()
-    assert digest.sha256 == croissant.sha256_of(path)
+    [digest] = manifest.described_files(json.loads(right.read_bytes())).values()
+    assert digest.sha256 == sha256_of(path)
     assert not moved.exists()

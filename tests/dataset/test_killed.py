@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from comity.dataset import manifest as croissant
+from comity.dataset import manifest
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
@@ -187,9 +187,9 @@ def test_the_dataset_is_whole(
 
     def begin() -> None:
         shutil.copy(before, path)
-        described = croissant.read(before)
+        described = manifest.read(before)
         if described:  # an export
-            croissant.write(path, described)
+            manifest.write(path, described)
         log.unlink(missing_ok=True)
         Path(f"{path}.unreadable.warc.gz").unlink(missing_ok=True)
 
@@ -211,13 +211,13 @@ def test_the_dataset_is_whole(
         killed += steps(starter, kind, crawled, path, last) is None
         found = numbers(path)
         assert found in (old, new)
-        place = croissant.path_of(path)
+        place = manifest.path_of(path)
         if place.exists():  # then it is that of the file
             [file] = json.loads(place.read_bytes())["distribution"]
             assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-        assert bool(croissant.last(path)) == bool(croissant.last(before))
+        assert bool(manifest.last(path)) == bool(manifest.last(before))
         # it is no other that says how this one came about
-        if kind == "export" and (told := croissant.read(path)):
+        if kind == "export" and (told := manifest.read(path)):
             assert told["comity:exportedAt"] == (NOW if found == new else OLD).isoformat()
         if kind == "expire":
             expire([path], NOW)
@@ -257,9 +257,9 @@ def test_the_folder_is_whole(
         ):
             shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(before, path)
-        described = croissant.read(before)
+        described = manifest.read(before)
         assert described
-        croissant.write(path, described)
+        manifest.write(path, described)
 
     def of_files() -> list[list[int]]:
         assert sorted(file.name for file in path.iterdir() if file.name[0] != ".") == [
@@ -290,17 +290,17 @@ def test_the_folder_is_whole(
                 found in (was, is_new)
                 for found, was, is_new in zip(of_files(), old, new, strict=True)
             )
-        if croissant.path_of(path).exists() and path.exists():  # then it is that of the files
-            for file in json.loads(croissant.path_of(path).read_bytes())["distribution"][1:]:
+        if manifest.path_of(path).exists() and path.exists():  # then it is that of the files
+            for file in json.loads(manifest.path_of(path).read_bytes())["distribution"][1:]:
                 assert (
                     file["sha256"] == hashlib.sha256((path / file["name"]).read_bytes()).hexdigest()
                 )
-        assert croissant.last(path)
-        if kind == "folder" and (told := croissant.read(path)):
+        assert manifest.last(path)
+        if kind == "folder" and (told := manifest.read(path)):
             assert told["comity:exportedAt"] == (NOW if of_files() == new else OLD).isoformat()
         assert steps(starter, kind, source, path)
         assert of_files() == new
-        for file in json.loads(croissant.path_of(path).read_bytes())["distribution"][1:]:
+        for file in json.loads(manifest.path_of(path).read_bytes())["distribution"][1:]:
             assert file["sha256"] == hashlib.sha256((path / file["name"]).read_bytes()).hexdigest()
         assert not [*tmp_path.glob(".out.*")]
     assert killed >= times / 2

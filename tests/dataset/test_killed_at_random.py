@@ -15,13 +15,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from comity.dataset import manifest as croissant
+from comity.dataset import manifest
+from comity.dataset.croissant import sha256_of
 from comity.dataset.files.formats import open_reader, open_writer
 from comity.dataset.records import Record, Unreadable
 from tests.dataset.tagging.archives import page, write
@@ -178,9 +180,9 @@ def url(number: int) -> str:
 def described(path: Path) -> bool:
     """Return whether a manifest is beside a file or a folder. If there is one, it describes
     that."""
-    if not croissant.path_of(path).exists():
+    if not manifest.path_of(path).exists():
         return False
-    files = croissant.described_files(json.loads(croissant.path_of(path).read_bytes()))
+    files = manifest.described_files(json.loads(manifest.path_of(path).read_bytes()))
     for name, digest in files.items():
         file = path / name if path.is_dir() else path
         assert hashlib.sha256(file.read_bytes()).hexdigest() == digest.sha256
@@ -227,10 +229,10 @@ def test_expire(
         shutil.copy(before, path)
         composed = {
             "distribution": [
-                {"@type": "cr:FileObject", "name": path.name, "sha256": croissant.sha256_of(path)}
+                {"@type": "cr:FileObject", "name": path.name, "sha256": sha256_of(path)}
             ]
         }
-        croissant.write(path, composed | {"comity:uses": ["train"]})
+        manifest.write(path, composed | {"comity:uses": ["train"]})
 
     begin()
     jobs.run("expire", path, path)
@@ -272,10 +274,10 @@ def test_expire_a_folder(
         shutil.rmtree(folder.parent, ignore_errors=True)
         shutil.copytree(before, folder)
         files = [
-            {"@type": "cr:FileObject", "name": name, "sha256": croissant.sha256_of(folder / name)}
+            {"@type": "cr:FileObject", "name": name, "sha256": sha256_of(folder / name)}
             for name in names
         ]
-        croissant.write(folder, {"distribution": files})
+        manifest.write(folder, {"distribution": files})
 
     begin()
     jobs.run("expire", folder, folder)
@@ -304,8 +306,16 @@ def snapshot(path: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("output", ["out.parquet", "out.jsonl", "out.jsonl.zst", "out"])
+OUTPUTS = ("out.parquet", "out.jsonl", "out.jsonl.zst", "out")
+# Each form and each output once.
+QUICK = {*zip(FORMS, (*OUTPUTS, *OUTPUTS), strict=False)}
+PAIRS = [
+    pytest.param(*pair, marks=() if pair in QUICK else pytest.mark.slow)
+    for pair in product(FORMS, OUTPUTS)
+]
+
+
+@pytest.mark.parametrize(("form", "output"), PAIRS)
 def test_tag(
     tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, output: str, *, in_full: bool
 ) -> None:
@@ -337,7 +347,7 @@ def test_tag(
 
     begin()
     jobs.run("tag", source, path)
-    right, manifest = snapshot(path), croissant.path_of(path).read_bytes()
+    right, written = snapshot(path), manifest.path_of(path).read_bytes()
     for _ in jobs.killed("tag", source, path, begin, KILLS["tag"] if in_full else 2):
         described(path)
         if path.exists():
@@ -354,4 +364,4 @@ def test_tag(
         jobs.run("tag", source, path)
         assert snapshot(path) == right
         assert described(path)
-        assert croissant.path_of(path).read_bytes() == manifest
+        assert manifest.path_of(path).read_bytes() == written

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from comity.dataset import manifest as croissant
+from comity.dataset import manifest
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
-from comity.dataset.manifest import Fields
+from comity.dataset.files.field_types import Fields
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
 from comity.policies.vocabulary.table import Vocabulary
@@ -56,7 +56,7 @@ def test_records_are_loaded_by_it(tmp_path: Path, crawled: Path, name: str) -> N
 
     out = tmp_path / name
     export([crawled], out, Terms.of(["train", "index"], now=NOW))
-    dataset = mlcroissant.Dataset(croissant.path_of(out))
+    dataset = mlcroissant.Dataset(manifest.path_of(out))
     assert not dataset.metadata.ctx.issues.errors
     loaded = list(dataset.records("records"))
     assert [record["records/url"] for record in loaded] == [
@@ -84,7 +84,7 @@ def test_it_says_how_the_dataset_came_about(tmp_path: Path, crawled: Path) -> No
         file.write(b'no record\n{"url": "https://example.com/untagged"}\n')
     out = tmp_path / "out.jsonl"
     export([crawled], out, Terms.of(["train", "index"], now=NOW))
-    described = json.loads(croissant.path_of(out).read_bytes())
+    described = json.loads(manifest.path_of(out).read_bytes())
     assert described["conformsTo"] == "http://mlcommons.org/croissant/1.0"
     assert described["comity:uses"] == ["train", "index"]
     assert (
@@ -114,7 +114,7 @@ def test_of_no_records(tmp_path: Path, crawled: Path) -> None:
     for name in ("out.jsonl", "out.parquet"):
         out = tmp_path / name
         export([crawled], out, Terms.of(["preserve"], now=NOW))
-        dataset = mlcroissant.Dataset(croissant.path_of(out))
+        dataset = mlcroissant.Dataset(manifest.path_of(out))
         assert not dataset.metadata.ctx.issues.errors
 
 
@@ -140,10 +140,10 @@ def test_values_of_several_types(make_record: MakeRecord) -> None:
 @pytest.mark.parametrize("octets", [b"{", b"[]", b"\xff"])
 def test_a_manifest_that_is_none(tmp_path: Path, octets: bytes) -> None:
     path = tmp_path / "a.jsonl"
-    assert croissant.read(path) is None
-    croissant.path_of(path).write_bytes(octets)
+    assert manifest.read(path) is None
+    manifest.path_of(path).write_bytes(octets)
     with pytest.raises(DatasetError, match=r"a\.jsonl\.croissant\.json"):
-        croissant.read(path)
+        manifest.read(path)
 
 
 @pytest.mark.parametrize("is_folder", [False, True])
@@ -161,19 +161,19 @@ def test_after_a_crash_no_manifest_tells_of_a_dataset_that_has_been_replaced(
 
     out = tmp_path / ("out" if is_folder else "out.jsonl")
     run("index")
-    described = croissant.read(out)
+    described = manifest.read(out)
     assert described
-    croissant.retract(out, is_replaced=True)  # and no further
-    assert croissant.read(out) == described
-    croissant.write(out, described)
-    monkeypatch.setattr(croissant, "write", end)
+    manifest.retract(out, is_replaced=True)  # and no further
+    assert manifest.read(out) == described
+    manifest.write(out, described)
+    monkeypatch.setattr(manifest, "write", end)
     with pytest.raises(KeyboardInterrupt):
         run("train")
-    assert croissant.read(out) is None
-    assert croissant.last(out) == described
+    assert manifest.read(out) is None
+    assert manifest.last(out) == described
     monkeypatch.undo()
     expire([out], NOW, ["https://example.com/0"])
-    assert not croissant.path_of(out).exists()
+    assert not manifest.path_of(out).exists()
     run("train")
-    assert (croissant.read(out) or {})["comity:uses"] == ["train"]
+    assert (manifest.read(out) or {})["comity:uses"] == ["train"]
     assert not [*tmp_path.glob(".out*")]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from comity.dataset import manifest as croissant
+from comity.dataset import manifest
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.files import jsonl
@@ -366,7 +366,7 @@ def test_the_manifest_follows(tmp_path: Path, crawled: Path) -> None:
     out = tmp_path / "out.jsonl"
     export([crawled], out, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
     expire([out], NOW)
-    described = croissant.read(out)
+    described = manifest.read(out)
     assert described
     assert described["comity:removed"] == {"expired:train": 40}
     assert described["distribution"][0]["contentSize"] == f"{out.stat().st_size} B"

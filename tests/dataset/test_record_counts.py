@@ -18,9 +18,9 @@ from comity.dataset.counts.distinct import DistinctCount
 from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.counts.summary import Summary
 from comity.dataset.counts.use_counts import BY, Tally, UseCounts
+from comity.dataset.croissant import PolicyCount
 from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files.arrow_schema import encode
-from comity.dataset.manifest import PolicyCount
 from comity.dataset.stats import StatsPass
 from tests.dataset.conftest import ROBOTS
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from comity.dataset import manifest as croissant
+from comity.dataset import manifest
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
@@ -83,12 +83,12 @@ def test_a_folder_in_a_store(tmp_path: Path, store: Path, crawled: Path, ending:
         local = export_folder([everything], tmp_path / "out", Terms.of(["train"], now=BEFORE))
         assert snapshot(out) == snapshot(tmp_path / "out")
         assert vars(local.counts) == vars(exported.counts)
-    assert croissant.read(out) == croissant.read(tmp_path / "out")
+    assert manifest.read(out) == manifest.read(tmp_path / "out")
     assert [entry.name for entry in store.iterdir() if entry.name.startswith(".")] == []
     counts = expire([out], NOW, options=JobOptions(2))
     assert counts.causes == {"expired:train": 16}
     assert numbers(out) == PERMITTED
-    for file in json.loads(croissant.path_of(out).read_bytes())["distribution"][1:]:
+    for file in json.loads(manifest.path_of(out).read_bytes())["distribution"][1:]:
         assert file["sha256"] == hashlib.sha256((out / file["name"]).read_bytes()).hexdigest()
     assert (
         sum(len(octets.splitlines()) for octets in snapshot(store / "out.expired").values()) == 16
@@ -101,7 +101,7 @@ def test_a_file_in_a_store(tmp_path: Path, store: Path, crawled: Path) -> None:
         for folder in (store, tmp_path):
             export([crawled], folder / name, Terms.of(["train"], now=NOW))
         assert (store / name).read_bytes() == (tmp_path / name).read_bytes()
-        assert croissant.read(store / name) == croissant.read(tmp_path / name)
+        assert manifest.read(store / name) == manifest.read(tmp_path / name)
         assert (store / f"{name}.unreadable.jsonl").read_bytes() == (
             tmp_path / f"{name}.unreadable.jsonl"
         ).read_bytes()
@@ -148,7 +148,7 @@ def test_what_is_killed_between_two_files_leaves_no_mixture_and_no_manifest(
         with pytest.raises(RuntimeError, match="killed"):
             export_folder([crawled], out, Terms.of(["train"], now=NOW))
     assert numbers(out) == [number for number in PERMITTED if number < 40]
-    assert not croissant.path_of(out).exists()
+    assert not manifest.path_of(out).exists()
     export_folder([crawled], out, Terms.of(["train"], now=NOW))
     assert numbers(out) == PERMITTED
-    assert croissant.path_of(out).exists()
+    assert manifest.path_of(out).exists()

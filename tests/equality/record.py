@@ -714,7 +714,7 @@ def lines(tree: Path, seed: int, cases: int, processes: int) -> Iterator[str]:
 def rule_ids(tree: Path) -> list[str]:
     """All that docs/rules.md lists."""
     text = (tree / "docs" / "rules.md").read_text("utf-8")
-    return sorted(set(re.findall(r"^\| `([a-z-]+\.[a-z-]+)`", text, re.MULTILINE)))
+    return sorted(set(re.findall(r"^\| \[?`([a-z-]+\.[a-z-]+)`", text, re.MULTILINE)))
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.warc import reader as warc
 from comity.dataset.permissions.expiry import ExpiryTerms, judge_expiry
 from comity.dataset.permissions.terms import Terms, apply_terms
-from comity.dataset.records import DatasetError, Unreadable
+from comity.dataset.records import DatasetError, Unreadable, encode_line
 from comity.dataset.stats import StatsPass
 from comity.dataset.tags import sources as tag_sources
 from comity.dataset.verify.recheck import recheck
@@ -561,7 +561,7 @@ def check_page(page: Page, choices: Choices) -> None:
     if not choices.number(64):  # it takes long
         _schema().validate(tag)
         record = {"url": page.url, "permissions": tag}
-        assert json.loads(jsonl.encode_line(record)) == record
+        assert json.loads(encode_line(record)) == record
 
 
 def denied(uses: Iterable[str], page: Page) -> set[str]:

@@ -655,6 +655,7 @@ def test_never_raises(body: bytes, target: str, status: int) -> None:
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the real files are not here")
 @pytest.mark.requirement("WHY-1")
+@pytest.mark.slow
 def test_real_files() -> None:
     """Every difference has a cause, and each reader differs in some file."""
     readers, causes = Counter[str](), Counter[str]()

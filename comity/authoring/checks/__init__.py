@@ -1,7 +1,7 @@
 """Checks beyond single formats: how files are served, and whether names and rules are effective.
 
-Each check gets the files and pages of a site, and sample pages. Its findings name the file by its
-URL."""
+Each check gets the files and pages of a site. `check_samples` (samples.py) gets sample pages, too.
+The findings name the file by its URL."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterable
 from comity.authoring.checks.addressees import check_addressees
 from comity.authoring.checks.contradictions import check_contradictions
 from comity.authoring.checks.readers import check_readers
-from comity.authoring.checks.samples import check_samples
 from comity.authoring.checks.serving import check_serving
-from comity.authoring.source import SiteSource, SourceFile
+from comity.authoring.source import SiteSource
 from comity.policies import Finding
 
-CHECKS: tuple[Callable[[SiteSource, tuple[SourceFile, ...]], Iterable[Finding]], ...] = (
+CHECKS: tuple[Callable[[SiteSource], Iterable[Finding]], ...] = (
     check_serving,
     check_addressees,
     check_contradictions,
     check_readers,
-    check_samples,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from comity.authoring.source import SiteSource, SourceFile
+from comity.authoring.source import SiteSource
 from comity.policies import Finding
 from comity.policies.formats.authoring import Draft
 from comity.policies.vocabulary.known_crawlers import known, nearest
@@ -17,7 +17,7 @@ _TOKEN = re.compile(rb"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 MAX_REPORTED = 50  # the maximum number of names that are reported in one file
 
 
-def check_addressees(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+def check_addressees(source: SiteSource) -> Iterator[Finding]:
     """Yield a finding for each name of a crawler that is unknown, misspelled or out of use."""
     names = source.site.crawler_names
     for file in source.files:

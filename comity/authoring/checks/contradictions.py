@@ -21,11 +21,10 @@ MAX_OCTETS = 4 * 1024 * 1024
 MAX_PAGES = 100
 
 
-def check_contradictions(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+def check_contradictions(source: SiteSource) -> Iterator[Finding]:
     """Yield a finding for each permission in a file or page that another file or format refuses.
 
-    Refusals in pages are not compared with the permissions in files.
-    `samples` are not used."""
+    Refusals in pages are not compared with the permissions in files."""
     size = sum(len(file.fetched.body) for file in source.files)
     tokens = sorted(filter(is_token, source.site.crawler_names))
     names = [NOBODY, *tokens[: min(MAX_AGENTS, MAX_OCTETS // (size + 1))]]

@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 
 from comity.authoring.checks.contradictions import NOBODY, is_token
-from comity.authoring.source import SiteSource, SourceFile
+from comity.authoring.source import SiteSource
 from comity.gate.second_opinion import Opinion, differing, second_opinions, sentences
 from comity.policies import Agent, Finding, Site
 from comity.policies.answers.fetched import Availability, availability
@@ -22,7 +22,7 @@ MAX_AGENTS = 5
 MAX_EXPLAINED = 2
 
 
-def check_readers(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+def check_readers(source: SiteSource) -> Iterator[Finding]:
     """Yield a finding for each parser and each cause why it differs.
 
     The finding is at the first line that was found for the cause."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from email.message import Message
 from urllib.parse import urlsplit
 
-from comity.authoring.source import SiteSource, SourceFile
+from comity.authoring.source import SiteSource
 from comity.policies import Fetched, Finding
 from comity.policies.answers.fetched import Availability, availability, is_page
 from comity.policies.formats import FILES, FORMATS
@@ -21,7 +21,7 @@ RESTRICTING = frozenset(file.path for file in FILES if file.restricts_access)
 MUST_BE_READ = 500 * 1024  # octets of robots.txt that crawlers have to read: RFC 9309 section-2.5
 
 
-def check_serving(source: SiteSource, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+def check_serving(source: SiteSource) -> Iterator[Finding]:
     """Yield the findings about the answers for all policy files."""
     for file in source.files:
         yield from check_served(file.url, file.fetched)

@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,12 +23,13 @@ from comity.authoring.lint import (
 )
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
+from comity.authoring.rules import select_rules
 from comity.authoring.sites import load, remedy_for
 from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
 from comity.dataset.files.replacement import Replacement
 from comity.gate.run.console import complain, say
 from comity.policies import Fetched, PolicyError, Site
-from comity.policies.answers.rule import RULES, Severity
+from comity.policies.answers.rule import Severity
 from comity.policies.formats.authoring import apply
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
@@ -55,7 +57,9 @@ class Selection(NamedTuple):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Selection:
-        return cls(_rules_of(options.select) if options.select else None, _rules_of(options.ignore))
+        ignored = frozenset(chain.from_iterable(map(select_rules, options.ignore)))
+        selected = frozenset(chain.from_iterable(map(select_rules, options.select)))
+        return cls(selected if options.select else None, ignored)
 
     def filter(self, problems: Iterable[Problem]) -> list[Problem]:
         """Return the problems of the selected rules."""
@@ -67,27 +71,10 @@ class Selection(NamedTuple):
         ]
 
 
-def _rules_of(prefixes: Iterable[str]) -> frozenset[str]:
-    """Return the rules with these names or prefixes: `robots` means all that begin with `robots.`.
-
-    PolicyError: a name is no rule and no prefix of rules."""
-    rules: set[str] = set()
-    for prefix in prefixes:
-        of_prefix = {
-            rule for rule in RULES if rule == prefix or rule.startswith(f"{prefix.rstrip('.')}.")
-        }
-        if not of_prefix:
-            raise PolicyError(
-                f"`{prefix}` is not a rule or the beginning of one: docs/rules.md lists all rules"
-            )
-        rules |= of_prefix
-    return frozenset(rules)
-
-
 def add_options(parser: ArgumentParser) -> None:
     parser.epilog = (
         "Exit status: 0 no problems, or only notes (severity info); 1 errors or warnings; "
-        "2 wrong usage, or a target that cannot be read."
+        "2 wrong usage, or a target that cannot be read. `comity rule ID` explains a rule."
     )
     kinds = ", ".join(sorted(KINDS))
     option = parser.add_argument

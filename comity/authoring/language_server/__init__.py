@@ -6,7 +6,8 @@ words         the words of the formats in each kind of file
 outline       a document with the words of its formats
 samples       paths and elements of the site, from the folder of the file
 features/     a module for each feature, with functions of a document
-work          tasks about one document, in worker processes if it is large
+tasks         a function for each request about one document
+work          runs tasks, in worker processes if the document is large
 server        the protocol
 
 docs/language-server.md lists the features, and tells how to set up editors."""

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple, cast
+from typing import Any, Concatenate, NamedTuple, cast
 
 from lsprotocol import types as lsp
 from pygls.io_ import run_websocket
@@ -24,9 +24,11 @@ from websockets.typing import Origin
 
 from comity import __version__
 from comity.authoring.intended import PATHS
+from comity.authoring.language_server import tasks
 from comity.authoring.language_server.documents import MAX_TEXT, Buffer, without_surrogates
 from comity.authoring.language_server.features import actions, tokens
-from comity.authoring.language_server.work import Snapshot, Workers, outline_of
+from comity.authoring.language_server.tasks import Snapshot, outline_of
+from comity.authoring.language_server.work import Arguments, Result, Workers
 from comity.authoring.lint import LintKind, site_folder
 from comity.authoring.problems import Problem
 
@@ -161,12 +163,18 @@ class EditorServer(LanguageServer):
         folder = self.files.site_folder(uri, kind)
         return bare._replace(folder=str(folder)) if folder else bare
 
-    async def ask(self, task: str, uri: str, *arguments: Any) -> Any:
+    async def ask(
+        self,
+        task: Callable[Concatenate[Snapshot, Arguments], Result],
+        uri: str,
+        *arguments: Arguments.args,
+        **options: Arguments.kwargs,
+    ) -> Result | None:
         """Return the result of a task about a file.
 
         None means that it is no policy file, or cannot be read."""
         snapshot = self.snapshot(uri)
-        return await self.workers.ask(task, snapshot, *arguments) if snapshot else None
+        return await self.workers.ask(task, snapshot, *arguments, **options) if snapshot else None
 
     # Diagnostics
 
@@ -220,15 +228,14 @@ class EditorServer(LanguageServer):
             return None
         if previous and previous.snapshot == snapshot and not in_folder:
             return previous
-        problems = await self.workers.ask(
-            "problems in folder" if in_folder else "problems", snapshot
-        )
+        find = tasks.find_problems_in_folder if in_folder else tasks.find_problems
+        problems = await self.workers.ask(find, snapshot)
         inspection = Inspection(version, snapshot, problems)
         if uri in self.files.buffers and self.files.version(uri) == version:
             self.inspections[uri] = inspection
             if not self.pulls:
                 self._publish(
-                    uri, version, await self.workers.ask("diagnostics", snapshot, problems)
+                    uri, version, await self.workers.ask(tasks.diagnostics_of, snapshot, problems)
                 )
             elif in_folder:
                 self._refresh(lsp.WORKSPACE_DIAGNOSTIC_REFRESH)
@@ -385,14 +392,16 @@ def _add_diagnostics(server: EditorServer) -> None:
             if server.files.version(uri) != version:  # the next request is on its way
                 previous = server.inspections.get(uri)
                 items = (
-                    await server.workers.ask("diagnostics", previous.snapshot, previous.problems)
+                    await server.workers.ask(
+                        tasks.diagnostics_of, previous.snapshot, previous.problems
+                    )
                     if previous
                     else []
                 )
                 return lsp.RelatedFullDocumentDiagnosticReport(items=items)
         inspection = await server.look(uri)
         items = (
-            await server.workers.ask("diagnostics", inspection.snapshot, inspection.problems)
+            await server.workers.ask(tasks.diagnostics_of, inspection.snapshot, inspection.problems)
             if inspection
             else []
         )
@@ -411,34 +420,49 @@ def _add_help_at_positions(server: EditorServer) -> None:
         item = documents.completion.completion_item if documents and documents.completion else None
         has_snippets = bool(item and item.snippet_support)
         completions = await server.ask(
-            "completion", params.text_document.uri, params.position, has_snippets
+            tasks.complete_at,
+            params.text_document.uri,
+            params.position,
+            has_snippets=has_snippets,
         )
         return completions or lsp.CompletionList(is_incomplete=False, items=[])
 
     @_feature(server, lsp.TEXT_DOCUMENT_HOVER)
     async def hover(params: lsp.HoverParams) -> Any:
-        return await server.ask("hover", params.text_document.uri, params.position)
+        uri = params.text_document.uri
+        line = params.position.line + 1
+        problems = [
+            problem
+            for problem in server.known_problems(uri)
+            if problem.span and problem.span.line == line
+        ]
+        return await server.ask(tasks.hover_at, uri, params.position, problems)
 
     @_feature(server, lsp.TEXT_DOCUMENT_DEFINITION)
     async def definition(params: lsp.DefinitionParams) -> Any:
-        return await server.ask("locations", params.text_document.uri, params.position, True, True)
+        return await server.ask(
+            tasks.locations_at, params.text_document.uri, params.position, definitions_only=True
+        )
 
     @_feature(server, lsp.TEXT_DOCUMENT_REFERENCES)
     async def references(params: lsp.ReferenceParams) -> Any:
-        with_definitions = params.context.include_declaration
         return await server.ask(
-            "locations", params.text_document.uri, params.position, False, with_definitions
+            tasks.locations_at,
+            params.text_document.uri,
+            params.position,
+            definitions_only=False,
+            with_definitions=params.context.include_declaration,
         )
 
 
 def _add_views(server: EditorServer) -> None:
     @_feature(server, lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def symbols(params: lsp.DocumentSymbolParams) -> Any:
-        return await server.ask("symbols", params.text_document.uri)
+        return await server.ask(tasks.symbols_of, params.text_document.uri)
 
     @_feature(server, lsp.TEXT_DOCUMENT_FOLDING_RANGE)
     async def folding(params: lsp.FoldingRangeParams) -> Any:
-        return await server.ask("folding", params.text_document.uri)
+        return await server.ask(tasks.folding_of, params.text_document.uri)
 
     @_feature(
         server,
@@ -452,7 +476,7 @@ def _add_views(server: EditorServer) -> None:
         # (TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE).
         if snapshot is None or len(snapshot.text) > MAX_AT_ONCE:
             return lsp.SemanticTokens([])
-        return await server.workers.ask("tokens", snapshot)
+        return await server.workers.ask(tasks.tokens_of, snapshot)
 
     @_feature(
         server,
@@ -466,7 +490,7 @@ def _add_views(server: EditorServer) -> None:
             min(params.range.end.line, params.range.start.line + MAX_LINES),
         )
         return await server.ask(
-            "tokens", params.text_document.uri, first, last
+            tasks.tokens_of, params.text_document.uri, first, last
         ) or lsp.SemanticTokens([])
 
     @_feature(server, lsp.TEXT_DOCUMENT_INLAY_HINT)
@@ -476,11 +500,11 @@ def _add_views(server: EditorServer) -> None:
             params.range.start.line,
             min(params.range.end.line, params.range.start.line + MAX_LINES),
         )
-        return await server.ask("hints", uri, server.known_problems(uri), first, last)
+        return await server.ask(tasks.hints_of, uri, server.known_problems(uri), first, last)
 
     @_feature(server, lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensOptions(resolve_provider=False))
     async def lenses(params: lsp.CodeLensParams) -> Any:
-        return await server.ask("lenses", params.text_document.uri)
+        return await server.ask(tasks.lenses_of, params.text_document.uri)
 
 
 # The maximum characters of a file that gets all tokens in one answer, and diagnostics without a
@@ -509,31 +533,37 @@ def _add_changes(server: EditorServer) -> None:
         if inspection is None:
             return []
         offers = await server.workers.ask(
-            "fixes", inspection.snapshot, inspection.problems, params.range, only
+            tasks.fixes_of, inspection.snapshot, inspection.problems, params.range, only
         )
         if _creates_files(server):
-            offers += await server.workers.ask("conversion", inspection.snapshot, only)
+            offers += await server.workers.ask(tasks.conversion_of, inspection.snapshot, only)
             if folder := inspection.snapshot.folder:
                 offers += await server.workers.ask(
-                    "other formats", inspection.snapshot, server.files.texts(folder, PATHS), only
+                    tasks.other_formats_of,
+                    inspection.snapshot,
+                    server.files.texts(folder, PATHS),
+                    only,
                 )
         return offers
 
     @_feature(server, lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
     async def rename(params: lsp.RenameParams) -> Any:
         return await server.ask(
-            "rename", params.text_document.uri, params.position, params.new_name
+            tasks.rename_at, params.text_document.uri, params.position, params.new_name
         )
 
     @_feature(server, lsp.TEXT_DOCUMENT_PREPARE_RENAME)
     async def prepare_rename(params: lsp.PrepareRenameParams) -> Any:
-        return await server.ask("range of a name", params.text_document.uri, params.position)
+        return await server.ask(tasks.name_range_at, params.text_document.uri, params.position)
 
     @_feature(server, lsp.TEXT_DOCUMENT_FORMATTING)
     async def formatting(params: lsp.DocumentFormattingParams) -> Any:
         options = params.options
         return await server.ask(
-            "formatting", params.text_document.uri, options.tab_size, options.insert_spaces
+            tasks.format_text,
+            params.text_document.uri,
+            tab_size=options.tab_size,
+            spaces=options.insert_spaces,
         )
 
     @server.command(OTHER_FORM)
@@ -541,7 +571,7 @@ def _add_changes(server: EditorServer) -> None:
         """Return the other form of an ai.txt: its text and name.
 
         For editors that cannot create files."""
-        form = await server.ask("other form", str(uri))
+        form = await server.ask(tasks.other_form_of, str(uri))
         return {"text": form[0], "name": form[1]} if form else None
 
 

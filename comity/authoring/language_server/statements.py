@@ -100,7 +100,7 @@ class Nesting(NamedTuple):
     is_free: bool
 
 
-_UNKNOWN = Nesting(frozenset(), False, False)
+_UNKNOWN = Nesting(frozenset(), is_open=False, is_free=False)
 
 
 _BEFORE = r"[\ufeff \t\v\f\xa0]*+"

@@ -4,7 +4,6 @@ words_of(kind, form) -> Words"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -24,7 +23,6 @@ URL = "url"
 PLACEHOLDER = "NAME"  # in the values of a format: any name that the file defines
 
 _ROBOTS = "/robots.txt"
-_SPEC = re.compile(r"(RFC (\d+)|draft-[a-z0-9-]*[a-z0-9])(?:.*?section-([\d.]+))?", re.IGNORECASE)
 
 
 class Word(NamedTuple):
@@ -161,16 +159,3 @@ def _is_robots_line(directive: Directive, format_: Format) -> bool:
 def words_of(kind: LintKind | None, form: StatementForm) -> FileWords:
     """Return the words of a kind of file. `kind`: None gives no words."""
     return words_in(kind.name, kind.path, form) if kind else FileWords([])
-
-
-def href(spec: str) -> str:
-    """Return the URL of a section, e.g. "RFC 9309 section-2.2" (RFCs and drafts; else "")."""
-    match = _SPEC.match(spec)
-    if match is None:
-        return ""
-    base = (
-        f"https://www.rfc-editor.org/rfc/rfc{match[2]}"
-        if match[2]
-        else f"https://datatracker.ietf.org/doc/html/{match[1]}"
-    )
-    return f"{base}#section-{match[3]}" if match[3] else base

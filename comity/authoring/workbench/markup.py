@@ -15,6 +15,7 @@ from comity.authoring.workbench.preview import PreviewPart
 from comity.authoring.workbench.state import State, View
 from comity.gate.explanation import unread_limit
 from comity.policies.answers.element_rule import ACTIONS
+from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import unhidden
 
 MAX_PROBLEMS = 200  # the maximum number of problems in the list of a file
@@ -87,12 +88,20 @@ def problems(findings: Sequence[Problem], *, is_editable: bool) -> str:
             f'<li class="{text(problem.severity.value)}">'
             f"{_button('line', line=line, label=text(position))} "
             f"<strong>{text(problem.severity.value)}</strong> {text(problem.message)} "
-            f"<small>{text(problem.rule)}, {text(problem.spec)}</small> {fix}</li>"
+            f"<small>{text(problem.rule)}, {text(problem.spec)}</small> {fix}"
+            f"{_advice(problem.rule)}</li>"
         )
     more = (
         f"<p>And {len(findings) - MAX_PROBLEMS} more.</p>" if len(findings) > MAX_PROBLEMS else ""
     )
     return f"<h2>Findings ({len(findings)})</h2><ol>{''.join(rows)}</ol>{more}"
+
+
+def _advice(rule: str) -> str:
+    """Return why a finding matters and how to mend it, as an element that the reader opens."""
+    entry = RULES[rule]
+    advice = _code(f"{entry.why} {entry.fix}")
+    return f"<details><summary>Why</summary><p>{advice}</p></details>" if entry.why else ""
 
 
 def _code(title: str) -> str:

@@ -90,7 +90,18 @@ editor.setLineTooltips(%s);
 )
 
 
-_EMPTY_VIEW = View({}, (), None, "", "", False, (), "", "", None)
+_EMPTY_VIEW = View(
+    problems={},
+    answers=(),
+    detail=None,
+    question_error="",
+    other_form="",
+    is_other_text=False,
+    form_notes=(),
+    prompt="",
+    prompt_error="",
+    preview=None,
+)
 
 
 async def build(workbench: Workbench) -> None:

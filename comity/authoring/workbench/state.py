@@ -288,9 +288,7 @@ def view_of(state: State) -> View:
     if url:
         fetched = state.pages.get(url)
         page = (
-            state.site.page(
-                agent, url, status=fetched.status, headers=fetched.headers, body=fetched.body
-            )
+            state.site.page(agent, url, headers=fetched.headers, body=fetched.body)
             if fetched
             else state.site.page(agent, url, body=None)
         )

@@ -1,9 +1,8 @@
 -- A crawl as a whole. KEYS[1] is the prefix of the names of its keys.
 --
 --   meta     hash   version (of the data), shards, began (ms), state ("running", "paused" or
---                   "ended"); run (how often it was begun, if more than once), swept (the number of
---                   runs that are deleted); finished (ms), and put (how many requests had been put
---                   by then)
+--                   "ended"); run (how often it was begun), swept (the number of runs that are
+--                   deleted); finished (ms), and put (how many requests had been put by then)
 --   worker   hash   worker -> its last sign of life, in ms
 local base = KEYS[1]
 local meta = base .. ':meta'
@@ -22,5 +21,5 @@ local function told(ttl)
       alive = alive + 1
     end
   end
-  return {values[1], tonumber(values[2] or 1), values[3] or '', alive}
+  return {values[1], tonumber(values[2]), values[3], alive}
 end

@@ -1,7 +1,7 @@
 -- finish(run, put) -> ms since the crawl is finished; nil if another run has begun. `put`: the
 -- number of its requests. If the crawl was finished with another number before, it is finished
 -- since now.
-if redis.call('EXISTS', meta) == 0 or tonumber(redis.call('HGET', meta, 'run') or 1) ~= tonumber(ARGV[1]) then
+if redis.call('HGET', meta, 'run') ~= ARGV[1] then
   return false
 end
 redis.call('DEL', base .. ':none')  -- after a write, no command is refused for a full memory

@@ -6,7 +6,7 @@ if not values[1] then
   return false
 end
 local now = now_ms()
-local result = {values[1], values[2], values[3], values[4] or 1, values[5] or 0, now - tonumber(values[6] or now), values[7] or 0, now - tonumber(values[8] or now)}
+local result = {values[1], values[2], values[3], values[4], values[5], now - tonumber(values[6] or now), values[7] or 0, now - tonumber(values[8] or now)}
 local workers = redis.call('HGETALL', base .. ':worker')
 for i = 1, #workers, 2 do
   result[#result + 1] = {workers[i], now - tonumber(workers[i + 1])}

@@ -3,7 +3,7 @@
 -- of life for a day are forgotten.
 redis.call('HSETNX', meta, 'version', ARGV[1])
 if redis.call('HSETNX', meta, 'shards', ARGV[2]) == 1 then
-  redis.call('HSET', meta, 'began', now_ms(), 'state', 'running')
+  redis.call('HSET', meta, 'began', now_ms(), 'state', 'running', 'run', 1, 'swept', 0)
 end
 local workers = redis.call('HGETALL', base .. ':worker')
 for i = 1, #workers, 2 do

@@ -5,11 +5,6 @@
 local MOST = 100  -- fields that are forgotten at a time
 local keep_until = '{' .. KEYS[1] .. '}:until'  -- zset: field -> when it is forgotten
 local now = math.floor(now_ms() / 1000)
-if redis.call('EXISTS', keep_until) == 0 then  -- data of a version that forgot nothing
-  for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
-    redis.call('ZADD', keep_until, now + ARGV[4], field)
-  end
-end
 for _, field in ipairs(redis.call('ZRANGEBYSCORE', keep_until, '-inf', now, 'LIMIT', 0, MOST)) do
   redis.call('HDEL', KEYS[1], field)
   redis.call('ZREM', keep_until, field)

@@ -6,9 +6,7 @@ local now, keep = math.floor(now_ms() / 1000), tonumber(ARGV[3])
 local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
   local last = tonumber(string.match(all[i + 1], ' (%d+)$'))
-  if not last then  -- data of a version that forgot nothing
-    redis.call('HSET', KEYS[1], all[i], all[i + 1] .. ' ' .. now)
-  elseif last + keep < now then
+  if last + keep < now then
     redis.call('HDEL', KEYS[1], all[i])
   end
 end

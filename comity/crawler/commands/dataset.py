@@ -24,7 +24,7 @@ from scrapy.settings import BaseSettings
 from comity.crawler.commands import dataset_tag, dataset_verify, listed, tag_option
 from comity.crawler.commands.base import process_count, unknown_option
 from comity.crawler.commands.dataset_output import add_output, output_place
-from comity.dataset import manifest as croissant
+from comity.dataset import manifest
 from comity.dataset import stats as statistics
 from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.counts.use_counts import BY, USE, UseCounts
@@ -39,7 +39,8 @@ from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
 from comity.dataset.records import DatasetError
 from comity.gate.fetching.store import PolicyStore
-from comity.gate.options import Options, parsed_defaults
+from comity.gate.options import Options
+from comity.gate.options.values import use_defaults
 from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.printable import printable, unhidden
@@ -170,7 +171,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         now=datetime.now(UTC),
         vocabulary=vocabulary,
         tags=tag_option.tag_source(opts, settings),
-        defaults=parsed_defaults(",".join(opts.defaults or ()), subject="--default"),
+        defaults=use_defaults("--default", ",".join(opts.defaults or ())),
         last_fetch=opts.last_fetch,
     )
     for use in terms.uses:
@@ -191,7 +192,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             f" {opts.output}"
         )
     )
-    console.print(line(f"Its manifest: {croissant.path_of(output)}"))
+    console.print(line(f"Its manifest: {manifest.path_of(output)}"))
     _show_causes("Not exported", counts.causes, console)
     for remedy in _remedies(counts.causes, terms):
         console.print(Text(remedy))

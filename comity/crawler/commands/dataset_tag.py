@@ -41,7 +41,8 @@ from comity.dataset.tagging.judging import (
     Question,
 )
 from comity.dataset.tagging.page_fields import by_trafilatura
-from comity.dataset.tagging.tagging import Making, captures_reader, origins, tag_dataset
+from comity.dataset.tagging.record_tagger import Making
+from comity.dataset.tagging.tagging import captures_reader, origins, tag_dataset
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.options import ASYNCIO_REACTOR, NAME, Options
 from comity.gate.run.console import add_row, complain, line, open_console, table

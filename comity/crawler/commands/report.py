@@ -84,7 +84,7 @@ class ReportCommand(listed.Report):
         if as_page and not (opts.diff and output is None):
             needs.check("scrapy report", needs.PAGE)
         if opts.diff:
-            self._show_difference(args, opts.json, output)
+            self._show_difference(args, output, wants_json=opts.json)
             return
         if not args:
             raise UsageError(
@@ -103,7 +103,7 @@ class ReportCommand(listed.Report):
             None if opts.json and output is None else output or OUTPUT,
         )
 
-    def _show_difference(self, args: list[str], wants_json: bool, output: Path | None) -> None:
+    def _show_difference(self, args: list[str], output: Path | None, *, wants_json: bool) -> None:
         if len(args) != 2:
             raise UsageError("--diff takes two saved reports: OLD NEW", print_help=False)
         old, new = (read_saved(Path(name)) for name in args)

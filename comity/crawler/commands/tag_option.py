@@ -11,7 +11,7 @@ from comity.dataset.records import DatasetError
 from comity.dataset.sidecar import Sidecar
 from comity.dataset.tags.setting import OFF, SIDECAR, TagSetting
 from comity.dataset.tags.sources import GUESSED, InField, TagSource
-from comity.gate.options import tag_setting
+from comity.gate.options.declared import TAG
 from comity.policies import PolicyError
 
 
@@ -26,7 +26,7 @@ def add_argument(parser: ArgumentParser) -> None:
 
 def tag_source(opts: Namespace, settings: BaseSettings) -> TagSource:
     """Return the source of the tags. PolicyError or DatasetError: the option is invalid."""
-    setting = TagSetting.parse(opts.tag, subject="--tag") if opts.tag else tag_setting(settings)
+    setting = TagSetting.parse(opts.tag, subject="--tag") if opts.tag else TAG.read(settings)
     if setting.kind == OFF:
         if opts.tag:
             raise PolicyError("--tag `off` is not a place: without tags nothing is permitted")

@@ -31,20 +31,17 @@ SAVE_AFTER = 0.5  # seconds of work that a killed process loses at most
 NONE = "none"  # stands for the hash of an answer with an empty body
 FINAL_URL = "Comity-Final-URI"  # field of a record: the last URL, if redirects were followed
 
-VERSIONS = (
-    """
-CREATE TABLE origin (origin TEXT PRIMARY KEY) WITHOUT ROWID;
+SCHEMA = """
+CREATE TABLE origin (origin TEXT PRIMARY KEY, unreachable TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE archive (end INTEGER NOT NULL);
 INSERT INTO archive VALUES (0);
-""",
-    "ALTER TABLE origin ADD COLUMN unreachable TEXT NOT NULL DEFAULT ''",
-)
+"""
 JOURNAL = DatabaseKind(
     subject="warc: the journal",
     name="journal of an archive",
     remedy="name another file",
     application_id=APPLICATION_ID,
-    versions=VERSIONS,
+    schema=SCHEMA,
     alone="wait until that has ended, or name another file",
 )
 

@@ -5,32 +5,21 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Self
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Request, Response
 from scrapy.settings import BaseSettings
 
+from comity.crawler.crawl import Crawl
 from comity.gate.options import stop
+from comity.gate.request.passage import Arrival, Passage
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 WARC_FORMATS = {"warc": False, "warc.gz": True, "gz": True}  # format -> is it compressed?
-
-
-class Arrival(NamedTuple):
-    """The facts of a response's arrival, which are lost when its items are exported.
-
-    Attributes:
-        received_at: The time of arrival.
-        encodings: The values of Content-Encoding, as the server sent them.
-    """
-
-    received_at: datetime
-    encodings: tuple[bytes, ...]
 
 
 class ItemResponses:
@@ -42,7 +31,6 @@ class ItemResponses:
         if not _archives(crawler.settings):
             raise NotConfigured
         self._crawler = crawler
-        self._arrivals: WeakKeyDictionary[Request, Arrival] = WeakKeyDictionary()
         # The responses of items that are exported now, by the id of the item.
         self._responses: dict[int, tuple[object, Response | None]] = {}
         crawler.signals.connect(self._note_arrival, signals.response_downloaded)
@@ -64,15 +52,14 @@ class ItemResponses:
 
     def arrival(self, response: Response) -> Arrival:
         """Return the response's arrival. A response from a cache arrives now."""
-        arrival = self._arrivals.get(response.request) if response.request else None
-        return arrival or Arrival(
-            datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding"))
-        )
+        arrival = self._passage(response.request).arrival if response.request else None
+        return arrival or _arriving_now(response)
 
     def _note_arrival(self, response: Response, request: Request) -> None:
-        self._arrivals[request] = Arrival(
-            datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding"))
-        )
+        self._passage(request).arrival = _arriving_now(response)
+
+    def _passage(self, request: Request) -> Passage:
+        return Crawl.of(self._crawler).passages.of(request)
 
     def _note_item(self, item: object, response: object) -> None:
         # In an errback `response` is a Failure.
@@ -84,6 +71,10 @@ class ItemResponses:
 
     def _forget_item(self, item: object) -> None:
         self._responses.pop(id(item), None)
+
+
+def _arriving_now(response: Response) -> Arrival:
+    return Arrival(datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding")))
 
 
 def _archives(settings: BaseSettings) -> bool:

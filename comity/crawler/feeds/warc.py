@@ -25,9 +25,10 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 
 from comity.bounded import Bounded
 from comity.crawler.crawl import Crawl
-from comity.crawler.feeds.responses import Arrival, ItemResponses
+from comity.crawler.feeds.responses import ItemResponses
 from comity.dataset.files.warc.items import POLICY
 from comity.dataset.records import FIELD, SPARE_FIELD
+from comity.gate.request.passage import Arrival
 from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.urls import origin_of
 
@@ -203,7 +204,8 @@ class WarcExporter(BaseItemExporter):
             )
 
     def _copies_of(self, url: str, sha256: str, response: Response) -> Iterator[Fetched]:
-        outgoing = self._crawl.access.outgoing(response.request) if response.request else None
+        request = response.request
+        outgoing = self._crawl.passages.of(request).outgoing_to(request.url) if request else None
         sites = [outgoing.site] if outgoing else []
         for candidate in (response.url, url):
             with suppress(ValueError):  # a URL without an origin

@@ -35,24 +35,20 @@ IDS = range(2**62)  # valid ids: the following ones are integers of SQLite too
 
 # `id` is the order of arrival. `seen` is read as a whole at the start and searched in memory, so an
 # index would have a cost and no use.
-VERSIONS = (
-    """
-CREATE TABLE waiting (id INTEGER PRIMARY KEY, origin TEXT NOT NULL, \
-priority INTEGER NOT NULL, body BLOB NOT NULL);
+SCHEMA = """
+CREATE TABLE waiting (
+    id INTEGER PRIMARY KEY, origin TEXT NOT NULL, priority INTEGER NOT NULL, body BLOB NOT NULL,
+    sum BLOB NOT NULL
+);
 CREATE TABLE seen (fingerprint BLOB NOT NULL);
-""",
-    """
-ALTER TABLE waiting ADD COLUMN sum BLOB NOT NULL DEFAULT '';
-UPDATE waiting SET sum = checksum(id, origin, priority, body);
-""",
-    "CREATE TABLE taken_over (mark INTEGER NOT NULL);",
-)
+CREATE TABLE taken_over (mark INTEGER NOT NULL);
+"""
 KIND = DatabaseKind(
     subject="JOBDIR:",
     name="queue of comity",
     remedy=REMEDY,
     application_id=APPLICATION_ID,
-    versions=VERSIONS,
+    schema=SCHEMA,
     alone="set JOBDIR to a folder of this crawl's own",
 )
 

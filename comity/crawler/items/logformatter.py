@@ -17,7 +17,7 @@ from scrapy.utils.misc import load_object
 
 from comity.crawler.item_pages import copy_with
 from comity.crawler.item_tags import ItemTags
-from comity.gate.options import tag_setting
+from comity.gate.options.declared import TAG
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -44,7 +44,7 @@ class ShortTags(LogFormatter):
     def from_crawler(cls, crawler: Crawler) -> Any:
         formatter = super().from_crawler(crawler)
         # There may be no loop for a Crawl yet.
-        formatter._tags = ItemTags(tag_setting(crawler.settings))
+        formatter._tags = ItemTags(TAG.read(crawler.settings))
         return formatter
 
     def scraped(self, item: Any, *args: Any, **kwargs: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Self
-from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
@@ -31,12 +30,11 @@ class AccessMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
+        self._passages = self._crawl.passages
         self._access = self._crawl.access
         self._pace = self._crawl.pace
         self._slots = Slots(crawler, self._pace)
         self._backlog = Backlog(crawler)
-        # The refusals of requests whose responses were stopped before their bodies.
-        self._stopped: WeakKeyDictionary[Request, Decision] = WeakKeyDictionary()
         if self._access.skips_unusable:
             crawler.signals.connect(self._headers_received, signals.headers_received)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
@@ -52,7 +50,7 @@ class AccessMiddleware:
 
     async def process_request(self, request: Request) -> Request | None:
         # After a 429 or 503 the request is made again as it is.
-        self._stopped.pop(request, None)
+        self._passages.of(request).stopped = None
         # A middleware before this one may have changed what was handed out.
         decision = self._access.decide_again(request) if self._pace.claim(request) else None
         if decision is None:
@@ -101,20 +99,21 @@ class AccessMiddleware:
         if decision is not None:
             # HttpCacheMiddleware would keep the response without its body.
             request.meta["dont_cache"] = True
-            self._stopped[request] = decision
+            self._passages.of(request).stopped = decision
             raise StopDownload(fail=False)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Refuse the response if it was stopped for its header fields.
 
         A response from a cache is refused if its header fields would have stopped it."""
-        decision = self._stopped.pop(request, None)
+        passage = self._passages.of(request)
+        decision, passage.stopped = passage.stopped, None
         if decision is None:
             decision = self._access.refused_by_headers(request, response.headers)
         if decision is not None:
             self._access.record_stopped(request, decision)
             raise IgnoreRequest(str(decision))
-        if self._access.outgoing(request) is None:
+        if passage.outgoing_to(request.url) is None:
             return response
         if self._crawl.options.elements == "strip":
             response.request = request  # Scrapy sets it later only

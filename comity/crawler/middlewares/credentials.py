@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Self
-from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.http import Request, Response
@@ -29,14 +28,12 @@ class FieldsMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawl = Crawl.of(crawler)
-        self._access = self._crawl.access
+        self._passages = self._crawl.passages
         self._crawl.sessions.go_out = True
         self._purpose_header = self._crawl.options.purpose_header
         self._user_agent = self._crawl.agent.user_agent.encode("latin-1", "replace")
         self._token = self._crawl.agent.token.lower()
         self._warned = False
-        # The values of the fields before the session replaced them.
-        self._replaced: WeakKeyDictionary[Request, dict[str, list[bytes]]] = WeakKeyDictionary()
         assert crawler.stats is not None
         self._stats = crawler.stats
         # An inner middleware sees the answer first. It may make a new request of this one, or end
@@ -50,7 +47,7 @@ class FieldsMiddleware:
     def process_request(self, request: Request) -> None:
         self._restore(request)
         self._crawl.refuse_changed(request)
-        outgoing = self._access.outgoing(request)
+        outgoing = self._passages.of(request).outgoing_to(request.url)
         if outgoing is None:
             return
         self._look_at_name(request)
@@ -104,7 +101,9 @@ class FieldsMiddleware:
             fields["Cookie"] = "; ".join(
                 [*others, *(f"{name}={value}" for name, value in cookies.items())]
             )
-        self._replaced[request] = {name: request.headers.getlist(name) for name in fields}
+        self._passages.of(request).replaced_fields = {
+            name: request.headers.getlist(name) for name in fields
+        }
         for name, value in fields.items():
             request.headers[name] = value.encode("latin-1")
         self._stats.inc_value("comity/session/sent")
@@ -119,7 +118,11 @@ class FieldsMiddleware:
 
     def _restore(self, request: Request) -> None:
         """Take the session off the request, if it has one."""
-        for name, values in self._replaced.pop(request, {}).items():
+        passage = self._passages.of(request)
+        if passage.replaced_fields is None:
+            return
+        fields, passage.replaced_fields = passage.replaced_fields, None
+        for name, values in fields.items():
             if values:
                 request.headers[name] = values
             else:
@@ -129,7 +132,7 @@ class FieldsMiddleware:
         """Keep cookies of the session out of Scrapy's cookie jar.
 
         The jar would send them even when the session is over."""
-        outgoing = self._access.outgoing(request)
+        outgoing = self._passages.of(request).outgoing_to(request.url)
         if outgoing is None or outgoing.session is None:
             return
         session_cookies = dict(outgoing.session.cookies)

@@ -21,7 +21,7 @@ from time import monotonic
 from typing import NamedTuple
 from urllib.parse import quote
 
-from comity.database import DatabaseKind, checksum, open_database, transaction
+from comity.database import DatabaseKind, UnusableError, checksum, open_database, transaction
 from comity.dataset.captures.sources import CaptureSource, Elsewhere, FileCapture, SourceEntry
 from comity.dataset.execution.sorted_runs import chunks
 from comity.dataset.files.warc.records import Damage
@@ -40,36 +40,31 @@ MAX_HOPS = 5  # the maximum number of redirects to follow; RFC 9309 section-2.3.
 CACHE = 64 * 2**10  # KiB of the file that stay in memory while it is written
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-# Each line break and blank is part of the stored schema, which is compared when a file is opened.
-VERSIONS = (
-    """
+SCHEMA = """
 CREATE TABLE source (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version TEXT NOT NULL, \
-end INTEGER NOT NULL, is_whole INTEGER NOT NULL,
-    damages INTEGER NOT NULL
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version TEXT NOT NULL,
+    end INTEGER NOT NULL, is_whole INTEGER NOT NULL, damages INTEGER NOT NULL
 );
 CREATE TABLE damage (source INTEGER NOT NULL, offset INTEGER NOT NULL, error TEXT NOT NULL);
 CREATE TABLE body (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, deflated BLOB NOT NULL);
 CREATE TABLE capture (
-    url TEXT NOT NULL, moment INTEGER NOT NULL, source INTEGER NOT NULL, \
-offset INTEGER NOT NULL, status INTEGER NOT NULL,
-    media TEXT NOT NULL, location TEXT NOT NULL, repeats INTEGER NOT NULL, \
-error TEXT NOT NULL, is_unread INTEGER NOT NULL,
-    oversized INTEGER NOT NULL, body INTEGER, sum BLOB NOT NULL,
+    url TEXT NOT NULL, moment INTEGER NOT NULL, source INTEGER NOT NULL,
+    offset INTEGER NOT NULL, status INTEGER NOT NULL, media TEXT NOT NULL,
+    location TEXT NOT NULL, repeats INTEGER NOT NULL, error TEXT NOT NULL,
+    is_unread INTEGER NOT NULL, oversized INTEGER NOT NULL, body INTEGER, sum BLOB NOT NULL,
     PRIMARY KEY (url, moment, source, offset)
 ) WITHOUT ROWID;
 CREATE TABLE elsewhere (
-    url TEXT NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, \
-PRIMARY KEY (url, source, offset)
+    url TEXT NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL,
+    PRIMARY KEY (url, source, offset)
 ) WITHOUT ROWID;
-""",
-)
+"""
 KIND = DatabaseKind(
     subject="--index",
     name="index of captures",
     remedy="name another file",
     application_id=APPLICATION_ID,
-    versions=VERSIONS,
+    schema=SCHEMA,
     alone="name another file, or wait until it has ended",
 )
 
@@ -298,16 +293,15 @@ class IndexReader:
                 check_same_thread=False,
                 isolation_level=None,
             )
-            (application,) = self._db.execute("PRAGMA application_id").fetchone()
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            is_new = KIND.is_new(self._db)
+        except UnusableError as error:
+            raise PolicyError(f"`{path}` {error}: name another file") from None
         except sqlite3.Error as error:
             raise PolicyError(
                 f"the index of captures `{path}` cannot be read: {printable(str(error))}"
             ) from None
-        if (application, version) != (APPLICATION_ID, len(VERSIONS)):
-            raise PolicyError(
-                f"`{path}` is not an index of captures of this version: name another file"
-            )
+        if is_new:
+            raise PolicyError(f"`{path}` is no index of captures: name another file")
         self._names = dict(self._db.execute("SELECT id, name FROM source"))
         # One transaction for all queries, so that SQLite checks the lock once. Nothing writes now.
         self._db.execute("BEGIN")

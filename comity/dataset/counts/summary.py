@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from comity.dataset.counts.record_counts import RecordCounts
-from comity.dataset.manifest import Composition, Fields, PolicyCount
+from comity.dataset.croissant import Composition, PolicyCount
+from comity.dataset.files.field_types import Fields
 from comity.dataset.permissions.terms import ARRANGEMENT
 from comity.dataset.records import LICENSE, Record
 from comity.dataset.tags.sources import RawTag

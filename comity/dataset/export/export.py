@@ -12,6 +12,7 @@ from typing import Any
 from comity.dataset import manifest
 from comity.dataset.changed_outside import changed_outside
 from comity.dataset.counts.summary import Summary
+from comity.dataset.croissant import History, describe
 from comity.dataset.files.formats import Reader, Writer, open_writer
 from comity.dataset.files.places import is_within
 from comity.dataset.job import (
@@ -92,9 +93,7 @@ def export(
             manifest.retract(output, is_replaced=True)
         manifest.write(
             output,
-            manifest.manifest(
-                output, history(inputs, terms, exported, altered), exported.composition
-            ),
+            describe(output, history(inputs, terms, exported, altered), exported.composition),
         )
     return exported
 
@@ -125,7 +124,7 @@ def write_usable(
 
 def history(
     inputs: Sequence[Path], terms: Terms, exported: Summary, altered: Sequence[Path] = ()
-) -> manifest.History:
+) -> History:
     """Return the history of an export for its manifest.
 
     `inputs`: the files and folders that were read. If `dataset tag` tagged their records, their
@@ -140,7 +139,7 @@ def history(
         for description in manifests
         if description and "comity:tagged" in description
     ]
-    return manifest.History(
+    return History(
         description=f"Records that could be used for {', '.join(terms.uses)}"
         f" on {terms.now:%Y-%m-%d}, by what their sites said when they were fetched.",
         uses=terms.uses,

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from comity.dataset import manifest
 from comity.dataset.changed_outside import changed_outside
 from comity.dataset.counts.summary import Summary
+from comity.dataset.croissant import FileFacts, describe
 from comity.dataset.export.export import history, write_usable
 from comity.dataset.files.folders import nameable_folder
 from comity.dataset.folder_output import FolderPart, folder_output
 from comity.dataset.job import JobOptions, find_recrawled
-from comity.dataset.manifest import FileFacts
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.side_files import UnreadLines
 
@@ -61,7 +61,7 @@ def export_folder(
         terms = terms._replace(recrawled=fetched_again)
         for summary in output.results(partial(_ExportPart, terms), options):
             exported.merge(summary)
-    described = manifest.manifest(
+    described = describe(
         folder, history(inputs, terms, exported, altered), exported.composition, output.facts
     )
     manifest.write(folder, described)

@@ -82,7 +82,7 @@ class Prefilter:
     def sort(self, batch: pa.RecordBatch) -> Sorted:
         """Sort the rows of a batch."""
         length = batch.num_rows
-        permitted, refusals = _same(False, length), pa.nulls(length, pa.string())
+        permitted, refusals = _same(length, value=False), pa.nulls(length, pa.string())
         name = tag_column(batch.schema, self._terms.tags)
         if not length or name is None or self._terms.defaults:
             return Sorted(permitted, refusals)
@@ -145,7 +145,7 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
     Null for particular rows."""
     length = len(tag)
     uses, rules = Flat(tag.field("uses")), _Rules(Flat(tag.field("reasons")))
-    facts, is_refused, is_particular = [], _same(False, length), _same(False, length)
+    facts, is_refused, is_particular = [], _same(length, value=False), _same(length, value=False)
     requested = [_Use(uses, name, length, terms) for name in terms.uses]
     for use in requested:
         facts.append(use.facts(rules))
@@ -191,7 +191,7 @@ class _Use:
             else None
         )
         self.is_missing = (
-            _same(False, length) if self._positions is None else self._positions.is_null()
+            _same(length, value=False) if self._positions is None else self._positions.is_null()
         )
         self.is_denied = pc.fill_null(pc.equal(self["verdict"], "deny"), False)
         now = pa.scalar(terms.now, pa.timestamp("us", "UTC"))
@@ -251,5 +251,5 @@ def _any(*masks: pa.BooleanArray) -> pa.BooleanArray:
     return reduce(pc.or_, masks)
 
 
-def _same(value: bool, length: int) -> pa.BooleanArray:
+def _same(length: int, *, value: bool) -> pa.BooleanArray:
     return pa.repeat(pa.scalar(value), length)

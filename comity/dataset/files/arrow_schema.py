@@ -34,6 +34,7 @@ from comity.dataset.files.arrow_types import (
     Foreign,
     MisfitError,
     Number,
+    OneValue,
     Spans,
     Struct,
     Whole,
@@ -73,10 +74,13 @@ def _kind_of(shape: shapes.Shape) -> ArrowKind:
             return _kind_of(shape.shape)
         case shapes.Text():
             return ArrowText()
-        case shapes.Truth() | shapes.Constant(value=True):
+        case shapes.Truth():
             return ArrowTruth()
-        case shapes.Count() | shapes.Constant():
+        case shapes.Count():
             return Whole()
+        case shapes.Constant():
+            kind = ArrowTruth() if shape.value is True else Whole()
+            return OneValue(kind, shape.value)
         case shapes.Moment():
             return ArrowMoment(shape.suffix)
         case shapes.Names():

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.files.jsonl import to_json
+from comity.dataset.records import to_json
 from comity.policies.syntax.remembered import Remembered
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -133,6 +133,22 @@ class Whole:
             if pa.types.is_integer(array.type)
             else _texts_of(self.values(array))
         )
+
+
+class OneValue:
+    """A kind that fits only one value."""
+
+    def __init__(self, kind: ArrowKind, value: Any) -> None:
+        self.type = kind.type
+        self.values = kind.values
+        self.pieces = kind.pieces
+        self._kind = kind
+        self._value = value
+
+    def fit(self, value: Any) -> Any:
+        if self._kind.fit(value) != self._value:
+            raise MisfitError
+        return value
 
 
 class Number:

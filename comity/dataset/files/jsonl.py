@@ -6,7 +6,6 @@ A compressed file can only be read from its beginning, so its parts contain the 
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import sys
 import zlib
@@ -20,7 +19,15 @@ from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.files.replacement import Replacement
-from comity.dataset.records import BOM, Batch, DatasetError, Record, Unreadable, parse_json
+from comity.dataset.records import (
+    BOM,
+    Batch,
+    DatasetError,
+    Record,
+    Unreadable,
+    encode_line,
+    parse_json,
+)
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -159,17 +166,6 @@ def _record(line: bytes, number: int) -> Record | Unreadable:
     return (
         record if isinstance(record, dict) else Unreadable(f"line {number}", line, "is no object")
     )
-
-
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def encode_line(record: Record) -> bytes:
-    """Return a record as a line."""
-    try:
-        return to_json(record).encode() + b"\n"
-    except UnicodeEncodeError:  # half of a surrogate pair: JSON can escape it, UTF-8 has none
-        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
 def encode(records: Sequence[Record]) -> bytes:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,26 +30,24 @@ from comity.dataset.records import FIELD, IDENTITY, PAGE_URLS, SPARE_FIELD, Unre
 from comity.dataset.tagging.captured import CapturedPage, moment_of
 from comity.dataset.tagging.columns import captured_page, first_part, value_of
 from comity.dataset.tagging.counts import Tagged
-
-if TYPE_CHECKING:
-    from comity.dataset.tagging.tagging import TagPass
+from comity.dataset.tagging.record_tagger import RecordTagger
 
 STANDARD = ("url", "fetched_at")  # fields of comity's own records that are added
 
 
-def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
+def tag_columns(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Outcome:
     """Return the batch with its tags. `number`: the number of its first row in the file."""
-    if _may_hide(batch, work):
-        return _as_records(batch, number, work)
+    if _may_hide(batch, tagger):
+        return _as_records(batch, number, tagger)
     tagged, apart = Tagged(), []
-    rows, indices, tags, columns = [], [], _Distinct(), _PageColumns(batch, work)
+    rows, indices, tags, columns = [], [], _Distinct(), _PageColumns(batch, tagger)
     urls: list[str] = []
     moments: list[datetime | None] = []
     for row, page in enumerate(columns.pages()):
         if page.left_out:
             tagged.left_out.note(page.left_out)
             continue
-        judged = work.judge.judge(page)
+        judged = tagger.judge.judge(page)
         if judged is None:
             apart.append(row)
             continue
@@ -60,13 +58,13 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
         moments.append(judged.captured_at)
     tagged.undated = moments.count(None)
     for index, records in Counter(indices).items():
-        work.count(tags.tags[index], tagged, records)
+        tagger.count(tags.tags[index], tagged, records)
     judged_rows = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
     tag_column = pa.array([TAG.fit(tag) for tag in tags.tags], TAG.type).take(
         pa.array(indices, pa.int64())
     )
     renamed = columns.standard(judged_rows, urls, moments)
-    output = adapt(_with_tags(renamed, tag_column), schema_of_tagged(batch.schema, work))
+    output = adapt(_with_tags(renamed, tag_column), schema_of_tagged(batch.schema, tagger))
     if output.num_rows:
         note(tagged, output, FIELD)
     notes = (
@@ -78,32 +76,32 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
     return Outcome(Rows(output), tagged, notes)
 
 
-def schema_of_tagged(schema: pa.Schema, work: TagPass) -> pa.Schema:
+def schema_of_tagged(schema: pa.Schema, tagger: RecordTagger) -> pa.Schema:
     """Return the schema of tagged batches. `schema`: the schema of the batches before tagging."""
-    text = _text_name(schema.names, work)
+    text = _text_name(schema.names, tagger)
     fields = {("text" if field.name == text else field.name): field.type for field in schema}
-    for name in filter(None, (*STANDARD, _url_field(schema.names, work))):
+    for name in filter(None, (*STANDARD, _url_field(schema.names, tagger))):
         if pa.types.is_null(fields.get(name, pa.null())):
             fields[name] = pa.string()
     return proper(pa.schema(list(fields.items())))
 
 
-def _url_field(names: Collection[str], work: TagPass) -> str:
+def _url_field(names: Collection[str], tagger: RecordTagger) -> str:
     """Return the field to add for the URLs of pages. "" if a column of PAGE_URLS has them."""
-    if any(name in names for name in PAGE_URLS if name in work.names[0]):
+    if any(name in names for name in PAGE_URLS if name in tagger.names[0]):
         return ""
     return next((name for name in PAGE_URLS if name not in names), "")
 
 
-def _text_name(names: Iterable[str], work: TagPass) -> str:
+def _text_name(names: Iterable[str], tagger: RecordTagger) -> str:
     """Return the column with the text that becomes `text`. "" if there is none."""
     present = list(names)
     return (
-        "" if "text" in present else next((name for name in work.names[2] if name in present), "")
+        "" if "text" in present else next((name for name in tagger.names[2] if name in present), "")
     )
 
 
-def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
+def _may_hide(batch: pa.RecordBatch, tagger: RecordTagger) -> bool:
     """Return True if the rows must become records, because columns may hide a relevant value.
 
     The column for tags may have other data. A tag, or a value by which pages are judged, may be in
@@ -112,7 +110,7 @@ def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
     if FIELD in names and not is_tag_type(batch.schema.field(FIELD).type):
         return True
     kinds = kinds_of(batch.schema)
-    for standard, candidates in ((PAGE_URLS, work.names[0]), (("fetched_at",), work.names[1])):
+    for standard, candidates in ((PAGE_URLS, tagger.names[0]), (("fetched_at",), tagger.names[1])):
         present = [name for name in candidates if first_part(name) in names]
         if any(
             any(map(is_blank, kinds[name].values(batch.column(name))))
@@ -121,7 +119,7 @@ def _may_hide(batch: pa.RecordBatch, work: TagPass) -> bool:
         ):
             return True
     return EXTRA in names and bool(
-        pc.any(pc.match_substring_regex(batch.column(EXTRA), _pattern(work.names))).as_py()
+        pc.any(pc.match_substring_regex(batch.column(EXTRA), _pattern(tagger.names))).as_py()
     )
 
 
@@ -139,10 +137,10 @@ def _pattern(names: tuple[tuple[str, ...], ...]) -> str:
     return rf'(?i){FIELD}|\\u00[2-7]|"(?:{"|".join(spellings)})"\s*:\s*[^n\s]'  # null is no value
 
 
-def _as_records(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
+def _as_records(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Outcome:
     """Tag each record by itself."""
     records = decode(batch, range(number, number + batch.num_rows))
-    outcome = work([record for record in records if not isinstance(record, Unreadable)])
+    outcome = tagger([record for record in records if not isinstance(record, Unreadable)])
     return outcome._replace(
         unreadable=[record for record in records if isinstance(record, Unreadable)]
     )
@@ -180,15 +178,15 @@ class _Distinct:
 class _PageColumns:
     """The columns of a batch by which the pages of its rows are judged."""
 
-    def __init__(self, batch: pa.RecordBatch, work: TagPass) -> None:
-        self._batch, self._work = batch, work
+    def __init__(self, batch: pa.RecordBatch, tagger: RecordTagger) -> None:
+        self._batch, self._tagger = batch, tagger
         # The others: names for header fields, statuses and media types.
-        self._urls, self._dates, _, *self._others = work.names
+        self._urls, self._dates, _, *self._others = tagger.names
         present = batch.schema.names
-        self._text = _text_name(present, work)
+        self._text = _text_name(present, tagger)
         names = dict.fromkeys(
             first_part(name) if name not in present else name
-            for names in work.names
+            for names in tagger.names
             for name in names
         )
         judging = {name for names in (self._urls, self._dates, *self._others) for name in names}
@@ -239,9 +237,9 @@ class _PageColumns:
         ]
 
     def earlier(self, row: int) -> Any:
-        """Return the tags that a row already has, as `TagPass.earlier` does."""
+        """Return the tags that a row already has, as `RecordTagger.earlier` does."""
         tag = self._tags[row] if self._tags is not None else None
-        return self._work.earlier([tag], self._text) if tag is not None else ()
+        return self._tagger.earlier([tag], self._text) if tag is not None else ()
 
     def content(self, row: int) -> dict[str, Any]:
         """Return the fields of a row that may have content of the page, by their new names."""
@@ -276,7 +274,7 @@ class _PageColumns:
         texts = {
             moment: moment.isoformat() if moment else None for moment in dict.fromkeys(moments)
         }
-        url_field = _url_field(names, self._work)
+        url_field = _url_field(names, self._tagger)
         for name, values in (
             (url_field, urls),
             ("fetched_at", [texts[moment] for moment in moments]),

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from comity.dataset import manifest
+from comity.dataset.croissant import FileFacts, describe
 from comity.dataset.files.folders import APART, nameable_folder
 from comity.dataset.folder_output import FolderPart, folder_output
 from comity.dataset.job import JobOptions
-from comity.dataset.manifest import FileFacts
 from comity.dataset.side_files import PendingLines, UnreadLines
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.record_tagger import Making
 from comity.dataset.tagging.tagging import (
-    Making,
     captures_reader,
     check_columns,
     history,
@@ -68,8 +68,6 @@ def tag_folder(
         check_columns(output.readers, making.columns)
         for part_counts in output.results(partial(_TagPart, judge, making), options):
             tagged.merge(part_counts)
-    described = manifest.manifest(
-        folder, history(judge, tagged, sources), tagged.composition, output.facts
-    )
+    described = describe(folder, history(judge, tagged, sources), tagged.composition, output.facts)
     manifest.write(folder, described)
     return tagged

@@ -415,7 +415,6 @@ class _PoliciesOfDate:
             return self._site.page(
                 agent,
                 captured.url,
-                status=captured.status,
                 headers=captured.header,
                 body=captured.body,
                 now=self._now,

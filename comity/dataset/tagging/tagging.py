@@ -6,223 +6,35 @@ number of input records."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from comity.dataset import manifest
+from comity.dataset.croissant import History, describe
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
 from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
 from comity.dataset.passes import Note, Outcome, Sinks, run
-from comity.dataset.records import (
-    FIELD,
-    PAGE_URLS,
-    SPARE_FIELD,
-    DatasetError,
-    Record,
-    Unreadable,
-    is_blank,
-)
+from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
 from comity.dataset.tagging import warc
-from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
-from comity.dataset.tagging.columns import Columns, captured_page, check_fields, value_of
+from comity.dataset.tagging.captured import CapturedRecord
+from comity.dataset.tagging.columns import Columns, check_fields, value_of
 from comity.dataset.tagging.counts import Tagged
-from comity.dataset.tagging.judging import Judge, Judged, Tag
-from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
-from comity.dataset.tags.sources import RawTag, from_json, may_be_tag
-from comity.policies.document.document import Content
-from comity.policies.document.main_text import main_text
-from comity.policies.elements.rules import ElementRules
-from comity.policies.syntax.urls import base_url, origin_or_empty
-from comity.policies.tag import TagError, read_tag
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.record_tagger import Making, RecordTagger
+from comity.policies.syntax.urls import origin_or_empty
 
 
-class Making(NamedTuple):
-    """The options for making records from captures. It can be pickled."""
-
-    columns: Columns = Columns()
-    extractor: Extractor | None = None
-    """Extracts the text of a page. None: comity's own extractor."""
-    html: bool = False
-    """True: keep the source of a page."""
-
-
-class TagPass:
-    """A pass that tags records."""
-
-    fields: Sequence[str] | None = None
-
-    def __init__(self, judge: Judge, making: Making) -> None:
-        self.judge = judge
-        self.making = making
-        self.names = making.columns.names()
-
-    def __call__(self, records: list[Record]) -> Outcome:
-        tagged, output, notes = Tagged(), [], []
-        for record in records:
-            page, left_out = self._page(record)
-            if page is None or left_out:
-                tagged.left_out.note(left_out)
-                continue
-            judged = self.judge.judge(page)
-            if judged is None:
-                tagged.apart += 1
-                notes.append({"record": self._record_without_tag(record)})
-                continue
-            if isinstance(record, CapturedRecord):
-                tagged.crawlers.note(page.crawler)
-                tagged_record = self._of_capture(record, page, judged)
-            else:
-                tagged_record = self._of_record(record, page, judged)
-            field = tag_field(tagged_record)
-            tagged.keep(tagged_record, RawTag(tagged_record[field], field))
-            tagged.undated += judged.captured_at is None
-            self.count(tagged_record[field], tagged)
-            output.append(tagged_record)
-        return Outcome(output, tagged, notes)
+class TagPass(RecordTagger):
+    """A pass that tags records and columns."""
 
     def columns(self, batch: Any, number: int) -> Outcome:
         # Imported here because pyarrow is installed only where there are columns.
         from comity.dataset.tagging.columns_pass import tag_columns
 
         return tag_columns(batch, number, self)
-
-    def count(self, tag: Tag, tagged: Tagged, records: int = 1) -> None:
-        """Count the verdicts of a tag on the agent's uses, for `records` records with this tag."""
-        for use in self.judge.question.agent.uses:
-            decision = tag["uses"][use]
-            rule = (
-                f": {tag['reasons'][decision['because'][0]]['rule']}"
-                if decision["verdict"] == "deny"
-                else ""
-            )
-            tagged.verdicts.note(f"{use}: {decision['verdict']}{rule}", records)
-
-    def _page(self, record: Record) -> tuple[CapturedPage | None, str]:
-        """Return the page of a record, and the reason for leaving the record out.
-
-        The reason is e.g. "status 404". It is "" if the record is a page."""
-        if isinstance(record, CapturedRecord):
-            return record.page, record.left_out
-        *singles, types = self.names
-        url, date, _, headers, status = (value_of(record, names)[1] for names in singles)
-        page = captured_page(
-            url, date, headers, status, [value_of(record, [name])[1] for name in types]
-        )
-        return page, page.left_out
-
-    def _of_capture(self, record: CapturedRecord, page: CapturedPage, judged: Judged) -> Record:
-        rules = judged.rules
-        fields = (
-            dict(record) if page.body is None else {**record, **self._of_page(page, judged, rules)}
-        )
-        fields[FIELD] = judged.tag(fields, rules, self.earlier(record.earlier))
-        return fields
-
-    def _record_without_tag(self, record: Record) -> Record:
-        if isinstance(record, CapturedRecord) and record.page and record.page.body is not None:
-            return {**record, **self._of_page(record.page, None, None)}
-        return dict(record)
-
-    def _of_page(
-        self, page: CapturedPage, judged: Judged | None, rules: ElementRules | None
-    ) -> Record:
-        """Return the fields of a page that the ready spiders write too, from `status` to `html`."""
-        assert page.body is not None
-        content = Content(page.fields, page.body)
-        content_type = next(
-            (value for name, value in page.fields if name.lower() == b"content-type"), b""
-        ).decode("latin-1")
-        is_page = is_html(content_type) and bool(content.text)
-        text = ""
-        if is_page and self.making.extractor:
-            extract = self.making.extractor
-            text = (
-                judged.make_without_refused(extract, content.text, rules)
-                if judged
-                else extract(content.text)
-            )
-        elif is_page:
-            text = (rules.text if rules else "") or main_text(content.selector)
-        base = base_url(content.text[:4096], page.url) if is_page else ""
-        return {
-            "status": page.status,
-            "content_type": content_type,
-            "title": title(content.selector) if is_page else "",
-            "text": text,
-            "links": links(content.selector, base) if is_page else [],
-            "sha256": hashlib.sha256(page.body).hexdigest(),
-            **({"html": content.text} if self.making.html and content.text else {}),
-        }
-
-    def _of_record(self, record: Record, page: CapturedPage, judged: Judged) -> Record:
-        """Return the tagged record from a table or JSON Lines. Its page is not available."""
-        urls, _, texts, *_ = self.names
-        url_name, text_name = value_of(record, urls)[0], value_of(record, texts)[0]
-        fields = standard(record, page.url, url_name, judged.captured_at, text_name)
-        field = tag_field(fields)
-        renamed = text_name if text_name in record and text_name not in fields else ""
-        earlier = self.earlier([fields[field]] if fields.get(field) else (), renamed)
-        fields[field] = judged.tag(
-            {name: value for name, value in fields.items() if name != url_name}, None, earlier
-        )
-        return fields
-
-    def earlier(self, tags: Iterable[Any], renamed: str = "") -> list[Tag | TagError]:
-        """Return the tags that a record already has. For an invalid tag, return its TagError.
-
-        `renamed`: the old name of the field that is called `text` now. "" if none was renamed."""
-        earlier: list[Tag | TagError] = []
-        for tag in tags:
-            try:
-                raw = read_tag(from_json(tag) if isinstance(tag, str) else tag).raw
-                earlier.append(_rename_field(raw, renamed) if renamed and raw["elements"] else raw)
-            except TagError as error:
-                earlier.append(error)
-        return earlier
-
-
-def standard(
-    record: Mapping[str, Any],
-    url: str,
-    url_name: str,
-    captured_at: datetime | None,
-    text_name: str,
-) -> Record:
-    """Return the record with its URL, date and text in the fields of comity's own records."""
-    fields = {
-        "text" if name == text_name and "text" not in record else name: value
-        for name, value in record.items()
-    }
-    if url_name not in PAGE_URLS and (
-        name := next((name for name in PAGE_URLS if is_blank(fields.get(name))), "")
-    ):
-        fields[name] = url
-    if captured_at is not None and is_blank(fields.get("fetched_at")):
-        fields["fetched_at"] = captured_at.isoformat()
-    return fields
-
-
-def _rename_field(tag: Tag, name: str) -> Tag:
-    """Return the tag of a record whose field `name` is called `text` now."""
-    elements = []
-    for element in tag["elements"]:
-        spans = [["text", *span[1:]] if span[0] == name else span for span in element["spans"]]
-        names = dict.fromkeys(
-            "text" if other == name else other for other in element.get("names", ())
-        )
-        elements.append(element | {"spans": spans} | ({"names": list(names)} if names else {}))
-    return tag | {"elements": elements}
-
-
-def tag_field(record: Mapping[str, Any]) -> str:
-    """Return the field for the tag: FIELD, or SPARE_FIELD if FIELD has other data."""
-    value = record.get(FIELD)
-    return FIELD if value is None or value == {} or may_be_tag(value) else SPARE_FIELD
 
 
 def origins(
@@ -292,7 +104,7 @@ def tag_dataset(
             apart.replace()
             manifest.retract(output, is_replaced=True)
         manifest.write(
-            output, manifest.manifest(output, history(judge, tagged, sources), tagged.composition)
+            output, describe(output, history(judge, tagged, sources), tagged.composition)
         )
     return tagged
 
@@ -328,7 +140,7 @@ def write_tagged(
     return tagged
 
 
-def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.History:
+def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> History:
     """Return the history of tagging for the manifest."""
     question = judge.question
     moments = {
@@ -336,7 +148,7 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.Hi
         "today": (f"on {question.now:%Y-%m-%d}",),
         "both": ("when they were captured,", f"on {question.now:%Y-%m-%d}"),
     }[question.as_of]
-    return manifest.History(
+    return History(
         description=f"Records of others, tagged by what their sites said {' and '.join(moments)}.",
         uses=question.agent.uses,
         exported_at=question.now,

@@ -75,7 +75,11 @@ class ElementChanges:
         such element."""
         for element in self._today:
             refusal = None if element.is_whole else self._refusal(element, use)
-            if refusal and self._is_new(element, use, was_licensed) and self._may_cover(element):
+            if (
+                refusal
+                and self._is_new(element, use, was_licensed=was_licensed)
+                and self._may_cover(element)
+            ):
                 return element, refusal
         return None
 
@@ -107,7 +111,7 @@ class ElementChanges:
         )
         return next((reason for reason in element.reasons if reason.source.line == line), None)
 
-    def _is_new(self, element: Element, use: str, was_licensed: bool) -> bool:
+    def _is_new(self, element: Element, use: str, *, was_licensed: bool) -> bool:
         """Return True if the refusal of an element is new.
 
         For a licensed use nothing was refused, so the record may still contain the element."""

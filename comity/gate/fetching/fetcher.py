@@ -201,7 +201,13 @@ class PolicyFetcher:
         long_ago = dict.fromkeys(uses, datetime.min.replace(tzinfo=UTC))
         consequence = f"permissions for some days from the first use of {url} count as over"
         return await self._files.ask_store(
-            long_ago, consequence, self, self._files.store.first_taken, url, uses, moment
+            consequence,
+            self,
+            self._files.store.first_taken,
+            url,
+            uses,
+            moment,
+            otherwise=long_ago,
         )
 
     async def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
@@ -213,7 +219,7 @@ class PolicyFetcher:
         consequence = f"nobody will know that {action} of {url} was asked for"
         call = self._files.store.requests_action
         return await self._files.ask_store(
-            True, consequence, self, call, url, action, sha256, moment
+            consequence, self, call, url, action, sha256, moment, otherwise=True
         )
 
     async def close(self) -> None:

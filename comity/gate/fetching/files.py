@@ -216,11 +216,11 @@ class PolicyFiles:
 
     async def ask_store(
         self,
-        otherwise: T,
         consequence: str,
         asker: Asker,
         call: Callable[..., T],
         *arguments: object,
+        otherwise: T,
     ) -> T:
         """Call the store in its thread, and return the result.
 
@@ -281,7 +281,11 @@ class PolicyFiles:
             if (claim := self._claims.pop(query, None)) is not None:
                 claim.cancel()
                 await self.ask_store(
-                    None, "others wait for it a while", asker, self.store.gives_back, query.origin
+                    "others wait for it a while",
+                    asker,
+                    self.store.gives_back,
+                    query.origin,
+                    otherwise=None,
                 )
 
     async def _save(self, origin: str, files: Mapping[str, PolicyFile], asker: Asker) -> None:
@@ -321,11 +325,11 @@ class PolicyFiles:
     ) -> None:
         subject = next(iter(sites)) if len(sites) == 1 else f"{len(sites)} origins"
         await self.ask_store(
-            None,
             f"the policies of {subject} are kept in memory only",
             asker,
             self.store.save_sites,
             sites,
+            otherwise=None,
         )
 
     def _remove(self, query: PolicyQuery, look_up: _LookUp) -> None:
@@ -344,7 +348,11 @@ class PolicyFiles:
         )
         while True:
             stored = await self.ask_store(
-                no_files, f"{query.origin} is asked instead", asker, self.store.load, query.origin
+                f"{query.origin} is asked instead",
+                asker,
+                self.store.load,
+                query.origin,
+                otherwise=no_files,
             )
             stored = {
                 path: file.due_if_before(query.renew_before)
@@ -390,7 +398,7 @@ class PolicyFiles:
         """
         consequence = f"{query.origin} is asked, maybe by others too"
         return await self.ask_store(
-            True, consequence, asker, self.store.claims_fetch, query.origin, CLAIM
+            consequence, asker, self.store.claims_fetch, query.origin, CLAIM, otherwise=True
         )
 
     async def _fetch_due(

@@ -35,54 +35,39 @@ PAGE = 1000  # origins that are listed at a time
 # files every day.
 REFERENCES = 20
 
-# The statements that make each version of the schema from the one before, the first from nothing.
-# Existing files must have exactly this schema, white space included: `\` joins a long line.
-VERSIONS = (
-    """
+SCHEMA = """
 CREATE TABLE file (
     origin TEXT NOT NULL, path TEXT NOT NULL, written REAL NOT NULL, due REAL NOT NULL,
     copy TEXT, body BLOB, failure TEXT, failing_since REAL, failures INTEGER NOT NULL,
+    reach TEXT NOT NULL, sum BLOB NOT NULL,
     PRIMARY KEY (origin, path)
 ) WITHOUT ROWID;
 CREATE INDEX file_written ON file (written);
 CREATE INDEX file_body ON file (body) WHERE body IS NOT NULL;
 CREATE TABLE body (sha256 BLOB PRIMARY KEY, deflated BLOB NOT NULL) WITHOUT ROWID;
-""",
-    """
-ALTER TABLE file ADD COLUMN reach TEXT NOT NULL DEFAULT 'public';
-CREATE TABLE taken (url TEXT NOT NULL, use TEXT NOT NULL, first REAL NOT NULL,\
- PRIMARY KEY (url, use)) WITHOUT ROWID;
+CREATE TABLE taken (
+    url TEXT NOT NULL, use TEXT NOT NULL, first REAL NOT NULL, sum BLOB NOT NULL,
+    PRIMARY KEY (url, use)
+) WITHOUT ROWID;
 CREATE TABLE action (
-    url TEXT NOT NULL, action TEXT NOT NULL, sha256 TEXT NOT NULL, requested REAL NOT NULL,\
- done REAL,
+    url TEXT NOT NULL, action TEXT NOT NULL, sha256 TEXT NOT NULL, requested REAL NOT NULL,
+    done REAL, sum BLOB NOT NULL,
     PRIMARY KEY (url, action, sha256)
 ) WITHOUT ROWID;
-""",
-    """
-CREATE TABLE salt (salt BLOB NOT NULL);
-INSERT INTO salt VALUES (randomblob(32));
-CREATE TABLE session (host TEXT NOT NULL, digest BLOB NOT NULL, first REAL NOT NULL,\
- PRIMARY KEY (host, digest)) WITHOUT ROWID;
-""",
-    """
-ALTER TABLE file ADD COLUMN sum BLOB NOT NULL DEFAULT '';
-ALTER TABLE taken ADD COLUMN sum BLOB NOT NULL DEFAULT '';
-ALTER TABLE action ADD COLUMN sum BLOB NOT NULL DEFAULT '';
-ALTER TABLE salt ADD COLUMN sum BLOB NOT NULL DEFAULT '';
-ALTER TABLE session ADD COLUMN sum BLOB NOT NULL DEFAULT '';
-UPDATE file SET sum = checksum(origin, path, copy, body, failure, failing_since, failures, reach);
-UPDATE taken SET sum = checksum(url, use, first);
-UPDATE action SET sum = checksum(url, action, sha256, requested, done);
+CREATE TABLE salt (salt BLOB NOT NULL, sum BLOB NOT NULL);
+INSERT INTO salt VALUES (randomblob(32), '');
 UPDATE salt SET sum = checksum(salt);
-UPDATE session SET sum = checksum(host, digest, first);
-""",
-)
+CREATE TABLE session (
+    host TEXT NOT NULL, digest BLOB NOT NULL, first REAL NOT NULL, sum BLOB NOT NULL,
+    PRIMARY KEY (host, digest)
+) WITHOUT ROWID;
+"""
 KIND = DatabaseKind(
     subject="COMITY_STORE",
     name="policy store",
     remedy="move the file away, or set COMITY_STORE to a path that can be written",
     application_id=APPLICATION_ID,
-    versions=VERSIONS,
+    schema=SCHEMA,
 )
 DAMAGED = "a row is not as it was written"
 # The errors of reading values that this class did not write.
@@ -490,7 +475,7 @@ def _check(is_whole: int) -> bool:
     return True
 
 
-def _moment(seconds: float, is_whole: int = True) -> datetime:
+def _moment(seconds: float, is_whole: int = 1) -> datetime:
     _check(is_whole)
     return datetime.fromtimestamp(seconds, UTC)
 

@@ -47,24 +47,22 @@ _FAILURES = (sqlite3.Error, TypeError, ValueError, OverflowError)
 # `at`: the moment when the start was settled; NULL while it is in flight.
 # `keep`: the seconds that the start counts after `at`. `beat`: the last sign of life.
 # `step`: the seconds of the last penalty without a length stated by the host.
-# Existing files must have exactly this schema, white space included: `\` joins a long line.
-VERSIONS = (
-    """
+SCHEMA = """
 CREATE TABLE start (
     host TEXT NOT NULL, owner INTEGER NOT NULL, turn INTEGER NOT NULL, at REAL, keep REAL NOT NULL,
     PRIMARY KEY (host, owner, turn)
 ) WITHOUT ROWID;
 CREATE TABLE owner (owner INTEGER PRIMARY KEY, beat REAL NOT NULL);
-CREATE TABLE penalty (host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT NULL,\
- step REAL NOT NULL) WITHOUT ROWID;
-""",
-)
+CREATE TABLE penalty (
+    host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT NULL, step REAL NOT NULL
+) WITHOUT ROWID;
+"""
 KIND = DatabaseKind(
     subject="pace file",
     name="pace file",
     remedy="move the file away, or set COMITY_STORE to a path in a folder that can be written",
     application_id=APPLICATION_ID,
-    versions=VERSIONS,
+    schema=SCHEMA,
     synchronous="OFF",  # a killed process loses nothing
 )
 

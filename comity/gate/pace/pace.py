@@ -3,9 +3,9 @@
 A request needs the limiter of its host name, and one more for each scope that it belongs to, if
 automation-preferences.txt limits these scopes. It goes out when all of its limiters let it.
 
-From its start on, `Pace` keeps a record of the request, its Flight. A request in flight occupies
-its limiters and counts as started now. Its start is settled when its headers arrive, or when it
-fails. So the server never sees two requests closer together than they may be.
+When a request is let out, its record (request/passage.py) gets a Flight. A request in flight
+occupies its limiters and counts as started now. Its start is settled when its headers arrive, or
+when it fails. So the server never sees two requests closer together than they may be.
 
 Calls that let a request out:
 
@@ -14,9 +14,9 @@ Calls that let a request out:
     start(request, ...)       the request goes out and occupies its limiters
     sends(request)            its download begins; False if it needs another turn before that
 
-Calls that follow, until the request is forgotten:
+Calls that follow, until the flight is forgotten:
 
-    call                      when                                start counts   limiters   record
+    call                      when                                start counts   limiters   flight
     settle_start(request)     its headers arrived                 from now       occupied   kept
     end_flight(request)       it left Scrapy's downloader         from now (1)   freed      kept
     end_and_forget(request)   it is done, outside of Scrapy's     from now (1)   freed      dropped
@@ -30,7 +30,7 @@ Calls that follow, until the request is forgotten:
     (1) unless the start was settled before    (2) `sends` returns False for it
     (3) unless the start was settled before: a settled start stays in the ledger
 
-`end_flight` keeps the record because a middleware may still give the request back to the scheduler
+`end_flight` keeps the flight because a middleware may still give the request back to the scheduler
 (`was_handed_out`); `forget_departed` drops it later. A request that another middleware refuses or
 answers leaves the downloader without any call: only `forget_departed` ends it.
 
@@ -49,15 +49,14 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from math import inf
-from operator import itemgetter
+from operator import attrgetter
 from time import monotonic, time
-from typing import Any
 
 from comity.gate.http import Request
 from comity.gate.pace.ledger import Ledger, PaceLimit
 from comity.gate.pace.limiter import Limiter, slowest, windows_for
+from comity.gate.request.passage import Flight, Passage, Passages
 from comity.gate.run.flights import ClosingError
 from comity.gate.run.observer import Observer
 from comity.gate.run.surroundings import Run
@@ -82,38 +81,6 @@ MAX_HANDOVER = 0.25
 SWEEP = 1024  # idle limiters are forgotten when there are at least this many limiters
 
 
-@dataclass(slots=True, eq=False)
-class Flight:
-    """The record of a request that was let out.
-
-    Attributes:
-        limiters: The limiters that the request occupies; () if it needs none, or when they are free
-            again.
-        handed_out: True if the request came from our scheduler, which would take it back.
-        in_downloader: True if the request goes through Scrapy's downloader, which reports its end.
-            False if the caller reports its end (`end_and_forget`).
-        claimed: True when the request has come to comity's middleware. Always True for a request
-            that the scheduler did not hand out.
-        grant: The request's number in the ledger; 0 if its limiters have no limits.
-        is_settled: True when the header fields of the answer arrived, or the request failed.
-        is_sent: True when the download of the request has begun.
-        has_lost_turn: True if the request needs another turn before it may be sent.
-        started: The moment of its start, by the monotonic clock.
-        observed: The value that `Observer.starting` returned; `Observer.settled` gets it back.
-    """
-
-    limiters: tuple[Limiter, ...]
-    handed_out: bool
-    in_downloader: bool
-    claimed: bool
-    grant: int = 0
-    is_settled: bool = False
-    is_sent: bool = False
-    has_lost_turn: bool = False
-    started: float = field(default_factory=monotonic)
-    observed: Any = None
-
-
 def call_later(delay: float, func: Callable[[], object]) -> asyncio.TimerHandle:
     """Call the function after `delay` seconds. Tests replace this with a clock that they move."""
     return asyncio.get_running_loop().call_later(delay, func)
@@ -129,6 +96,7 @@ class Pace:
 
     def __init__(
         self,
+        passages: Passages,
         run: Run,
         ledger: Ledger,
         settings: Settings,
@@ -143,6 +111,7 @@ class Pace:
         `max_delay`: seconds between two requests under a limit that cannot be read.
         """
         self.freed: Callable[[Limiter], bool] = lambda limiter: False
+        self._passages = passages
         self._run = run
         self._observer = observer
         self._ledger = ledger
@@ -161,7 +130,8 @@ class Pace:
         # The limits that the ledger is being asked about -> the limiter that waits for the answer.
         self._asking: dict[tuple[PaceLimit, ...], Limiter] = {}
         self._sweep_at = SWEEP
-        self._flights: dict[Request, Flight] = {}
+        # The flights that are not forgotten -> their requests.
+        self._flights: dict[Flight[Limiter], Request] = {}
         self._beat: asyncio.TimerHandle | None = None
         # By the monotonic clock: the last sign of life, and the end of the last standstill.
         self._beaten = self._stood_still_at = 0.0
@@ -334,10 +304,18 @@ class Pace:
         `handed_out`: the scheduler hands it out. `in_downloader`: it goes through Scrapy's
         downloader. `grant`: its number in the ledger; 0 if the limiters have no limits.
         """
-        self.free_limiters(request)
-        flight = self._flights[request] = Flight(
-            limiters, handed_out, in_downloader, claimed=not handed_out, grant=grant
+        passage = self._passages.of(request)
+        if passage.flight is not None:
+            self._forget(passage, passage.flight)
+        flight = passage.flight = Flight(
+            limiters,
+            handed_out,
+            in_downloader,
+            claimed=not handed_out,
+            started=monotonic(),
+            grant=grant,
         )
+        self._flights[flight] = request
         if limiters:
             flight.observed = self._observer.starting(limiters)
         for limiter in limiters:
@@ -367,7 +345,7 @@ class Pace:
         settled.
         """
         self._look_back()
-        flight = self._flights.get(request)
+        flight = self._passages.of(request).flight
         return (
             flight is not None
             and bool(flight.grant)
@@ -384,20 +362,21 @@ class Pace:
         """Return True if the request comes to the middleware for the first time after its hand-out.
 
         Return False if the scheduler did not hand out the request. When a handed-out request comes
-        a second time, drop its record, and return False, too.
+        a second time, drop its flight, and return False, too.
         """
-        flight = self._flights.get(request)
+        passage = self._passages.of(request)
+        flight = passage.flight
         if flight is None:
             return False
         if flight.claimed:
-            self._forget(request)
+            self._forget(passage, flight)
             return False
         flight.claimed = True
         return True
 
     def was_handed_out(self, request: Request) -> bool:
         """Return True if the scheduler handed out the request, and would take it back."""
-        flight = self._flights.get(request)
+        flight = self._passages.of(request).flight
         return flight is not None and flight.handed_out
 
     async def acquire(
@@ -466,31 +445,31 @@ class Pace:
         """
         look_again, now = TICK, monotonic()
         for limiter in limiters:
-            flights = self._flights.items() if limiter.in_flight >= limiter.most else ()
             unsent = [
-                (flight.started, request)
-                for request, flight in flights
+                flight
+                for flight in (self._flights if limiter.in_flight >= limiter.most else ())
                 if limiter in flight.limiters and _is_kept(flight)
             ]
             if unsent:
-                started, request = min(unsent, key=itemgetter(0))
-                if now - started >= MAX_HANDOVER:
-                    self._take_turn(request)
+                oldest = min(unsent, key=attrgetter("started"))
+                if now - oldest.started >= MAX_HANDOVER:
+                    self._take_turn(oldest)
                 else:
-                    look_again = min(look_again, started + MAX_HANDOVER - now)
+                    look_again = min(look_again, oldest.started + MAX_HANDOVER - now)
         return look_again
 
-    def _take_turn(self, request: Request) -> None:
-        self.free_limiters(request)
-        self._flights[request].has_lost_turn = True
+    def _take_turn(self, flight: Flight[Limiter]) -> None:
+        self._free(flight)
+        flight.has_lost_turn = True
 
     def lose_turn(self, request: Request) -> None:
         """Settle the start of a request that got no answer, and take its turn.
 
         The request needs another turn before it may be sent again."""
-        self.settle_start(request)
-        if request in self._flights:
-            self._take_turn(request)
+        flight = self._passages.of(request).flight
+        if flight is not None:
+            self._settle(flight)
+            self._take_turn(flight)
 
     def sends(self, request: Request) -> bool:
         """Note that the download begins. Return False if the request needs another turn first.
@@ -498,11 +477,11 @@ class Pace:
         It needs another turn if it has lost its own (`has_lost_turn`), or if its host has asked for
         a pause since.
         """
-        flight = self._flights.get(request)
+        flight = self._passages.of(request).flight
         if flight is None:
             return True
         if any(limiter.rests_until > monotonic() for limiter in flight.limiters):
-            self._take_turn(request)
+            self._take_turn(flight)
         flight.is_sent = not flight.has_lost_turn
         return flight.is_sent
 
@@ -526,10 +505,14 @@ class Pace:
     def free_limiters(self, request: Request) -> None:
         """Free the limiters of the request. A start that is not settled no longer counts.
 
-        The record of the request is kept, so `was_handed_out` stays True.
+        The flight of the request is kept, so `was_handed_out` stays True.
         """
-        flight = self._flights.get(request)
-        if flight is None or not flight.limiters:
+        flight = self._passages.of(request).flight
+        if flight is not None:
+            self._free(flight)
+
+    def _free(self, flight: Flight[Limiter]) -> None:
+        if not flight.limiters:
             return
         limiters, flight.limiters = flight.limiters, ()
         if flight.grant:
@@ -538,8 +521,10 @@ class Pace:
             limiter.in_flight -= 1
             self._announce(limiter)
 
-    def _settle_flight(self, flight: Flight) -> None:
-        """Count the start of this flight from now on."""
+    def _settle(self, flight: Flight[Limiter]) -> None:
+        """Count the start of this flight from now on, unless it is settled."""
+        if flight.is_settled or not flight.limiters:
+            return
         flight.is_settled = True
         now = monotonic()
         for limiter in flight.limiters:
@@ -558,18 +543,19 @@ class Pace:
         active = self._run.in_downloader
         freed = False
         inactive = [
-            request
-            for request, flight in self._flights.items()
+            (flight, request)
+            for flight, request in self._flights.items()
             if flight.in_downloader and request not in active
         ]
-        for request in inactive:
-            freed = freed or bool(self._flights[request].limiters)
-            self._forget(request)
+        for flight, request in inactive:
+            freed = freed or bool(flight.limiters)
+            self._forget(self._passages.of(request), flight)
         return freed
 
-    def _forget(self, request: Request) -> None:
-        self.free_limiters(request)
-        del self._flights[request]
+    def _forget(self, passage: Passage, flight: Flight[Limiter]) -> None:
+        self._free(flight)
+        passage.flight = None
+        del self._flights[flight]
 
     def _announce(self, limiter: Limiter) -> None:
         limiter.freed.set()
@@ -577,29 +563,29 @@ class Pace:
 
     def settle_start(self, request: Request) -> None:
         """Count the request as started now: its headers arrived."""
-        flight = self._flights.get(request)
-        if flight is not None and flight.limiters and not flight.is_settled:
-            self._settle_flight(flight)
+        flight = self._passages.of(request).flight
+        if flight is not None:
+            self._settle(flight)
 
     def cancel(self, request: Request) -> None:
         """Free the limiters of a request that never goes out, and forget it."""
-        if request in self._flights:
-            self._forget(request)
+        passage = self._passages.of(request)
+        if passage.flight is not None:
+            self._forget(passage, passage.flight)
 
     def end_and_forget(self, request: Request) -> None:
         """End the flight of a request outside of Scrapy's downloader, done or failed; forget it."""
         self.end_flight(request)
-        self._flights.pop(request, None)
+        self.cancel(request)
 
     def end_flight(self, request: Request) -> None:
         """Free the limiters of the request. If its start is not settled, it counts from now."""
-        flight = self._flights.get(request)
-        if flight is not None and flight.limiters:
-            if not flight.is_settled:
-                self._settle_flight(flight)
-            self.free_limiters(request)
+        flight = self._passages.of(request).flight
+        if flight is not None:
+            self._settle(flight)
+            self._free(flight)
 
 
-def _is_kept(flight: Flight) -> bool:
+def _is_kept(flight: Flight[Limiter]) -> bool:
     """Return True if the request was not sent yet, and its sender will ask for another turn."""
     return flight.in_downloader and not flight.is_sent

@@ -19,7 +19,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Container, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,14 +39,29 @@ class StoodStillError(Exception):
     """The request has lost its turn and was not sent."""
 
 
+class _Sending:
+    """A request while it is being sent or waits for its answer.
+
+    Attributes:
+        request: The request.
+        task: The task that sends it.
+        error: The error that ends it. None: Standstill has not ended it.
+    """
+
+    __slots__ = ("error", "request", "task")
+
+    def __init__(self, request: Request, task: asyncio.Task[Any]) -> None:
+        self.request = request
+        self.task = task
+        self.error: Exception | None = None
+
+
 class Standstill:
     """The requests that are being sent or wait for their answers."""
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
-        self._tasks: dict[Request, asyncio.Task[Any]] = {}
-        # The requests that this class ended, and the error that each one raises.
-        self._ended: dict[Request, Exception] = {}
+        self._sending: set[_Sending] = set()
         self._is_left = asyncio.Event()  # set while no request is being sent
 
     def open(self) -> None:
@@ -71,18 +86,18 @@ class Standstill:
             raise _failure(request)
         task = asyncio.current_task()
         assert task
-        self._tasks[request] = task
+        sending = _Sending(request, task)
+        self._sending.add(sending)
         try:
             return await send()
         except asyncio.CancelledError:
-            if (error := self._ended.get(request)) is None:
+            if sending.error is None:
                 raise
             task.uncancel()
-            raise error from None
+            raise sending.error from None
         finally:
-            del self._tasks[request]
-            self._ended.pop(request, None)
-            if not self._tasks:
+            self._sending.discard(sending)
+            if not self._sending:
                 self._is_left.set()
 
     async def end_all(self, error: Callable[[], Exception]) -> None:
@@ -91,28 +106,27 @@ class Standstill:
         Return when they have ended, or after MOST seconds. `error`: make the error that one request
         raises.
         """
-        if not self._tasks:
+        if not self._sending:
             return
         self._is_left.clear()
-        self._end({request: error() for request in self._tasks})
+        for sending in list(self._sending):
+            self._end(sending, error())
         with suppress(TimeoutError):
             async with asyncio.timeout(MOST):
                 await self._is_left.wait()
 
     def goes_on(self) -> None:
         """End the requests that lost their turn while the process stood still."""
-        late = [request for request in self._tasks if self._pace.stood_still(request)]
+        late = [sending for sending in self._sending if self._pace.stood_still(sending.request)]
         if late:
-            end_connections({port for request in late for port in _ports(request)})
-            self._loop.call_soon_threadsafe(
-                self._end, {request: _failure(request) for request in late}
-            )
+            end_connections({port for sending in late for port in _ports(sending.request)})
+            for sending in late:
+                self._loop.call_soon_threadsafe(self._end, sending, _failure(sending.request))
 
-    def _end(self, errors: Mapping[Request, Exception]) -> None:
-        for request, error in errors.items():
-            if (task := self._tasks.get(request)) is not None:
-                self._ended[request] = error
-                task.cancel()
+    def _end(self, sending: _Sending, error: Exception) -> None:
+        if sending in self._sending:
+            sending.error = error
+            sending.task.cancel()
 
 
 class _Handler:

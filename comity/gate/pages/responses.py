@@ -14,16 +14,15 @@ from comity.gate.fetching.fetcher import PolicyFetcher
 from comity.gate.fetching.reach import Reach
 from comity.gate.http import HeaderFields, Headers, Request, Response, fields_of, normal_name
 from comity.gate.pages.resources import Resources
-from comity.gate.request.access import Access, Outgoing
+from comity.gate.request.passage import Outgoing, Passage, Passages
 from comity.gate.request.referrals import Referrals
 from comity.gate.run.surroundings import Stats
-from comity.policies import Decision, Page, Site
+from comity.policies import Agent, Decision, Page, Site
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import PLAIN
 from comity.policies.document.document import Content
 from comity.policies.document.nofollow import rel_nofollow
 from comity.policies.formats import FIELDS
-from comity.policies.page import Browsed
 from comity.policies.syntax.urls import origin_or_empty
 
 R = TypeVar("R", bound=Response)
@@ -39,8 +38,9 @@ class ResponsePages:
 
     def __init__(
         self,
+        passages: Passages,
         stats: Stats,
-        access: Access,
+        agent: Agent,
         policies: PolicyFetcher,
         referrals: Referrals,
         resources: Resources,
@@ -50,29 +50,25 @@ class ResponsePages:
     ) -> None:
         """`redacts`: COMITY_ELEMENTS is "redact".
         `obeys_rel_nofollow`: COMITY_REL_NOFOLLOW is on."""
+        self._passages = passages
         self._stats = stats
-        self._agent = access.agent
-        self._access = access
+        self._agent = agent
         self._policies = policies
         self._referrals = referrals
         self._resources = resources
         self._redacts = redacts
         self._obeys_rel_nofollow = obeys_rel_nofollow
         self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
-        # How a browser got the response to a request.
-        self.browsed: WeakKeyDictionary[Request, Browsed] = WeakKeyDictionary()
-        # The server's header fields that can state policies.
-        self._received: WeakKeyDictionary[Request, Headers] = WeakKeyDictionary()
-        # The whole bodies of responses from which elements were removed.
-        self._whole: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
 
     def received(self, request: Request, headers: HeaderFields) -> None:
         """Note the header fields of an answer that state policies, when the answer arrives.
 
         A later middleware may replace the response by one without these fields."""
-        self._received.pop(request, None)  # an earlier answer, if the request was repeated
-        if not _STATING.isdisjoint(headers.keys()):
-            self._received[request] = Headers({name: headers.getlist(name) for name in _STATING})
+        self._passages.of(request).stating_fields = (
+            None
+            if _STATING.isdisjoint(headers.keys())
+            else Headers({name: headers.getlist(name) for name in _STATING})
+        )
 
     async def page(self, response: Response) -> Page | None:
         """Return the page of the response; None if its URL cannot have policies.
@@ -100,7 +96,7 @@ class ResponsePages:
         body = page.element_rules.redacted(page.refusable(self._agent.uses))
         if body == response.body:
             return response
-        self._whole[request] = response.body
+        self._passages.of(request).whole_body = response.body
         self._stats.inc_value("comity/responses/stripped")
         stripped: R = response.replace(body=body)
         return stripped
@@ -137,7 +133,7 @@ class ResponsePages:
 
     def _outgoing(self, response: Response) -> Outgoing | None:
         """Return the admitted request of the response; None if it was not admitted."""
-        return self._access.admitted(response.request) if response.request else None
+        return self._passages.of(response.request).outgoing if response.request else None
 
     def _outgoing_for_page(self, response: Response) -> Outgoing | None:
         """Return the admitted request if the response is the requested page; else None.
@@ -192,14 +188,13 @@ class ResponsePages:
 
         `site`: the policies of the response's own URL. If a browser or a redirect ended at another
         URL than the requested one, the policies of both URLs apply."""
-        outgoing = self._outgoing(response)
-        whole = self._whole.get(response.request) if response.request else None
+        passage = self._passages.of(response.request) if response.request else Passage()
+        outgoing, whole = passage.outgoing, passage.whole_body
 
         def page_by(site: Site, url: str, decision: Decision | None, fields: Fields = ()) -> Page:
             return site.page(
                 self._agent,
                 url,
-                status=response.status,
                 headers=fields or fields_of(response.headers),
                 body=response.body if whole is None else whole,
                 first_seen=first_seen,
@@ -209,14 +204,11 @@ class ResponsePages:
             )
 
         first = page_by(outgoing.site, outgoing.url, outgoing.decision) if outgoing else None
-        browsed = self.browsed.get(response.request) if response.request is not None else None
+        browsed = passage.browsed
         if outgoing and first is not None:
             documents: list[Fields] = [] if browsed is None else list(browsed.document_fields)
-            if (
-                response.request is not None
-                and (received := self._received.get(response.request)) is not None
-            ):
-                documents.append(list(fields_of(received)))
+            if passage.stating_fields is not None:
+                documents.append(list(fields_of(passage.stating_fields)))
             for fields in _differing(documents, response):
                 first = first.asked_as(
                     page_by(outgoing.site, outgoing.url, outgoing.decision, fields)

@@ -24,21 +24,21 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary, WeakSet, ref
+from weakref import ref
 
 from comity.gate.fetching.causes import cause_of
 from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.reach import Reach
 from comity.gate.http import HeaderFields, Request, fields_of
 from comity.gate.request.facts import KEY, RequestFacts, check_target, declaration
+from comity.gate.request.passage import Answer, Outgoing, Passage, Passages, Question
 from comity.gate.request.referrals import Referrals
 from comity.gate.request.sessions import DeclaredSession, Sessions
 from comity.gate.run.observer import Observer
 from comity.gate.run.surroundings import Stats
 from comity.policies import Agent, Decision, PolicyError, Reason, Site, Source, Verdict
-from comity.policies.answers.request import PLAIN, Facts
+from comity.policies.answers.request import PLAIN, Session
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -53,61 +53,12 @@ _WITHOUT_SESSION = "comity.session"
 _LISTS = (b"application/xml", b"text/xml", b"application/gzip", b"application/x-gzip")
 
 
-class Outgoing(NamedTuple):
-    """A request as it was admitted, and the policies that apply to its response.
-
-    Attributes:
-        url: The URL at the time of the admission. The request object may change later.
-        site: The policies by which the request was admitted.
-        decision: The decision of those policies.
-        facts: The facts of the request, with its session.
-        session: The session that goes out with the request. None means no session.
-    """
-
-    url: str
-    site: Site
-    decision: Decision
-    facts: Facts
-    session: DeclaredSession | None
-
-
-class _Question(NamedTuple):
-    """Everything except the time that the answer about a request depends on."""
-
-    url: str
-    method: str
-    facts: Facts  # without the session; PLAIN if the policies ask for none
-    session: DeclaredSession | None  # the session that the request may carry
-
-
-class _Answer(NamedTuple):
-    question: _Question
-    # A weak reference, so that waiting requests keep no site in memory.
-    # None: the URL has no origin, or the referring site may not link to it.
-    site: ref[Site] | None
-    decision: Decision
-    session: DeclaredSession | None = None  # the session that the request goes with
-    passes: bool = False  # True: the answer may change with time
-
-
-class _State:
-    """The last answer about a request, and the form in which the request went out."""
-
-    __slots__ = ("answer", "outgoing", "site")
-
-    def __init__(self) -> None:
-        self.answer: _Answer | None = None
-        # The site by which the request was judged before it goes out. None means that no site
-        # judged the request, or that it still waits in the queue.
-        self.site: Site | None = None
-        self.outgoing: Outgoing | None = None
-
-
 class Access:
     """The decisions about the requests of one crawl."""
 
     def __init__(
         self,
+        passages: Passages,
         stats: Stats,
         facts: RequestFacts,
         agent: Agent,
@@ -119,6 +70,7 @@ class Access:
     ) -> None:
         """`skip_unusable`: do not crawl sites that refuse every declared use."""
         self.agent = agent
+        self._passages = passages
         self._stats = stats
         self._observer = observer
         self._referrals = referrals
@@ -126,9 +78,6 @@ class Access:
         self._facts = facts
         # If True, the header fields of a response are checked for refusals too.
         self.skips_unusable = skip_unusable and bool(agent.uses)
-        self._ancillary: WeakSet[Request] = WeakSet()
-        self._files: WeakSet[Request] = WeakSet()
-        self._requests: WeakKeyDictionary[Request, _State] = WeakKeyDictionary()
         self.first_refused = ""  # URL of the first refused request; "": no request was refused
         # Origins that are not crawled because they refuse every declared use.
         self._reported: set[str] = set()
@@ -140,13 +89,13 @@ class Access:
 
         Such a request is not made for its own content: a permission requires it, or a page embeds
         its response."""
-        self._ancillary.add(request)
+        self._passages.of(request).is_exempt = True
 
     def expect_file(self, request: Request) -> None:
         """Note that the response is a file of an item, so that no links are read from it.
 
         For other responses, `refused_by_headers` never refuses a sitemap."""
-        self._files.add(request)
+        self._passages.of(request).is_file = True
 
     def decide(
         self, policies: OriginPolicies | None, request: Request, *, waits: bool = False
@@ -156,16 +105,14 @@ class Access:
         `policies`: the policies of the request's origin. None means that its URL has no origin.
         `waits`: True if the request will be decided on again before it goes out."""
         refusal = self._refuse_referral(policies, request)
-        state = self._requests.get(request)
-        if state is None:
-            state = self._requests[request] = _State()
+        passage = self._passages.of(request)
         if refusal is None and policies is not None:
             if not waits:
-                state.site = policies.site
-            return self._decide(policies.site, request, state).decision
+                passage.site = policies.site
+            return self._decide(policies.site, request, passage).decision
         decision = _decide_without_origin(request.url) if refusal is None else refusal
-        state.site = None
-        state.answer = _Answer(_Question(request.url, request.method, PLAIN, None), None, decision)
+        passage.site = None
+        passage.answer = Answer(Question(request.url, request.method, PLAIN, None), None, decision)
         return decision
 
     def decide_again(self, request: Request) -> Decision | None:
@@ -173,19 +120,18 @@ class Access:
 
         The policies of that last decision apply. None means that there was no last decision, or
         that it was about another URL or method, or deferred the request."""
-        state = self._requests.get(request)
-        answer = state.answer if state is not None else None
-        if (
-            state is None
-            or answer is None
-            or (answer.question.url, answer.question.method) != (request.url, request.method)
+        passage = self._passages.of(request)
+        answer = passage.answer
+        if answer is None or (answer.question.url, answer.question.method) != (
+            request.url,
+            request.method,
         ):
             return None
         if answer.decision.verdict is Verdict.DEFER:  # a deferred request is not handed out
             return None
-        if state.site is None or answer.decision.verdict is not Verdict.ALLOW:
+        if passage.site is None or answer.decision.verdict is not Verdict.ALLOW:
             return answer.decision
-        again = self._decide(state.site, request, state, is_same_moment=True).decision
+        again = self._decide(passage.site, request, passage, is_same_moment=True).decision
         return again if again.verdict is not Verdict.DEFER else answer.decision
 
     def _refuse_referral(
@@ -207,24 +153,24 @@ class Access:
         return None
 
     def _decide(
-        self, site: Site, request: Request, state: _State, *, is_same_moment: bool = False
-    ) -> _Answer:
+        self, site: Site, request: Request, passage: Passage, *, is_same_moment: bool = False
+    ) -> Answer:
         try:
-            question = self._question(site, request)
+            question = self._question(site, request, passage)
         except PolicyError as error:  # a mistake in the spider's declaration
             source = Source(url=request.url, part="request.meta", text=str(error))
             decision = Decision(
                 verdict=Verdict.DENY, reasons=(Reason(rule="comity.declaration", source=source),)
             )
-            unclear = _Answer(
-                _Question(request.url, request.method, PLAIN, None),
+            unclear = Answer(
+                Question(request.url, request.method, PLAIN, None),
                 ref(site),
                 decision,
                 passes=True,
             )
-            state.answer = unclear
+            passage.answer = unclear
             return unclear
-        answer = state.answer
+        answer = passage.answer
         if (
             answer is None
             or answer.site is None
@@ -232,36 +178,37 @@ class Access:
             or answer.question != question
             or (answer.passes and not is_same_moment)
         ):
-            answer = state.answer = self._judge(site, request, question)
+            answer = passage.answer = self._judge(site, request, passage, question)
         return answer
 
-    def _question(self, site: Site, request: Request) -> _Question:
+    def _question(self, site: Site, request: Request, passage: Passage) -> Question:
         """Collect the facts that the answer depends on. PolicyError: the declaration is invalid."""
         check_target(request)
         if not self._sessions and KEY not in request.meta and not site.asks_facts(self.agent):
-            return _Question(request.url, request.method, PLAIN, None)
+            return Question(request.url, request.method, PLAIN, None)
         session = (
             self._sessions.for_url(request.url)
             if self._sessions and declaration(request).session
             else None
         )
-        return _Question(request.url, request.method, self._facts.for_request(request), session)
+        facts = self._facts.for_request(request, passage.session)
+        return Question(request.url, request.method, facts, session)
 
-    def _judge(self, site: Site, request: Request, question: _Question) -> _Answer:
+    def _judge(self, site: Site, request: Request, passage: Passage, question: Question) -> Answer:
         decision, session = self._by_session(site, request, question)
-        if decision.verdict is not Verdict.DENY and self._skips(request):
+        if decision.verdict is not Verdict.DENY and self._skips(passage):
             unusable = site.unusable(self.agent, declaration(request).purposes)
             if unusable is not None:
                 self._report_unusable(site.origin, unusable)
                 decision, session = unusable, None
         has_session = question.session is not None or question.facts.session is not None
         passes = has_session or site.depends_on_time(self.agent)
-        return _Answer(
+        return Answer(
             question, ref(site), decision, session, passes or decision.verdict is Verdict.DEFER
         )
 
     def _by_session(
-        self, site: Site, request: Request, question: _Question
+        self, site: Site, request: Request, question: Question
     ) -> tuple[Decision, DeclaredSession | None]:
         """Return the decision with the session of the host, and that session.
 
@@ -287,16 +234,16 @@ class Access:
         """Return True if every declared use is refused only until a missing file can be fetched.
 
         False for requests that need no permitted use (see `_skips`)."""
-        if not self._skips(request):
+        if not self._skips(self._passages.of(request)):
             return False
         try:
             return site.awaits_files(self.agent, declaration(request).purposes)
         except PolicyError:  # `decide` refuses the request
             return False
 
-    def _skips(self, request: Request) -> bool:
+    def _skips(self, passage: Passage) -> bool:
         """Return True if the request is to be refused when no declared use is permitted."""
-        return self.skips_unusable and request not in self._ancillary
+        return self.skips_unusable and not passage.is_exempt
 
     # Admitted requests
 
@@ -306,8 +253,8 @@ class Access:
         These policies apply to the response, even if the site's policies change meanwhile. The
         request must have been decided on in its present form. It has no policies if its URL has
         no origin."""
-        state = self._requests[request]
-        answer, site = state.answer, state.site
+        passage = self._passages.of(request)
+        answer, site = passage.answer, passage.site
         if site is None:
             return False
         assert answer is not None
@@ -315,32 +262,30 @@ class Access:
         if session is not None:
             # Responses for a session must not get into the cache of HttpCacheMiddleware.
             request.meta["dont_cache"] = True
-        facts = self._facts.for_request(request, session.facts if session else None)
-        state.outgoing = Outgoing(request.url, site, answer.decision, facts, session)
+        facts = self._facts.for_request(request, session.facts if session else passage.session)
+        passage.outgoing = Outgoing(request.url, site, answer.decision, facts, session)
         return True
 
     def refusal_if_changed(self, request: Request) -> Decision | None:
         """Refuse the request if it was changed after its admission and may not go out; else None.
 
         A changed request that the policies of the same origin allow is admitted again."""
-        state = self._requests.get(request)
-        if state is None:
-            return None
-        answer, outgoing = state.answer, state.outgoing
+        passage = self._passages.of(request)
+        answer, outgoing = passage.answer, passage.outgoing
         # A request without a site must not become a request to a site.
         if answer is not None and answer.site is None and answer.question.url != request.url:
             return _refuse_changed(request.url, answer.question.url)
-        if outgoing is None or not self._has_changed(outgoing, request):
+        if outgoing is None or not self._has_changed(outgoing, request, passage.session):
             return None
         if origin_or_empty(request.url) != outgoing.site.origin:
             return _refuse_changed(request.url, outgoing.url)
-        decision = self._decide(outgoing.site, request, state).decision
+        decision = self._decide(outgoing.site, request, passage).decision
         if decision.verdict is not Verdict.ALLOW:
             return decision
         self.admit(request)
         return None
 
-    def _has_changed(self, outgoing: Outgoing, request: Request) -> bool:
+    def _has_changed(self, outgoing: Outgoing, request: Request, session: Session | None) -> bool:
         """Return True if the URL, the method or the target of the request has changed.
 
         If the policies ask for facts, then kinds, automations, purposes and overriding methods
@@ -351,7 +296,7 @@ class Access:
             check_target(request)
             if not outgoing.site.asks_facts(self.agent):
                 return False
-            facts = self._facts.for_request(request)
+            facts = self._facts.for_request(request, session)
         except PolicyError:
             return True
         return (facts.kinds, facts.automations, facts.purposes, facts.overriding) != (
@@ -361,28 +306,15 @@ class Access:
             outgoing.facts.overriding,
         )
 
-    def outgoing(self, request: Request) -> Outgoing | None:
-        """Return the request as it was admitted.
-
-        None: it was not admitted (policy files are not), or its URL has changed since."""
-        outgoing = self.admitted(request)
-        return outgoing if outgoing is not None and outgoing.url == request.url else None
-
-    def admitted(self, request: Request) -> Outgoing | None:
-        """Return the request as it was admitted, even if its URL has changed since.
-
-        None: it was not admitted."""
-        state = self._requests.get(request)
-        return state.outgoing if state is not None else None
-
     def refused_by_headers(self, request: Request, headers: HeaderFields) -> Decision | None:
         """Return the refusal if the header fields of the response refuse every declared use.
 
         None means that they permit a use, that the request need not be checked (`_skips`) or was
         not admitted, or that the response is a sitemap, which is only read for its links."""
-        if not self._skips(request) or (outgoing := self.outgoing(request)) is None:
+        passage = self._passages.of(request)
+        if not self._skips(passage) or (outgoing := passage.outgoing_to(request.url)) is None:
             return None
-        if _lists_links(headers) and request not in self._files:
+        if _lists_links(headers) and not passage.is_file:
             return None
         return outgoing.site.refused_by_headers(self.agent, request.url, fields_of(headers))
 

@@ -27,13 +27,13 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import TypeVar
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from comity.bounded import Bounded
 from comity.gate.fetching.client import PolicyClient
 from comity.gate.fetching.fetcher import OriginPolicies, PolicyFetcher
 from comity.gate.fetching.reach import IPAddress, Reach, literal
 from comity.gate.http import Request, Response
+from comity.gate.request.passage import Handling, Passages
 from comity.policies import Page
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -49,19 +49,8 @@ _REACHES = {reach.value: reach for reach in Reach}
 MAX_ORIGINS = 100_000
 
 
-class _Handled:
-    """A request that is being handled in some context."""
-
-    __slots__ = ("crawl", "reach")
-
-    def __init__(self, crawl: object, reach: Reach | None) -> None:
-        self.crawl = crawl
-        # The reach of the site that leads to requests made while this request is handled. None
-        # means that the operator leads to them.
-        self.reach = reach
-
-
-_handled: ContextVar[_Handled | None] = ContextVar("comity_handled", default=None)
+# The handling of the request that the current context works for.
+_handling: ContextVar[Handling | None] = ContextVar("comity_handling", default=None)
 
 # The page of the item that is in the pipelines now. Requests for media belong to this page.
 current_page: ContextVar[Page | None] = ContextVar("comity_page", default=None)
@@ -71,45 +60,51 @@ class Referrals:
     """The referrals of one crawl."""
 
     def __init__(
-        self, policies: PolicyFetcher, client: PolicyClient, *, is_inner_allowed: bool
+        self,
+        passages: Passages,
+        policies: PolicyFetcher,
+        client: PolicyClient,
+        *,
+        is_inner_allowed: bool,
     ) -> None:
+        self._passages = passages
         self._policies = policies
         self._client = client
         self._is_inner_allowed = is_inner_allowed
         # Origin of an operator's request -> the reach of its server.
         self._origins: Bounded[str, Reach] = Bounded(MAX_ORIGINS)
         self._crawl = object()  # tells this crawl from others: contexts may outlive their crawl
-        self._by_request: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()
-        # Request -> the handled request whose code waits for the response.
-        self._awaited: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()
 
     def handle(self, request: Request | None) -> None:
         """Assign all further work in this context to the request. None assigns it to no request."""
         if request is None:
-            _handled.set(None)
+            _handling.set(None)
             return
-        handled = self._by_request[request] = _Handled(self._crawl, referrer_stamp(request))
-        _handled.set(handled)
+        handling = Handling(self._crawl, referrer_stamp(request))
+        self._passages.of(request).handling = handling
+        _handling.set(handling)
 
     def make(self, request: Request, *, is_awaited: bool = False) -> None:
         """Note that a request was made in this context, and is about to wait or to go out.
 
         `is_awaited`: the code that made the request gets its response."""
-        handled = self._handled_here()
-        if handled is not None and handled is self._by_request.get(request):
-            handled = None  # the handled request itself is made again
-        # Item pipelines make no requests from a file, so files of items are left out.
-        if is_awaited and handled is not None and current_page.get() is None:
-            self._awaited[request] = handled
-        if handled is not None and handled.reach is not None:
-            set_referrer_reach(request, handled.reach)
+        handling = self._handling_here()
+        if handling is not None:
+            passage = self._passages.get(request)
+            if passage is not None and handling is passage.handling:
+                handling = None  # the handled request itself is made again
+            # Item pipelines make no requests from a file, so files of items are left out.
+            elif is_awaited and current_page.get() is None:
+                self._passages.of(request).awaited_by = handling
+        if handling is not None and handling.reach is not None:
+            set_referrer_reach(request, handling.reach)
         elif KEY not in request.meta and (origin := origin_or_empty(request.url)):
             self._origins.setdefault(origin, Reach.PUBLIC)
             self._origins.move_to_end(origin)
 
-    def _handled_here(self) -> _Handled | None:
-        handled = _handled.get()
-        return handled if handled is not None and handled.crawl is self._crawl else None
+    def _handling_here(self) -> Handling | None:
+        handling = _handling.get()
+        return handling if handling is not None and handling.crawl is self._crawl else None
 
     def referrer_reach(self, request: Request | None) -> Reach | None:
         """Return the reach of the site that leads to the request, or None if it does not matter.
@@ -156,9 +151,11 @@ class Referrals:
         site_reach = reach or self._reach_of_site(response.url)
         if site_reach is not None:
             request.meta[KEY] = site_reach.value
-            if request in self._by_request:
-                self._by_request[request].reach = site_reach
-            if (maker := self._awaited.pop(request, None)) is not None:
+            passage = self._passages.of(request)
+            if passage.handling is not None:
+                passage.handling.reach = site_reach
+            maker, passage.awaited_by = passage.awaited_by, None
+            if maker is not None:
                 maker.reach = site_reach if maker.reach is None else maker.reach.joined(site_reach)
         if self._is_inner_allowed or leading is None or reach is None or leading.may_lead_to(reach):
             return None

@@ -20,6 +20,8 @@ class Effect(enum.Enum):
     """Permitted, but only later or with restrictions."""
     SILENT = "silent"
     """Nothing is stated."""
+    ASKS = "asks"
+    """The site asks for an action. It changes no verdict."""
     FINDING = "finding"
     """A hint for the author of the policy. It changes no verdict."""
 
@@ -28,6 +30,7 @@ ALLOWS: Final = Effect.ALLOWS
 REFUSES: Final = Effect.REFUSES
 LIMITS: Final = Effect.LIMITS
 SILENT: Final = Effect.SILENT
+ASKS: Final = Effect.ASKS
 FINDING: Final = Effect.FINDING
 
 
@@ -49,16 +52,29 @@ INFO: Final = Severity.INFO
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text with a finding, and the text that its author probably meant.
+    """Files with a finding, and the files that their author probably meant.
+
+        Example("Disallow: private/", "Disallow: /private/")
+        Example({"tdmrep.json": "[]"}, {".well-known/tdmrep.json": "[]"})
+        Example("HTTP/1.1 503 Service Unavailable\n\n", "HTTP/1.1 404 Not Found\n\n")
+
+    A text that begins with `HTTP/1.1` is the response for the file: status line, header fields, a
+    blank line, content. The content of a redirect is the response at its `Location`. All texts of
+    an example are responses, or none is.
 
     Attributes:
-        bad: the text with the finding.
-        good: the text without it.
-        name: file name, e.g. "robots.txt" or "page.html". "": the file of the rule's format."""
+        bad: the text with the finding, or several texts by their paths in the folder of the site.
+        good: the text or texts without the finding.
+        name: path of the file if there is one text, e.g. "page.html". "": the first file of the
+            rule's format, or robots.txt, or page.html if the format has no line of robots.txt.
+        repeated: a part of `bad` that occurs there once. The finding needs it `times` times.
+        times: number of repetitions of `repeated`."""
 
-    bad: str
-    good: str
+    bad: str | Mapping[str, str]
+    good: str | Mapping[str, str]
     name: str = ""
+    repeated: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +131,7 @@ def is_silent(rule: str) -> bool:
 
 def refuses(rule: str) -> bool:
     """Return True if this rule refuses. Unknown rules count as refusals."""
-    return rule not in RULES or RULES[rule].effect in (REFUSES, FINDING)
+    return rule not in RULES or RULES[rule].effect in (REFUSES, ASKS, FINDING)
 
 
 def depends_on_request(rule: str) -> bool:
@@ -147,7 +163,18 @@ declare(
             names_licence=True,
         ),
         "comity.more-findings": Rule(
-            FINDING, "comity, docs/rules.md", "the file has more findings than are listed"
+            FINDING,
+            "comity, docs/rules.md",
+            "the file has more findings than are listed",
+            why="lint lists at most 100 findings of a file. A finding that is not listed may "
+            "matter more than the listed ones.",
+            fix="Mend the listed findings, and check the file again.",
+            example=Example(
+                bad="User-agent: *\nDisallow: private/\n",
+                good="User-agent: *\nDisallow: /private/\n",
+                repeated="Disallow: private/\n",
+                times=101,
+            ),
         ),
         "comity.default": Rule(
             SILENT,
@@ -272,62 +299,197 @@ declare(
             "the status of a policy file means that everything is refused, or that nothing"
             " is stated",
             severity=ERROR,
+            why="If the server fails, crawlers must assume that the file refuses everything. "
+            "With a status of 400 to 499 they assume that there is no file, so nothing is refused.",
+            fix="Answer with status 200 and the file, or with 404 if there is no file.",
+            example=Example(
+                bad="HTTP/1.1 503 Service Unavailable\n\n",
+                good="HTTP/1.1 404 Not Found\n\n",
+            ),
         ),
         "comity.file-type": Rule(
             FINDING,
             "RFC 9309 section-2.3",
             "a policy file is served with the wrong media type",
+            why="Each format requires a media type. A crawler may ignore a file that has another "
+            "one. An HTML page in place of the file counts as no file.",
+            fix="Configure the server to send the media type that the message names.",
+            example=Example(
+                bad="HTTP/1.1 200 OK\n"
+                "Content-Type: text/plain\n"
+                "\n"
+                '[{"location": "/", "tdm-reservation": 1}]\n',
+                good="HTTP/1.1 200 OK\n"
+                "Content-Type: application/json\n"
+                "\n"
+                '[{"location": "/", "tdm-reservation": 1}]\n',
+                name=".well-known/tdmrep.json",
+            ),
         ),
         "comity.file-encoding": Rule(
-            FINDING, "RFC 9309 section-2.3", "a policy file is not in UTF-8, or not served as UTF-8"
+            FINDING,
+            "RFC 9309 section-2.3",
+            "a policy file is not in UTF-8, or not served as UTF-8",
+            why="Crawlers read policy files as UTF-8. A path or name with other octets matches "
+            "nothing.",
+            fix="Save the file as UTF-8, and send `charset=utf-8` with it.",
+            example=Example(
+                bad="HTTP/1.1 200 OK\n"
+                "Content-Type: text/plain; charset=iso-8859-1\n"
+                "\n"
+                "User-agent: *\n"
+                "Disallow: /private/\n",
+                good="HTTP/1.1 200 OK\n"
+                "Content-Type: text/plain; charset=utf-8\n"
+                "\n"
+                "User-agent: *\n"
+                "Disallow: /private/\n",
+            ),
         ),
         "comity.file-place": Rule(
             FINDING,
             "comity, docs/authoring.md",
             "a policy file is at a path where no crawler looks for it",
             severity=ERROR,
+            why="Crawlers ask for a policy file at one fixed path. They never see a file at "
+            "another path, so it refuses nothing.",
+            fix="Move the file to the path that the message names.",
+            example=Example(
+                bad={"tdmrep.json": '[{"location": "/", "tdm-reservation": 1}]\n'},
+                good={".well-known/tdmrep.json": '[{"location": "/", "tdm-reservation": 1}]\n'},
+            ),
         ),
         "comity.file-moved": Rule(
             FINDING,
             "RFC 9309 section-2.3.1.2",
             "a policy file is redirected; some crawlers do not follow, and none follows everywhere",
+            why="Crawlers should follow five redirects of robots.txt, but some follow none, and "
+            "some do not follow to another host. For them the file does not exist.",
+            fix="Serve the file at its own address.",
+            example=Example(
+                bad="HTTP/1.1 301 Moved Permanently\n"
+                "Location: https://www.example.com/robots.txt\n"
+                "\n"
+                "HTTP/1.1 200 OK\n"
+                "Content-Type: text/plain; charset=utf-8\n"
+                "\n"
+                "User-agent: *\n"
+                "Disallow: /private/\n",
+                good="HTTP/1.1 200 OK\n"
+                "Content-Type: text/plain; charset=utf-8\n"
+                "\n"
+                "User-agent: *\n"
+                "Disallow: /private/\n",
+            ),
         ),
         "comity.file-size": Rule(
-            FINDING, "RFC 9309 section-2.5", "a policy file is longer than crawlers have to read"
+            FINDING,
+            "RFC 9309 section-2.5",
+            "a policy file is longer than crawlers have to read",
+            why="RFC 9309 requires crawlers to read the first 500 KiB of robots.txt. Some miss "
+            "the rules behind them.",
+            fix="Shorten the file to less than 500 KiB.",
+            example=Example(
+                bad="User-agent: *\nDisallow: /private/page-1.html\n",
+                good="User-agent: *\nDisallow: /private/\n",
+                repeated="Disallow: /private/page-1.html\n",
+                times=16_600,
+            ),
         ),
         "comity.agent-misspelled": Rule(
             FINDING,
             "comity, docs/authoring.md",
             "no known crawler has this name, but one has a similar name",
+            why="A crawler obeys only the group with its own name. It does not recognise a "
+            "misspelled name, and obeys the rules for `*` instead.",
+            fix="Write the name as the operator of the crawler documents it.",
+            example=Example(
+                bad="User-agent: GTPBot\nDisallow: /\n",
+                good="User-agent: GPTBot\nDisallow: /\n",
+            ),
         ),
         "comity.agent-retired": Rule(
             FINDING,
             "comity, docs/authoring.md",
             "the crawler is no longer in use",
             severity=INFO,
+            why="No crawler uses this name any more, so the group has no effect. A successor of "
+            "the crawler may fetch everything.",
+            fix="Write the name that the operator uses today, or delete the group.",
+            example=Example(
+                bad="User-agent: msnbot\nDisallow: /private/\n",
+                good="User-agent: bingbot\nDisallow: /private/\n",
+            ),
         ),
         "comity.agent-unknown": Rule(
             FINDING,
             "comity, docs/authoring.md",
             "the crawler is not in the list of known crawlers",
             severity=INFO,
+            why="The name may be misspelled, and then the group has no effect. The list of known "
+            "crawlers is not complete, so the name may also be right.",
+            fix="Compare the name with the documentation of the crawler.",
+            example=Example(
+                bad="User-agent: OpenAI\nDisallow: /\n",
+                good="User-agent: GPTBot\nDisallow: /\n",
+            ),
         ),
         "comity.contradiction": Rule(
             FINDING,
             "comity, docs/uses.md",
             "one file or page permits a use that another one refuses, so it is refused",
+            why="comity obeys every file and page, so the refusal wins over the permission. "
+            "Another reader may know only one of the formats, and decide by that one.",
+            fix="Say the same in all formats.",
+            example=Example(
+                bad={
+                    "robots.txt": "User-agent: *\nContent-Signal: ai-train=yes\nAllow: /\n",
+                    ".well-known/tdmrep.json": '[{"location": "/", "tdm-reservation": 1}]\n',
+                },
+                good={
+                    "robots.txt": "User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n",
+                    ".well-known/tdmrep.json": '[{"location": "/", "tdm-reservation": 1}]\n',
+                },
+            ),
         ),
         "comity.other-readers": Rule(
             FINDING,
             "comity, docs/policy-command.md",
             "because of this line another reader of robots.txt decides differently",
             severity=INFO,
+            why="Crawlers with another parser fetch pages that this file refuses, or skip pages "
+            "that it permits.",
+            fix="Write the lines so that all parsers read the same, for example Allow lines "
+            "above Disallow lines.",
+            example=Example(
+                bad="User-agent: *\nDisallow: /\nAllow: /public/\n",
+                good="User-agent: *\nAllow: /public/\nDisallow: /\n",
+            ),
         ),
         "comity.unmatched-element": Rule(
             FINDING,
             "ai.txt paper section-3.2",
             "an element is in none of the sample pages",
             severity=INFO,
+            why="A rule about an element has an effect only on pages with that element. The "
+            "selector may be misspelled, or the pages may have changed.",
+            fix="Compare the selector with the pages.",
+            example=Example(
+                bad={
+                    "ai.txt": "User-agent: *\n"
+                    "  Path: / html\n"
+                    "    Element: article.storry\n"
+                    "      Disallow: Train\n",
+                    "index.html": '<article class="story">Text</article>\n',
+                },
+                good={
+                    "ai.txt": "User-agent: *\n"
+                    "  Path: / html\n"
+                    "    Element: article.story\n"
+                    "      Disallow: Train\n",
+                    "index.html": '<article class="story">Text</article>\n',
+                },
+            ),
         ),
         "comity.max-delay": Rule(
             REFUSES,

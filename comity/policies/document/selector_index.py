@@ -400,7 +400,7 @@ class Outline:
     def _numbers(self) -> dict[tuple[bool, bool], list[int]]:
         return {}
 
-    def numbers(self, of_type: bool, from_end: bool) -> list[int]:
+    def numbers(self, *, of_type: bool, from_end: bool) -> list[int]:
         """Return for each element its number among its siblings, or among those with its name.
 
         Numbers begin with 1."""

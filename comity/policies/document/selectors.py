@@ -169,16 +169,16 @@ class _Compiler:
 
         `more` is True if parts may be left out so that more is selected. False inside `:not()`,
         where less has to be selected."""
-        return [self._chain(selector.parsed_tree, more) for selector in _parse(tokens)]
+        return [self._chain(selector.parsed_tree, more=more) for selector in _parse(tokens)]
 
-    def _chain(self, node: Any, more: bool) -> Chain:
+    def _chain(self, node: Any, *, more: bool) -> Chain:
         compounds = []
         while isinstance(node, parser.CombinedSelector):
-            compounds.append(self._compound(node.combinator, node.right, more))
+            compounds.append(self._compound(node.combinator, node.right, more=more))
             node = node.left
-        return (self._compound("", node, more), *reversed(compounds))
+        return (self._compound("", node, more=more), *reversed(compounds))
 
-    def _compound(self, combinator: str, node: Any, more: bool) -> Compound:
+    def _compound(self, combinator: str, node: Any, *, more: bool) -> Compound:
         tag, ids, classes, tests = "", [], [], []
         for simple in node.simple_selectors:
             if isinstance(simple, parser.LocalNameSelector):
@@ -188,51 +188,51 @@ class _Compiler:
             elif isinstance(simple, parser.ClassSelector):
                 classes.append(simple.class_name)
             elif not isinstance(simple, parser.NamespaceSelector):
-                tests.append(self._test(simple, more))
+                tests.append(self._test(simple, more=more))
             elif simple.namespace is not None:
-                tests.append(self._left_out(f"{simple.namespace}|", more))
+                tests.append(self._left_out(f"{simple.namespace}|", more=more))
         return Compound(combinator, tag, tuple(ids), tuple(classes), tuple(tests), more)
 
-    def _test(self, simple: Any, more: bool) -> Test:
+    def _test(self, simple: Any, *, more: bool) -> Test:
         if isinstance(simple, parser.AttributeSelector):
             if simple.namespace == "" and _XML_NAME.fullmatch(simple.name):
                 return _attribute(simple)
-            return self._left_out(f"[{simple.name}]", more)
+            return self._left_out(f"[{simple.name}]", more=more)
         if isinstance(simple, parser.PseudoClassSelector):
-            return _PSEUDO_CLASSES.get(simple.name) or self._left_out_pseudo(simple.name, more)
+            return _PSEUDO_CLASSES.get(simple.name) or self._left_out_pseudo(simple.name, more=more)
         name = simple.name.removeprefix(_MARK)
-        return self._function(name, simple.arguments, more)
+        return self._function(name, simple.arguments, more=more)
 
-    def _left_out_pseudo(self, name: str, more: bool) -> Test:
+    def _left_out_pseudo(self, name: str, *, more: bool) -> Test:
         if not (name in _UNREAD or name.startswith("-")):
             raise SelectorError(f"CSS does not know `:{name}`")
-        return self._left_out(f":{name}", more)
+        return self._left_out(f":{name}", more=more)
 
-    def _left_out(self, part: str, more: bool) -> Test:
+    def _left_out(self, part: str, *, more: bool) -> Test:
         self.unread.append(part)
         return _all if more else _none
 
-    def _function(self, name: str, arguments: Sequence[Any], more: bool) -> Test:
+    def _function(self, name: str, arguments: Sequence[Any], *, more: bool) -> Test:
         if name == "not":
             return _among(self.chains(arguments, more=not more), negated=True)
         if name == "has":
             relatives = _parse(arguments, relative=True)
             chains = [
-                (part.combinator, self._chain(part.selector.parsed_tree, more))
+                (part.combinator, self._chain(part.selector.parsed_tree, more=more))
                 for part in relatives
             ]
-            return _having(chains, more)
+            return _having(chains, more=more)
         if name in _LOGICAL:
             return _among(self.chains(arguments, more=more))
         if name == "lang":
-            return _lang(arguments, more)
+            return _lang(arguments, more=more)
         return (
-            self._nth(name, arguments, more)
+            self._nth(name, arguments, more=more)
             if name in _NTH
-            else self._left_out_pseudo(f"{name}()", more)
+            else self._left_out_pseudo(f"{name}()", more=more)
         )
 
-    def _nth(self, name: str, arguments: Sequence[Any], more: bool) -> Test:
+    def _nth(self, name: str, arguments: Sequence[Any], *, more: bool) -> Test:
         of = next(
             (
                 position
@@ -255,7 +255,7 @@ class _Compiler:
         chains = self.chains(arguments[of + 1 :], more=True)
         if len(self.unread) > before:  # without these parts the numbers would be wrong
             del self.unread[before:]
-            return self._left_out(f":{name}()", more)
+            return self._left_out(f":{name}()", more=more)
         return _series_among(chains, step, offset, from_end="end" in kind)
 
 
@@ -320,7 +320,7 @@ def _among(chains: Sequence[Chain], *, negated: bool = False) -> Test:
     return test
 
 
-def _having(relatives: Sequence[tuple[str, Chain]], more: bool) -> Test:
+def _having(relatives: Sequence[tuple[str, Chain]], *, more: bool) -> Test:
     """Return the test of `:has()`. It goes from the last compound back to the element."""
 
     def test(outline: Outline, positions: Positions) -> Positions:
@@ -360,7 +360,7 @@ def _empty(outline: Outline, positions: Positions) -> Positions:
     return [position for position in positions if position in outline.empty]
 
 
-def _lang(arguments: Sequence[Any], more: bool) -> Test:
+def _lang(arguments: Sequence[Any], *, more: bool) -> Test:
     """Return the test of `:lang()`: extended filtering (RFC 4647 section-3.3.2).
 
     An element without a declared language may have any, because the page or its header fields may
@@ -412,7 +412,7 @@ def _series(step: int, offset: int, *, of_type: bool = False, from_end: bool = F
     """Return the test of An+B among the siblings, or among those with the same name."""
 
     def test(outline: Outline, positions: Positions) -> Positions:
-        numbers = outline.numbers(of_type, from_end)
+        numbers = outline.numbers(of_type=of_type, from_end=from_end)
         outline.budget.spend(len(positions))
         return [
             position for position in positions if _is_in_series(numbers[position], step, offset)

@@ -25,6 +25,7 @@ from comity.policies.document.json_documents import JsonPath
 from comity.policies.document.main_text import Span, main_text_with_spans
 from comity.policies.document.selector_index import Budget, CostError, Outline, lower, tree_name
 from comity.policies.document.selectors import MAX_CHARS, SelectorError, compiled, select
+from comity.policies.elements.spans import merge
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -399,19 +400,11 @@ def text_with_spans(
     )
     whole = ((0, len(text)),) if text else ()
     return text, tuple(
-        whole if part.is_whole else _merge(spans[node] for node in part.nodes if node in spans)
+        whole
+        if part.is_whole
+        else tuple(merge(spans[node] for node in part.nodes if node in spans))
         for part in coverage
     )
-
-
-def _merge(spans: Iterable[Span]) -> tuple[Span, ...]:
-    merged: list[Span] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return tuple(merged)
 
 
 # Redaction

@@ -396,7 +396,7 @@ class ElementRules:
     def _urls_without(self, removed: frozenset[int] = frozenset()) -> Urls:
         """Return number of an element -> its URLs, except URLs that only removed elements have."""
         if not self._parts or not may_have_addresses(self._content):
-            return Urls({}, True)
+            return Urls({}, is_complete=True)
         return self._pieces.urls_outside(removed) if removed else self._pieces.urls
 
     def _spans(

@@ -40,7 +40,11 @@ def removals(fields: Mapping[str, Any], spans: Iterable[Span]) -> Removals:
                 whole[field] = None
             else:
                 ranges_of.setdefault(field, []).append(covered)
-    return {field: _merge(ranges) for field, ranges in ranges_of.items()} | whole
+    merged = {
+        field: merge(part for part in ranges if part[0] < part[1])
+        for field, ranges in ranges_of.items()
+    }
+    return merged | whole
 
 
 def _range(value: Any, span: Span) -> tuple[int, int] | None:
@@ -52,12 +56,13 @@ def _range(value: Any, span: Span) -> tuple[int, int] | None:
     return None
 
 
-def _merge(ranges: Ranges) -> Ranges:
+def merge(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Return the ranges in ascending order. Ranges that touch or overlap become one."""
     merged: Ranges = []
     for start, end in sorted(ranges):
         if merged and start <= merged[-1][1]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        elif start < end:
+        else:
             merged.append((start, end))
     return merged
 

@@ -165,7 +165,9 @@ def _wrap_authoring(trusting: Format) -> Authoring:
 
     def careful(kind: FileKind) -> FileKind:
         findings = partial(_findings_of_kind, name, kind)
-        return kind._replace(is_meant=_with_fallback(False, kind.is_meant), findings=findings)
+        return kind._replace(
+            is_meant=_with_fallback(otherwise=False, call=kind.is_meant), findings=findings
+        )
 
     return authoring._replace(
         check_site=authoring.check_site and check_site,
@@ -251,8 +253,8 @@ def _wrap_statements(name: str, hook: Callable[..., Statements]) -> Callable[...
     return careful
 
 
-def _wrap_conclude(trusting: Format) -> Callable[[Sequence[Any]], Statements]:
-    def conclude(states: Sequence[Any]) -> Statements:
+def _wrap_conclude(trusting: Format) -> Callable[[Sequence[object]], Statements]:
+    def conclude(states: Sequence[object]) -> Statements:
         try:
             return _check_statements(trusting.conclude(states))
         except Exception as error:
@@ -292,7 +294,7 @@ class _Failed(AgentReading):
         self._refusal = refusal(name, origin, error)
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: object = None
     ) -> Decision:
         return self._refusal
 
@@ -360,7 +362,7 @@ class _Reading(AgentReading):
         return self._is_same_for_pages
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: object = None
     ) -> Decision | None:
         try:
             decision = self._reading.access(target, sent, facts, now, page)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import (
@@ -129,7 +129,7 @@ class Statements(NamedTuple):
     statements: tuple[Statement, ...] = ()
     findings: tuple[Finding, ...] = ()
     documents: tuple[str, ...] = ()
-    state: Any = None
+    state: object = None
     refused: tuple[Reason, ...] = ()
 
 
@@ -236,7 +236,7 @@ class AgentReading:
     rates: Rates | None = None
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: object = None
     ) -> Decision | None:
         """Return whether the request may be made, or None if the files do not mention it.
 
@@ -355,7 +355,7 @@ class SiteReading:
         return None
 
 
-def nothing_more(states: Sequence[Any]) -> Statements:
+def nothing_more(states: Sequence[object]) -> Statements:
     """Return no statements. Most formats use this for `conclude`, because they keep no state."""
     return NO_STATEMENTS
 
@@ -383,6 +383,9 @@ class Format(NamedTuple):
     Attributes:
         name: Lower-case letters, digits and hyphens.
         rules: Rule id -> the rule. All ids begin with a prefix of this format, such as "courtesy.".
+        title: The name that authors know, such as "robots.txt", for lists of formats.
+        specification: The specification, such as "RFC 9309", for lists of formats.
+        summary: The supported parts and their places, in Markdown, for lists of formats.
         files: The files that comity fetches from every origin for this format.
         robots_lines: The names of its lines in robots.txt, in lower case.
         header_fields: The names of its header fields, in lower case.
@@ -414,6 +417,9 @@ class Format(NamedTuple):
 
     name: str
     rules: Mapping[str, Rule]
+    title: str = ""
+    specification: str = ""
+    summary: str = ""
     files: tuple[WellKnown, ...] = ()
     robots_lines: tuple[str, ...] = ()
     header_fields: tuple[bytes, ...] = ()
@@ -423,7 +429,7 @@ class Format(NamedTuple):
     read_document: Callable[[Content, Response], Statements] | None = None
     read_documents: Callable[[Iterable[str], Mapping[str, Fetched], str], Statements] | None = None
     page_elements: Callable[[Content, Agent], ElementRuleSet | None] | None = None
-    conclude: Callable[[Sequence[Any]], Statements] = nothing_more
+    conclude: Callable[[Sequence[object]], Statements] = nothing_more
     document_overrides: bool = False
     overruling: tuple[tuple[bytes, bytes], ...] = ()
     of_images: Mapping[str, str] = {}

@@ -121,7 +121,7 @@ class Truth(Shape):
 class Constant(Shape):
     """A single value."""
 
-    def __init__(self, value: bool | int) -> None:
+    def __init__(self, value: bool | int) -> None:  # noqa: FBT001  # any value
         self.value = value
         self.is_valid = lambda other: type(other) is type(value) and other == value
 

@@ -73,13 +73,13 @@ def suspicions(path: bytes) -> list[Suspicion]:
 
     A URL, a quoted value or an invisible character is always the only sign that is returned."""
     if match := _URL.match(path):
-        message = "a URL is not a path: write `{}`, in the file of that host"
+        message = "A URL is not a path. Write `{}`, in the file of that host."
         return [Suspicion("url", message, (path[match.end() :] or b"/",), 0, len(path))]
     if match := _QUOTED.match(path):
-        message = "the quotes count as part of the path: write `{}`"
+        message = "The quotes count as part of the path. Write `{}`."
         return [Suspicion("quotes", message, (match[2],), 0, len(path))]
     if match := INVISIBLE.search(path):
-        message = "an invisible character counts as part of the path: write `{}`"
+        message = "An invisible character counts as part of the path. Write `{}`."
         return [
             Suspicion(
                 "invisible", message, (INVISIBLE.sub(b"", path),), match.start(), len(match[0])
@@ -94,18 +94,18 @@ def suspicions(path: bytes) -> list[Suspicion]:
             )
             suspected.append(Suspicion("second", message, (rest,), space.end(), len(rest)))
         elif rest[:1] in (b"/", b"*") or _RECORD.match(rest):
-            message = "the text after `{}` counts as part of that path: write it on its own line"
+            message = "The text after `{}` counts as part of that path. Write it on its own line."
             suspected.append(Suspicion("second", message, (first,), space.end(), len(rest)))
         else:
             message = (
-                "`{}` counts as part of the path, but not for every reader: write a space as"
-                " %20, and # before a comment"
+                "`{}` counts as part of the path for some readers only. Write a space as `%20`, and"
+                " `#` before a comment."
             )
             suspected.append(Suspicion("space", message, (rest,), space.end(), len(rest)))
     if dollar := _DOLLAR.search(path, 0, MAX_LOOKED):
         suspected.append(Suspicion("dollar", _DOLLAR_MESSAGE, (), dollar.start(), 1))
     if regex := _REGEX.search(path, 0, MAX_LOOKED):
-        message = "`{}` has no meaning in a pattern: only `*`, and `$` at the end, have one"
+        message = "`{}` has no meaning in a pattern. Only `*`, and `$` at the end, have one."
         suspected.append(Suspicion("regex", message, (regex[0],), regex.start(), len(regex[0])))
     return suspected
 
@@ -126,15 +126,15 @@ def oddity(path: bytes) -> str:
     if suspected := suspicions(path):
         return suspected[0].message.format(*map(printable, suspected[0].quoted))
     if _INNER_QUOTE.search(path):
-        return "quotes count as part of the path: leave them out"
+        return "Quotes count as part of the path. Leave them out."
     if _PLACEHOLDER.search(path):
-        return "brackets have no special meaning: write `*` for any characters"
+        return "Brackets have no special meaning. Write `*` for any characters."
     if b"$" in path[:-1]:
         return _DOLLAR_MESSAGE
     if b"#" in path:
-        return "a `#` and the text after it are never sent to a server: leave them out"
+        return "A `#` and the text after it are never sent to a server. Leave them out."
     if _BROKEN_ESCAPE.search(path):
-        return "two hexadecimal digits have to follow `%`: write `%25` for the character itself"
+        return "Two hexadecimal digits have to follow `%`. Write `%25` for the character itself."
     return ""
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Decision, Reason, Verdict
@@ -109,7 +108,7 @@ class CourtesyReading(AgentReading):
         self._wishes = wishes
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: object = None
     ) -> Decision | None:
         reasons = tuple(self.considered(target, facts))
         return Decision(verdict=Verdict.DENY, reasons=reasons[:1]) if reasons else None

@@ -7,17 +7,18 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsprotocol.types import Position, Range
 
-from comity.authoring.language_server import outline, statements, work
+from comity.authoring.language_server import outline, statements, tasks
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.features import diagnostics, hints
 from comity.authoring.language_server.outline import FileOutline
-from comity.authoring.language_server.work import TASKS, Snapshot
+from comity.authoring.language_server.tasks import Snapshot
 from comity.authoring.lint import KINDS
 from tests.effort import calls
 from tests.selection import one_in
@@ -135,28 +136,43 @@ def snapshot_of(kind: str, text: str, folder: Path) -> Snapshot:
     return Snapshot(file.as_uri(), text, "utf-16", str(folder))
 
 
-def questions(snapshot: Snapshot) -> dict[str, tuple[Any, ...]]:
-    """Return the arguments of each task. Positions are near the end of the last longest line."""
+def questions(snapshot: Snapshot) -> dict[str, Callable[[], object]]:
+    """Return a call of each task. Positions are near the end of the last longest line."""
     lines = snapshot.text.split("\n")
     line = max(range(len(lines)), key=lambda number: (len(lines[number]), number))
     position = Position(line, len(lines[line]) - 1)
     everything = Range(Position(0, 0), Position(len(lines), 0))
-    problems = work.run("problems", snapshot, ())
-    return {
-        **dict.fromkeys(TASKS, ()),
-        "diagnostics": (problems,),
-        "tokens": (0, len(lines)),
-        "formatting": (2, True),
-        "hints": (problems, 0, len(lines)),
-        "fixes": (problems, everything, None),
-        "conversion": (None,),
-        "other formats": ((), None),
-        "hover": (position,),
-        "locations": (position, False, True),
-        "rename": (position, "other"),
-        "range of a name": (position,),
-        "completion": (position, True),
+    problems = tasks.find_problems(snapshot)
+    calls_of_tasks = (
+        partial(tasks.find_problems, snapshot),
+        partial(tasks.find_problems_in_folder, snapshot),
+        partial(tasks.diagnostics_of, snapshot, problems),
+        partial(tasks.symbols_of, snapshot),
+        partial(tasks.folding_of, snapshot),
+        partial(tasks.tokens_of, snapshot, 0, len(lines)),
+        partial(tasks.format_text, snapshot, tab_size=2, spaces=True),
+        partial(tasks.hints_of, snapshot, problems, 0, len(lines)),
+        partial(tasks.lenses_of, snapshot),
+        partial(tasks.fixes_of, snapshot, problems, everything, None),
+        partial(tasks.conversion_of, snapshot, None),
+        partial(tasks.other_formats_of, snapshot, (), None),
+        partial(tasks.other_form_of, snapshot),
+        partial(tasks.hover_at, snapshot, position, problems),
+        partial(tasks.locations_at, snapshot, position, definitions_only=False),
+        partial(tasks.rename_at, snapshot, position, "other"),
+        partial(tasks.name_range_at, snapshot, position),
+        partial(tasks.complete_at, snapshot, position, has_snippets=True),
+    )
+    return {call.func.__name__: call for call in calls_of_tasks}
+
+
+def test_every_task_is_measured() -> None:
+    functions = {
+        name
+        for name, value in vars(tasks).items()
+        if isfunction(value) and value.__module__ == tasks.__name__ and not name.startswith("_")
     }
+    assert functions == set(questions(Snapshot("file:///robots.txt", "Allow: /", "utf-16", "/")))
 
 
 class Counted(int):
@@ -187,11 +203,11 @@ def test_requests_take_twice_the_calls_for_twice_the_text(
     for size in (SIZE, 2 * SIZE):
         snapshot = snapshot_of(kind, SHAPES[kind][name](size), tmp_path)
         of_size = {}
-        for task, arguments in questions(snapshot).items():
-            work.run(task, snapshot, arguments)  # fills the caches
-            work.outline_of.cache_clear()
-            work._other_formats.cache_clear()
-            of_size[task] = calls(partial(work.run, task, snapshot, arguments))
+        for task, call in questions(snapshot).items():
+            call()  # fills the caches
+            tasks.outline_of.cache_clear()
+            tasks._other_formats.cache_clear()
+            of_size[task] = calls(call)
         counts.append(of_size)
     less, more = counts
     assert {

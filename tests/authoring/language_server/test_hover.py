@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from lsprotocol.types import MarkupContent, Position
 
-from comity.authoring.language_server.words import href
-from tests.authoring.language_server.editing import hover_text
+from comity.authoring.language_server.features.diagnostics import diagnostics, problems_in
+from comity.authoring.language_server.features.hover import hover
+from comity.authoring.rules import href
+from comity.policies.answers.rule import RULES
+from tests.authoring.language_server.editing import at, hover_text
 from tests.selection import one_in
 
 CASES = [
@@ -116,3 +120,40 @@ def test_a_text_of_the_file_cannot_end_its_quotation() -> None:
 )
 def test_a_section_that_has_an_address_is_a_link(spec: str, address: str) -> None:
     assert href(spec) == address
+
+
+@pytest.mark.parametrize(
+    ("marked", "rule", "meaning"),
+    [
+        ("User-agent: *\nDisallow: pri|vate/", "robots.path", "may not be fetched"),
+        ("User-agent: *\nDisallow: /\nAl|ow: /a", "robots.unknown", ""),  # no word of a format
+    ],
+)
+def test_a_problem_says_why_it_matters_and_how_to_mend_it(
+    marked: str, rule: str, meaning: str
+) -> None:
+    outline, position = at("robots.txt", marked)
+    problems = problems_in(outline.document)
+    shown = hover(outline, position, problems)
+    assert shown
+    assert isinstance(shown.contents, MarkupContent)
+    advice = f"`{rule}`: {RULES[rule].why}\n\n**Fix:** {RULES[rule].fix}"
+    assert shown.contents.value.endswith(advice)
+    assert shown.contents.value.count(advice) == 1
+    assert meaning in shown.contents.value
+    assert shown.range
+    assert shown.range.start <= position <= shown.range.end
+    elsewhere = hover(outline, Position(0, 3), problems)
+    assert elsewhere
+    assert isinstance(elsewhere.contents, MarkupContent)
+    assert rule not in elsewhere.contents.value
+
+
+def test_a_diagnostic_says_why_it_matters_and_how_to_mend_it() -> None:
+    outline, _ = at("robots.txt", "User-agent: *\nDisallow: private/|")
+    (shown,) = diagnostics(outline.document)
+    entry = RULES["robots.path"]
+    assert shown.message == (
+        "`private/` matches nothing. Begin it with `/` or `*`. (RFC 9309 section-2.2.2)\n"
+        f"{entry.why}\nFix: {entry.fix}"
+    )

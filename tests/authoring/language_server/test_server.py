@@ -137,6 +137,10 @@ def test_an_editor_asks_for_everything(tmp_path: Path) -> None:
             assert shown
             assert isinstance(shown.contents, lsp.MarkupContent)
             assert "OpenAI" in shown.contents.value
+            shown = await client.text_document_hover_async(lsp.HoverParams(document, here(1, 2)))
+            assert shown
+            assert isinstance(shown.contents, lsp.MarkupContent)
+            assert "**Fix:** Correct the spelling of the name." in shown.contents.value
             place = here(4, 42)
             definition = await client.text_document_definition_async(
                 lsp.DefinitionParams(document, place)

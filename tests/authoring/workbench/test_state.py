@@ -132,6 +132,8 @@ def test_a_fix_is_made_in_the_file_and_offered_where_it_can_be() -> None:
     assert "robots.path" not in [other.rule for other in mended.problems()[ROBOTS]]
     fixable = problem._replace(fix=Fix("Write `/a`", ()))
     assert "Fix: Write /a" in markup.problems([fixable], is_editable=True)
+    advice = "Crawlers fetch the pages that the line should refuse. Begin the pattern with /,"
+    assert advice in markup.problems([problem], is_editable=False)
     unmended = problem._replace(fix=None)
     assert "Fix:" not in markup.problems([fixable], is_editable=False) + markup.problems(
         [unmended], is_editable=True

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.dataset.counts.summary import Summary
+from comity.dataset.croissant import History, describe
 from comity.dataset.export.export import ExportPass
 from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.arrow_schema import EXTRA, decode, encode, schema_of
-from comity.dataset.manifest import History, manifest
 from comity.dataset.passes import Outcome
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Record, Unreadable
@@ -412,7 +412,7 @@ def _told(path: Path, outcomes: list[Outcome]) -> Any:
     for outcome in outcomes:
         summary.merge(outcome.result)
     history = History("", ("train",), NOW, {}, {}, {})
-    described = manifest(path, history, summary.composition)
+    described = describe(path, history, summary.composition)
     described["recordSet"][0]["field"].sort(key=lambda field: field["name"])
     described["license"] = sorted(described.get("license", ()))
     for copies in described["comity:policies"].values():

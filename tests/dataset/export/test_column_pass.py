@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from comity.dataset import manifest as croissant
+from comity.dataset import manifest
 from comity.dataset.export.export import export
 from comity.dataset.files.formats import open_reader
 from comity.dataset.permissions.terms import Terms
@@ -115,7 +115,7 @@ def _as_parquet(source: Path, path: Path) -> None:
 
 
 def _told(path: Path) -> dict[str, Any]:
-    described = croissant.read(path)
+    described = manifest.read(path)
     assert described
     return described
 

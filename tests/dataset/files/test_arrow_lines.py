@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from comity.dataset.files import arrow_lines
 from comity.dataset.files.arrow_lines import lines
 from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, decode, encode, schema_of
-from comity.dataset.files.jsonl import encode_line
-from comity.dataset.records import Record, Unreadable
+from comity.dataset.records import Record, Unreadable, encode_line
 
 SPANS = st.lists(
     st.tuples(st.text(max_size=3))

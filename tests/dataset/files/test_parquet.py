@@ -10,6 +10,7 @@ import gc
 import json
 import math
 import pickle
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -705,3 +706,31 @@ def test_fields_come_in_the_order_of_the_columns() -> None:
     first, _ = decode(batch)
     assert isinstance(first, dict)
     assert [*first] == ["z", *names]
+
+
+@pytest.mark.requirement("MEET-3")
+def test_the_queries_of_the_page_find_the_permitted_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The blocks for pandas and Hugging Face datasets run as they stand in docs/datasets.md."""
+
+    def tagged(number: int, verdict: str) -> Record:
+        index = FULL["uses"]["index"] | {"verdict": verdict}
+        return {"n": number, "permissions": FULL | {"uses": FULL["uses"] | {"index": index}}}
+
+    unknown = {"n": 4, "permissions": FULL | {"schema": 99}}
+    records = [tagged(1, "deny"), tagged(2, "allow"), {"n": 3}, unknown, tagged(5, "allow")]
+    written(tmp_path / "items.parquet", [records])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    page = (Path(__file__).parents[3] / "docs" / "datasets.md").read_text("utf-8")
+    blocks = re.findall(
+        r"^#### (pandas|Hugging Face datasets)\n\n```python\n(.*?)^```",
+        page,
+        re.MULTILINE | re.DOTALL,
+    )
+    assert len(blocks) == 2
+    for _, block in blocks:
+        names: dict[str, Any] = {}
+        exec(block, names)
+        assert list(names["indexed"]["n"]) == [2, 5]

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset import manifest as croissant
+from comity.dataset import manifest
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.files.arrow_schema import EXTRA, TAG, decode, encode, schema_of
@@ -412,7 +412,7 @@ def test_an_export_is_the_same_wherever_the_tags_are(
                 for key, value in other.items()
                 if value is not None or ending == ".jsonl"
             } | ({"html": None} if "html" in record else {})
-        described = croissant.read(tmp_path / out)
+        described = manifest.read(tmp_path / out)
         assert described
         fields = {field["name"]: field for field in described["recordSet"][0]["field"]}
         assert ("subField" in fields[name]) is not setting.startswith("json")

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from comity.dataset.records import IDENTITY
 from comity.dataset.tagging.judging import DECLARED, Judge, Question
-from comity.dataset.tagging.tagging import Making, TagPass
+from comity.dataset.tagging.record_tagger import Making
+from comity.dataset.tagging.tagging import TagPass
 from comity.dataset.tagging.warc import Reader
 from comity.policies import Agent, Arrangement, Page, Site, Verdict
 from comity.policies.answers.fetched import Fetched
@@ -135,7 +136,6 @@ def compare_all(number: int) -> None:
         page = site.page(
             agent,
             made["url"],
-            status=200,
             headers=headers,
             body=octets(made["response"]["body"]),
             now=now,

@@ -29,7 +29,8 @@ from comity.dataset.tagging.captured import fields_of, moment_of
 from comity.dataset.tagging.columns import Columns
 from comity.dataset.tagging.counts import MAX_NAMES, NameCounts
 from comity.dataset.tagging.judging import Judge, Question
-from comity.dataset.tagging.tagging import Making, tag_dataset
+from comity.dataset.tagging.record_tagger import Making
+from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent, Verdict
 from tests.dataset.tagging.archives import NOW, Policies, http, page, record, write
 from tests.selection import one_in

@@ -142,12 +142,3 @@ def test_a_cause_that_the_operator_can_remove_closes_a_site_for_a_minute_at_most
     assert asyncio.run(run()) == (
         [min(wait, module.LOCAL_BACK_OFF) for wait in doubled] if is_local else doubled
     )
-
-
-def test_the_docs_list_every_cause_and_its_remedy() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "fetching.md").read_text()
-    for cause in CAUSES:
-        words = cause.words or "no answer that can be read"
-        assert f"| `{cause.name}` | {words} | {cause.remedy} |\n" in page
-    local = ", ".join(f"`{cause.name}`" for cause in CAUSES if cause.is_local)
-    assert f"are: {local}." in page.replace("\n", " ")

@@ -86,18 +86,18 @@ class World:
 
     async def ask_store(
         self,
-        default: Any,
         consequence: str,
         crawl: object,
         call: Callable[..., Any],
         *arguments: Any,
+        otherwise: Any,
     ) -> Any:
         assert crawl is self.fetcher
         try:
             return call(*arguments)
         except OSError:
             self.consequences.append(consequence)
-            return default
+            return otherwise
 
     async def leave(self) -> None:
         self.left += 1

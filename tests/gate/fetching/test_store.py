@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import resource
 import sqlite3
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,8 +20,7 @@ from comity.database import checksum
 from comity.gate.fetching.freshness import DAY
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.reach import Reach
-from comity.gate.fetching.store import REFERENCES, VERSIONS, PolicyStore
-from comity.policies import PolicyError
+from comity.gate.fetching.store import REFERENCES, PolicyStore
 from comity.policies.answers.fetched import STAND_IN, Availability, Fetched, availability
 from tests.gate.fetching.policy_files import answers, policy_files, utc
 from tests.selection import one_in
@@ -246,75 +243,6 @@ def test_secrets_are_not_in_the_store(path: Path) -> None:
         assert b"s3cr3t-value" not in b"".join(file.read_bytes() for file in each.parent.iterdir())
     assert digests[0] != digests[1]
     assert hashlib.sha256(b"s3cr3t-value").digest() not in digests
-
-
-# The schema of version 1 of the store.
-VERSION_1 = """
-CREATE TABLE file (
-    origin TEXT NOT NULL, path TEXT NOT NULL, written REAL NOT NULL, due REAL NOT NULL,
-    copy TEXT, body BLOB, failure TEXT, failing_since REAL, failures INTEGER NOT NULL,
-    PRIMARY KEY (origin, path)
-) WITHOUT ROWID;
-CREATE INDEX file_written ON file (written);
-CREATE INDEX file_body ON file (body) WHERE body IS NOT NULL;
-CREATE TABLE body (sha256 BLOB PRIMARY KEY, deflated BLOB NOT NULL) WITHOUT ROWID;
-PRAGMA application_id = 1668246889;
-PRAGMA user_version = 1;
-"""
-
-
-def of_version_1(path: Path) -> None:
-    """Create a store of version 1 with one file."""
-    path.parent.mkdir()
-    db = sqlite3.connect(path)
-    db.executescript(VERSION_1)
-    body = had().copy
-    assert body
-    digest = hashlib.sha256(body.body).digest()
-    db.execute("INSERT INTO body VALUES (?, ?)", (digest, zlib.compress(body.body)))
-    copy = f'{{"status":200,"headers":[["ETag","\\"1\\""]],"url":"https://a.test/robots.txt","fetched_at":{NOW}}}'
-    row = ("https://a.test", ROBOTS, time.time(), NOW + DAY, copy, digest, None, None, 0)
-    db.execute("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    db.commit()
-    db.close()
-
-
-@pytest.mark.requirement("SEC-6", "RFC-7")
-def test_a_store_of_version_1_is_upgraded_in_place(path: Path) -> None:
-    """No row is lost. Values unknown to version 1 get the most restrictive default."""
-    of_version_1(path)
-    for _ in range(2):
-        store = PolicyStore(path)
-        assert store.load("https://a.test") == {ROBOTS: had()}
-        assert had().reach is Reach.PUBLIC
-        store.save("https://b.test", {ROBOTS: had(b"other")})
-        assert store.first_taken(PAGE, ["index"], utc(NOW)) == {"index": utc(NOW)}
-        assert store.session_began("a.test", b"secret", utc(NOW)) == utc(NOW)
-        store.close()
-    assert version_of(path) == len(VERSIONS) == 4
-
-
-@pytest.mark.requirement("SEC-6")
-def test_an_upgrade_that_fails_leaves_the_old_store(path: Path) -> None:
-    of_version_1(path)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))  # the disk is full
-    try:
-        with pytest.raises(PolicyError, match="cannot be used"):
-            PolicyStore(path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert version_of(path) == 1
-    store = PolicyStore(path)
-    assert store.load("https://a.test") == {ROBOTS: had()}
-    store.close()
-
-
-def version_of(path: Path) -> int:
-    db = sqlite3.connect(path)
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    db.close()
-    return int(version)
 
 
 def bodies(path: Path) -> int:

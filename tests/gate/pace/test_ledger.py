@@ -22,8 +22,8 @@ from comity.gate.pace.ledger import (
     ASK_AGAIN,
     ASK_THROUGH,
     PENALTY,
+    SCHEMA,
     SWEPT,
-    VERSIONS,
     PaceLimit,
     RateLedger,
 )
@@ -621,9 +621,7 @@ def test_a_file_that_fails_gives_no_turns_and_says_so_once(
     else:
         assert ledger.penalty(HOST, NOW + 3) == NOW + 4
         mended = sqlite3.connect(path, timeout=0)  # other processes are not locked out meanwhile
-        mended.executescript(
-            "CREATE TABLE penalty" + VERSIONS[0].partition("CREATE TABLE penalty")[2]
-        )
+        mended.executescript("CREATE TABLE penalty" + SCHEMA.partition("CREATE TABLE penalty")[2])
         mended.close()
     assert due(ledger, NOW + 3, host=host) == NOW + 102
     turn(ledger, NOW + 102, host=host)

@@ -22,6 +22,7 @@ from comity.gate.pace import pace as module
 from comity.gate.pace.ledger import PaceLimit, RateLedger
 from comity.gate.pace.limiter import Limiter, slowest
 from comity.gate.pace.pace import Pace
+from comity.gate.request.passage import Passages
 from comity.gate.run.flights import ClosingError
 from comity.policies import Agent, Decision, Site, Verdict
 from comity.policies.syntax.windows import Limits, Window
@@ -63,7 +64,12 @@ class Crawl:
         crawler: Any = SimpleNamespace(settings=Settings(dict(settings)), engine=engine)
         self.ledger = RateLedger(path)
         self.pace = Pace(
-            ScrapyRun(crawler), self.ledger, crawler.settings, min_delay=min_delay, max_delay=300.0
+            Passages(),
+            ScrapyRun(crawler),
+            self.ledger,
+            crawler.settings,
+            min_delay=min_delay,
+            max_delay=300.0,
         )
         self.freed: list[Limiter] = []
         self.parked: set[Limiter] = set()  # limiters that a queue of the scheduler waits for

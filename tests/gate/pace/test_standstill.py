@@ -42,7 +42,7 @@ def test_connections_to_a_port_are_ended_and_no_others(stack: ExitStack) -> None
     first, second = connect(stack, asked), connect(stack, other)
     pair = [stack.enter_context(end) for end in socket.socketpair()]
     connecting = stack.enter_context(socket.socket())
-    connecting.setblocking(False)
+    connecting.settimeout(0)
     end_connections({asked.getsockname()[1]})
     with pytest.raises(BrokenPipeError):
         first.send(b"GET")

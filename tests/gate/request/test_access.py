@@ -20,6 +20,7 @@ from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.reach import Reach
 from comity.gate.request.access import Access
 from comity.gate.request.facts import RequestFacts
+from comity.gate.request.passage import Passages
 from comity.gate.request.sessions import DeclaredSession, Sessions
 from comity.policies import Agent, Decision, Reason, Site, Source, Verdict
 from comity.policies.answers.request import Facts
@@ -65,7 +66,13 @@ def make() -> Callable[..., Access]:
         referrals: Any = SimpleNamespace(referrer_reach=lambda request: None)
         agent, stats = Agent("testbot"), MemoryStatsCollector(get_crawler(Spider))
         return Access(
-            stats, RequestFacts(Settings(), agent), agent, referrals, declared, skip_unusable=True
+            Passages(),
+            stats,
+            RequestFacts(Settings(), agent),
+            agent,
+            referrals,
+            declared,
+            skip_unusable=True,
         )
 
     return make
@@ -90,7 +97,7 @@ def test_an_unchanged_request_is_judged_once(
     assert access.admit(request)
     assert access.refusal_if_changed(request) is None
     assert judged == [f"{ORIGIN}/open"]
-    outgoing = access.outgoing(request)
+    outgoing = access._passages.of(request).outgoing_to(request.url)
     assert outgoing
     assert (outgoing.site, outgoing.decision) == (known.site, decision)
 
@@ -103,7 +110,7 @@ def test_renewed_policies_are_asked_anew(make: Callable[..., Access], judged: li
     assert verdict(access, policies("User-agent: *\nDisallow: /\n"), request) is DENY
     assert len(judged) == 3
     assert verdict(access, policies(barred_for=Reach.PUBLIC), request) is DENY
-    assert access.outgoing(request) is None
+    assert access._passages.of(request).outgoing_to(request.url) is None
     assert not access.admit(request)
 
 
@@ -198,7 +205,7 @@ class Hours(AgentReading):
     is_open = True
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: object = None
     ) -> Decision | None:
         source = Source(url=f"{ORIGIN}/hours.txt", text="closed")
         return (
@@ -250,7 +257,7 @@ def test_the_age_of_a_session_is_asked_each_time(
     assert len(judged) == 2
     assert access.admit(request)
     assert request.meta["dont_cache"]
-    outgoing = access.outgoing(request)
+    outgoing = access._passages.of(request).outgoing_to(request.url)
     assert outgoing
     assert outgoing.session
     assert outgoing.session.host == "example.org"

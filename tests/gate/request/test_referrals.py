@@ -17,6 +17,7 @@ from comity.crawler.crawl import Crawl
 from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.reach import Reach, reach_of
 from comity.gate.request import referrals as module
+from comity.gate.request.passage import Passages
 from comity.gate.request.referrals import KEY, Referrals, current_page, set_referrer_reach
 from comity.policies import Fetched, Site
 
@@ -33,7 +34,7 @@ def referrals(*known: OriginPolicies, is_inner_allowed: bool = False) -> Referra
         cached={policies.site.origin: policies for policies in known}.get
     )
     client: Any = SimpleNamespace(network=SimpleNamespace(reach=reach_of))
-    return Referrals(fetcher, client, is_inner_allowed=is_inner_allowed)
+    return Referrals(Passages(), fetcher, client, is_inner_allowed=is_inner_allowed)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.elements.spans import Cut, Span, removals
+from comity.policies.elements.spans import Cut, Span, merge, removals
+
+
+def test_ranges_that_touch_become_one_and_an_empty_range_stays() -> None:
+    assert merge([(5, 5), (2, 4), (0, 2), (8, 9)]) == [(0, 4), (5, 5), (8, 9)]
+    assert removals({"text": "one two"}, [["text", 5, 5], ["text", 0, 2]]) == {"text": [(0, 2)]}
 
 
 def value_at(record: dict[str, Any], span: Span) -> Any:

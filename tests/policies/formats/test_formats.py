@@ -33,30 +33,29 @@ from comity.policies.formats.installed import check_claims, load_installed, mist
 from comity.policies.page import RefusingSource
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
 from tests.fuzz import targets
+from tests.generated import folder_of, page_of
 from tests.selection import one_in
 
 ROOT = Path(__file__).parent.parent.parent.parent
-PAGES = {"aipref": "usage-preferences"}  # docs of formats that have another name than the format
 
 
 def missing(each: Format) -> Iterator[str]:
     """Yield the parts that a format of comity still lacks (CONTRIBUTING.md, "Add a policy
     format").
     """
-    page, folder = f"{PAGES.get(each.name, each.name)}.md", each.name.replace("-", "_")
+    page, folder = page_of(each), folder_of(each)
     if not (ROOT / "comity" / "policies" / "formats" / folder / "__init__.py").is_file():
         yield f"the folder comity/policies/formats/{folder}"
+    if not (each.title and each.specification and each.summary):
+        yield "title, specification and summary in its Format"
     if not list((ROOT / "tests" / "policies" / "formats" / folder).glob("test_*.py")):
         yield f"tests, in tests/policies/formats/{folder}"
     if not (ROOT / "docs" / page).is_file():
         yield f"the page docs/{page}"
-    needed = [("docs/README.md", f"]({page})"), ("README.md", f"policies/formats/{folder}/")]
-    needed += [("docs/fetching.md", f"`{file.path}`") for file in each.files]
-    needed += [("docs/rules.md", f"| `{rule}` |") for rule in each.rules]
-    # the contract that no other module imports it
-    needed += [("setup.cfg", f"    comity.policies.formats.{folder}\n")]
+    needed = [("docs/README.md", f"]({page})")]
+    needed += [("docs/rules.md", f"`{rule}`") for rule in each.rules]
     texts = {name: (ROOT / name).read_text("utf-8") for name, _ in needed}
-    yield from (f"{words.strip()} in {name}" for name, words in needed if words not in texts[name])
+    yield from (f"{words} in {name}" for name, words in needed if words not in texts[name])
     yield from (
         f"{file.path} in KINDS of tests/fuzz/targets.py"
         for file in each.files

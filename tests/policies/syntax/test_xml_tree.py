@@ -76,7 +76,7 @@ class Oracle(ContentHandler):
 
 def by_python(body: bytes) -> Seen:
     parser, oracle = xml.sax.make_parser(), Oracle()
-    parser.setFeature(feature_namespaces, True)
+    parser.setFeature(feature_namespaces, 1)
     parser.setContentHandler(oracle)
     parser.parse(io.BytesIO(body))
     return [(*element[:4], "".join(element[4])) for element in oracle.seen]

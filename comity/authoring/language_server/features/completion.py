@@ -93,19 +93,23 @@ def completion(
     `has_snippets`: True if the editor can insert texts with placeholders."""
     line, column = outline.document.line_and_column(position)
     outline = outline.part(line, line)
-    items = _of_documents(outline, line, column, has_snippets)
+    items = _of_documents(outline, line, column, has_snippets=has_snippets)
     complete = {
         StatementForm.LINES: _of_line,
         StatementForm.XML: _of_xml,
         StatementForm.JSON: _of_json,
         StatementForm.HTML: _of_html,
     }[outline.form]
-    items += complete(outline, line, column, samples, has_snippets) if outline.document.kind else []
+    items += (
+        complete(outline, line, column, samples, has_snippets=has_snippets)
+        if outline.document.kind
+        else []
+    )
     return CompletionList(is_incomplete=len(items) >= MAX_ITEMS, items=items)
 
 
 def _of_documents(
-    outline: FileOutline, line: int, column: int, has_snippets: bool
+    outline: FileOutline, line: int, column: int, *, has_snippets: bool
 ) -> list[CompletionItem]:
     """Return the snippets for XML, JSON and HTML, which are not written line by line.
 
@@ -115,9 +119,9 @@ def _of_documents(
     items = _Items(outline, line, column, column)
     if outline.form is StatementForm.HTML:
         if not document.line(line)[:column].strip("\ufeff \t"):
-            _add_snippets(items, snippets(outline), has_snippets)
+            _add_snippets(items, snippets(outline), has_snippets=has_snippets)
     elif outline.form is not StatementForm.LINES and not document.text.strip("\ufeff \t\r\n"):
-        _add_snippets(items, snippets(outline), has_snippets)
+        _add_snippets(items, snippets(outline), has_snippets=has_snippets)
     elif outline.form is StatementForm.JSON:
         before = "".join(document.lines[:line]) + document.line(line)[:column]
         if open_brackets(before) == "[":
@@ -126,7 +130,7 @@ def _of_documents(
                 document.line(line)[column:] + "".join(document.lines[line + 1 :])
             ).lstrip()[:1]
             marks = ", " if last not in "[," else "", "," if next_char not in ("", "]", ",") else ""
-            _add_snippets(items, member_snippets(outline), has_snippets, around=marks)
+            _add_snippets(items, member_snippets(outline), has_snippets=has_snippets, around=marks)
     return list(items.items.values())
 
 
@@ -161,7 +165,7 @@ def expected_words(outline: FileOutline, line: int) -> Iterator[Word]:
 
 
 def _of_line(
-    outline: FileOutline, line: int, column: int, samples: Samples, has_snippets: bool
+    outline: FileOutline, line: int, column: int, samples: Samples, *, has_snippets: bool
 ) -> list[CompletionItem]:
     text = outline.document.line(line)
     before = text[:column]
@@ -178,7 +182,7 @@ def _of_line(
         has_colon = text[end:].lstrip().startswith(":")
         _add_words(items, expected_words(outline, line), after="" if has_colon else ": ")
         if not before[: typed.start(1)].strip("\ufeff"):
-            _add_snippets(items, snippets(outline), has_snippets)
+            _add_snippets(items, snippets(outline), has_snippets=has_snippets)
         return list(items.items.values())
     number = next(iter(outline.between(line, line)), None)
     statement = outline.statements[number] if number is not None else None
@@ -209,8 +213,8 @@ def _typed_part(value: str, kinds: tuple[str, ...]) -> str:
 def _add_snippets(
     items: _Items,
     offered: Iterable[Snippet],
-    has_snippets: bool,
     *,
+    has_snippets: bool,
     around: tuple[str, str] = ("", ""),
 ) -> None:
     """Add snippets for the intents of publishers.
@@ -288,7 +292,7 @@ def _values(
 
 
 def _of_xml(
-    outline: FileOutline, line: int, column: int, samples: Samples, has_snippets: bool
+    outline: FileOutline, line: int, column: int, samples: Samples, *, has_snippets: bool
 ) -> list[CompletionItem]:
     before = outline.document.line(line)[:column]
     typed = _LAST_NAME.search(before)[0]  # type: ignore[index]
@@ -302,7 +306,7 @@ def _of_xml(
         items = _Items(outline, line, start, column)
         for word in outline.words.below(tag[1]):
             if word.directive.form == "attribute":
-                _add_property(items, word, has_snippets)
+                _add_property(items, word, has_snippets=has_snippets)
         return list(items.items.values())
     items = _Items(outline, line, start, column)
     block = _element_around(outline, line, column)
@@ -315,7 +319,7 @@ def _of_xml(
     return list(items.items.values())
 
 
-def _add_property(items: _Items, word: Word, has_snippets: bool) -> None:
+def _add_property(items: _Items, word: Word, *, has_snippets: bool) -> None:
     name = word.directive.name
     items.add(
         name,
@@ -373,7 +377,7 @@ def _of_value(
 
 
 def _of_json(
-    outline: FileOutline, line: int, column: int, samples: Samples, has_snippets: bool
+    outline: FileOutline, line: int, column: int, samples: Samples, *, has_snippets: bool
 ) -> list[CompletionItem]:
     before = outline.document.line(line)[:column]
     statement = _statement_by_value(outline, line, column)
@@ -427,7 +431,7 @@ def _member_without_value(outline: FileOutline, line: int, column: int) -> FileS
 
 
 def _of_html(
-    outline: FileOutline, line: int, column: int, samples: Samples, has_snippets: bool
+    outline: FileOutline, line: int, column: int, samples: Samples, *, has_snippets: bool
 ) -> list[CompletionItem]:
     if statement := _statement_by_value(outline, line, column):
         return _of_value(outline, statement, line, column, samples)

@@ -8,13 +8,13 @@ from pathlib import Path
 from lsprotocol.types import CodeDescription, Diagnostic, DiagnosticSeverity, Position, Range
 
 from comity.authoring.language_server.documents import Document
-from comity.authoring.language_server.words import href
 from comity.authoring.lint import lint_file, lint_site
-from comity.authoring.problems import Problem
+from comity.authoring.problems import LineSpan, Problem
+from comity.authoring.rules import href
 from comity.authoring.sites import load
 from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Fetched, PolicyError, Site
-from comity.policies.answers.rule import ERROR, WARNING, Severity
+from comity.policies.answers.rule import ERROR, RULES, WARNING, Severity
 
 SOURCE = "comity"
 MAX_DIAGNOSTICS = 1000  # the maximum number of problems of one file
@@ -69,11 +69,14 @@ def diagnostics(document: Document, problems: Iterable[Problem] | None = None) -
 
 
 def diagnostic(document: Document, problem: Problem) -> Diagnostic:
-    """Return the diagnostic for a problem. Its data has the title of the fix."""
-    address = href(problem.spec)
+    """Return the diagnostic for a problem. Its data has the title of the fix.
+
+    The message also says why the finding matters, and how to mend it."""
+    address, rule = href(problem.spec), RULES[problem.rule]
+    advice = f"\n{rule.why}\nFix: {rule.fix}" if rule.why else ""
     return Diagnostic(
         range=range_of(document, problem),
-        message=f"{problem.message} ({problem.spec})",
+        message=f"{problem.message} ({problem.spec}){advice}",
         severity=severity_of(problem.severity),
         code=problem.rule,
         code_description=CodeDescription(address) if address else None,
@@ -86,6 +89,11 @@ def range_of(document: Document, problem: Problem) -> Range:
     """Return the range of a problem. Problems of the file as a whole are at its beginning."""
     if problem.span is None:
         return Range(Position(0, 0), Position(0, 0))
-    line = problem.span.line - 1
+    return document.range(*place_of(document, problem.span))
+
+
+def place_of(document: Document, span: LineSpan) -> tuple[int, int, int]:
+    """Return the line of a span, and its columns in characters. All count from 0."""
+    line = span.line - 1
     mark = 1 if line == 0 and document.text.startswith("\ufeff") else 0
-    return document.range(line, problem.span.column - 1 + mark, problem.span.end_column - 1 + mark)
+    return line, span.column - 1 + mark, span.end_column - 1 + mark

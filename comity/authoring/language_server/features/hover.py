@@ -1,20 +1,61 @@
-"""Hover: the meaning of a line, its agents, and the section of the specification."""
+"""Hover: the meaning of a line, its agents, the section of the specification, and its problems."""
 
 from __future__ import annotations
 
-from lsprotocol.types import Hover, MarkupContent, MarkupKind, Position
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
+from lsprotocol.types import Hover, MarkupContent, MarkupKind, Position, Range
+
+from comity.authoring.language_server.features.diagnostics import place_of
 from comity.authoring.language_server.outline import FileOutline, ValueWord
 from comity.authoring.language_server.statements import FileStatement, Span
-from comity.authoring.language_server.words import AGENT, Word, href
+from comity.authoring.language_server.words import AGENT, Word
+from comity.authoring.problems import Problem
+from comity.authoring.rules import advice_of, href
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.known_crawlers import known
 
 MAX_AGENTS = 5  # the maximum number of agents that one text lists
 
 
-def hover(outline: FileOutline, position: Position) -> Hover | None:
-    """Return the hover text for a position. None means that no word of a format is there."""
+def hover(
+    outline: FileOutline, position: Position, problems: Iterable[Problem] = ()
+) -> Hover | None:
+    """Return the hover text for a position. None means that no word and no problem is there.
+
+    `problems`: the problems of the file. The text says why those at the position matter, and how to
+    mend them."""
+    of_word = _of_position(outline, position)
+    of_problems = _of_problems(outline, position, problems)
+    shown = [*([of_word] if of_word else ()), *of_problems]
+    if not shown:
+        return None
+    text = "\n\n".join(dict.fromkeys(each.text for each in shown))
+    return Hover(MarkupContent(MarkupKind.Markdown, text), shown[0].range)
+
+
+class _RangeText(NamedTuple):
+    text: str
+    range: Range
+
+
+def _of_problems(
+    outline: FileOutline, position: Position, problems: Iterable[Problem]
+) -> Iterator[_RangeText]:
+    """Yield why each problem at a position matters, and how to mend it."""
+    line, column = outline.document.line_and_column(position)
+    for problem in problems:
+        if problem.span is None:
+            continue
+        number, start, end = place_of(outline.document, problem.span)
+        if number == line and start <= column <= end and (advice := advice_of(problem.rule)):
+            range_ = outline.document.range(number, start, end)
+            yield _RangeText(f"`{problem.rule}`: {advice}", range_)
+
+
+def _of_position(outline: FileOutline, position: Position) -> _RangeText | None:
+    """Return the text about the word at a position. None means that it is no word of a format."""
     line, column = outline.document.line_and_column(position)
     outline = outline.with_agents(line)
     match = outline.statement_at(line, column)
@@ -28,11 +69,7 @@ def hover(outline: FileOutline, position: Position) -> Hover | None:
         _of_value(outline, statement, word, value) if value else of_name(outline, statement, word)
     )
     span: Span = value.span if value else statement.name_span
-    return (
-        Hover(MarkupContent(MarkupKind.Markdown, text), outline.document.range(*span))
-        if text
-        else None
-    )
+    return _RangeText(text, outline.document.range(*span)) if text else None
 
 
 def of_name(outline: FileOutline, statement: FileStatement, word: Word) -> str:

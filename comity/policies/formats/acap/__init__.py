@@ -30,7 +30,14 @@ from comity.policies.formats.acap.rules import RULES
 from comity.policies.formats.acap.uses import PageUses, SiteUses
 from comity.policies.formats.format import Format
 
-FORMAT = Format(name="acap", rules=RULES, authoring=AUTHORING)
+FORMAT = Format(
+    name="acap",
+    rules=RULES,
+    title="ACAP in robots.txt",
+    specification="ACAP 1.0, part 1",
+    summary="all of it; some features need an arrangement with the site",
+    authoring=AUTHORING,
+)
 
 __all__ = [
     "FORMAT",

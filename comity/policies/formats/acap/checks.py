@@ -84,10 +84,9 @@ def check_ignoring(acap: Acap, remarks: Remarks) -> None:
     )
     if acap.ignores_conventional and not is_for_all:
         message = (
-            "the User-agent records have no effect, and the ACAP records are for named "
-            "crawlers only: all other crawlers may"
-            " fetch everything. Add a record for `ACAP-crawler: *` with your "
-            "prohibitions, or delete this line"
+            "The User-agent records have no effect, and the ACAP records are for named "
+            "crawlers only, so all other crawlers may fetch everything. Add a record for "
+            "`ACAP-crawler: *` with your prohibitions, or delete this line."
         )
         remarks.report("acap.frees-others", message, line=acap.ignores_conventional)
 
@@ -164,7 +163,7 @@ def _check_resource(line: FieldLine, value: bytes, remarks: Remarks, *, permits:
         consequence = "the permission grants nothing" if permits else "it is not prohibited"
         message = (
             f"`{{}}` is a second path: {consequence}. Write a field for each, or an "
-            "ACAP-resource-set"
+            "ACAP-resource-set."
         )
         second = line.octets.find(words[1], column) + 1
         remarks.report(

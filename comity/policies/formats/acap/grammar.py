@@ -335,7 +335,17 @@ def field_lines(text: bytes) -> Iterator[FieldLine]:
                 is_odd,
             )
         elif _VERSION.match(octets):
-            yield FieldLine(lines.number, lines.line_start, octets, None, "", "", 0, True, False)
+            yield FieldLine(
+                lines.number,
+                lines.line_start,
+                octets,
+                None,
+                name="",
+                value="",
+                value_at=0,
+                has_colon=True,
+                is_overlong=False,
+            )
 
 
 class _Reader:
@@ -614,7 +624,9 @@ class _Reader:
             return Usage(usage, read_qualifiers(qualifiers, usage))
         except QualifierError as error:
             self._report(
-                "acap.qualifier", f"{error.message}: the permission grants nothing", error.quoted
+                "acap.qualifier",
+                f"{error.message}, so the permission grants nothing.",
+                error.quoted,
             )
             return Usage(usage, unusable=error.citation)
 
@@ -914,7 +926,7 @@ class _Reader:
                 in_name=True,
             )
             return
-        patterns, _ = self._patterns(spec, "the whole site is meant")
+        patterns, _ = self._patterns(spec, "the prohibition applies to the whole site")
         self._add(record, Verdict.DENY, usages, (WHOLE_SITE,) if patterns is None else patterns)
 
     def _constituents_of(self, name: str) -> tuple[Usage, ...]:
@@ -949,7 +961,7 @@ class _Reader:
                 if path == WHOLE_SITE
                 else "it prohibits its path on any host, and permits nothing"
             )
-            self._report("acap.syntax", f"`{{}}` is not a path: {effect}", spec)
+            self._report("acap.syntax", f"`{{}}` is not a path, so {effect}.", spec)
             return (None, "") if path == WHOLE_SITE else ((path,), _SYNTAX)
         is_set, name = (
             spec[len(scheme) :].lower().startswith(_SET),
@@ -957,7 +969,7 @@ class _Reader:
         )
         patterns = self._definitions.sets.get(name) if is_set else None
         if not patterns:
-            self._report("acap.unknown-set", f"`{{}}` is not defined: {consequence}", spec)
+            self._report("acap.unknown-set", f"`{{}}` is not defined, so {consequence}.", spec)
         elif scheme != SCHEMES[0]:
             self._report(
                 "acap.syntax",

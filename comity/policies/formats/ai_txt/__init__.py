@@ -26,6 +26,9 @@ from comity.policies.formats.format import Format, WellKnown
 FORMAT = Format(
     name="ai-txt",
     rules=RULES,
+    title="ai.txt",
+    specification="paper of 2025; Spawning's files of that name",
+    summary="rules for elements of HTML, JSON and XML, and for types of files",
     files=(
         WellKnown(
             PATH,

@@ -218,7 +218,7 @@ def _check_path(remarks: Remarks, entry: KeywordEntry) -> None:
         _report(
             remarks,
             "ait.path-characters",
-            f"`{{}}` probably matches nothing: {literal(odd)}",
+            f"`{{}}` probably matches nothing. {literal(odd)}",
             entry,
             value,
         )

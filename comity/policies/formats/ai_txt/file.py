@@ -40,10 +40,15 @@ class AiFile(File):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return (
-            *(self.elements.findings if self.elements else ()),
-            *(self.spawning.findings if self.spawning else ()),
-        )
+        """The findings of both readings.
+
+        A line that is read in Spawning's form has only the findings of that form.
+        """
+        if self.elements is None or self.spawning is None:
+            return ()
+        lines = {pattern.source.line for pattern in self.spawning.patterns if pattern.text}
+        of_elements = (each for each in self.elements.findings if each.line not in lines)
+        return (*of_elements, *self.spawning.findings)
 
     def rule_reason(self, rule: ElementRule, page_url: str) -> Reason:
         """Return the reason for a rule about an element. It quotes the rule's line in the file.

@@ -251,7 +251,9 @@ class Values:
             path = b"/" + path
         pattern = normal_pattern(path)
         if not pattern:
-            self._report("ait.path", "no path", position=position)
+            self._report(
+                "ait.path", "The line names no path. Write one, such as `/`.", position=position
+            )
         elif path != value:
             self._report("ait.path", "`{}` is read as `{}`", value, path, position=position)
         elif b"*" in path or path.endswith(b"$"):

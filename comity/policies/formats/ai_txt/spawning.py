@@ -207,11 +207,11 @@ def _patterns(
             if verdict is Verdict.ALLOW
             else "it refuses everything"
             if odd
-            else "each is read"
+            else "each part is read"
         )
         findings.report(
             "spawning.pattern",
-            f"`{{}}` is not a single path or file type: {means}",
+            f"`{{}}` is not a single path or file type, so {means}.",
             record.value,
             line=source.line,
         )

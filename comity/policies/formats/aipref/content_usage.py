@@ -90,7 +90,7 @@ def read(value: bytes | str, findings: Findings | None = None, line: int = 0) ->
             if label in _OTHERS:
                 findings.report(
                     "content-usage.label",
-                    "`{}` is a word of Content Signals.",
+                    "`{}` is a word of Content Signals and has no effect here.",
                     label.encode(),
                     line=line,
                 )

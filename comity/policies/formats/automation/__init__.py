@@ -51,6 +51,9 @@ def read_annotations(content: Content, response: Response) -> Statements:
 FORMAT = Format(
     name="automation",
     rules=RULES,
+    title="automation-preferences.txt",
+    specification="draft-liao-aipref-autoctl-core-01 and its extension",
+    summary="all of both, and JSON-LD in pages",
     files=(
         WellKnown(
             PATH,

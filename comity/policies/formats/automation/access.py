@@ -56,13 +56,14 @@ class Automated(AgentReading):
         sent: str,
         facts: Facts,
         now: datetime | None,
-        page: Annotated | None = None,
+        page: object = None,
     ) -> Decision | None:
         """Return the decision on a request, or None if neither file nor page makes a statement.
 
         The arguments are those of `AgentReading.access`. `page` are the annotations of the page,
         or None.
         """
+        assert page is None or isinstance(page, Annotated)
         if target == ROBOTS and facts.is_plain and page is None:
             return None
         if self._is_unknown(facts):

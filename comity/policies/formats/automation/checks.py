@@ -111,7 +111,7 @@ def _check_record(remarks: Remarks, record: DirectiveLine) -> None:
         for pattern in url_patterns(record.value):
             if odd := oddity(pattern):
                 column = record.column + record.value.find(pattern)
-                message = f"`{{}}` probably matches nothing: {literal(odd)}"
+                message = f"`{{}}` probably matches nothing. {literal(odd)}"
                 remarks.report(
                     "automation.pattern",
                     message,

@@ -140,7 +140,7 @@ def pattern_text(pattern: UrlPattern) -> str:
     return _quote(pattern.host + pattern.path)
 
 
-def _session(is_required: bool) -> str:
+def _session(is_required: bool) -> str:  # noqa: FBT001  # the value of a directive
     return "only requests in a session that a person began" if is_required else ""
 
 

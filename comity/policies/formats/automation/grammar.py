@@ -202,7 +202,7 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> Automation:
 
     `text` and `cut` are the results of `text_of`. `cut` is True if the end of the file is missing.
     """
-    return _Reader(text, url).read(cut)
+    return _Reader(text, url).read(cut=cut)
 
 
 class _LimitError(Exception):
@@ -225,7 +225,7 @@ class _Reader:
         # A cache: name and value -> the parsed value. Most groups repeat values of other groups.
         self._cache: dict[tuple[bytes, bytes], ParsedValue] = {}
 
-    def read(self, cut: bool) -> Automation:
+    def read(self, *, cut: bool) -> Automation:
         complete = not cut
         if cut:
             self._findings.report(
@@ -298,7 +298,7 @@ class _Reader:
                 else "it has its most restrictive value"
             )
             self._report(rule, f"`{{}}` is written {problem}: {ends}", name, of_name=True)
-        self._record(name, is_plain(match), value.rstrip(b" \t"))
+        self._record(name, value.rstrip(b" \t"), is_as_specified=is_plain(match))
         return True
 
     def _report(
@@ -315,7 +315,7 @@ class _Reader:
             column=column,
         )
 
-    def _record(self, name: bytes, is_as_specified: bool, value: bytes) -> None:
+    def _record(self, name: bytes, value: bytes, *, is_as_specified: bool) -> None:
         if self._block is None:
             self._block = _Open(self._lines.number, self._lines.line_start)
         if name == b"scope":

@@ -291,8 +291,8 @@ DIRECTIVES = {
         DirectiveSyntax(
             "require-human-initiated-session",
             _boolean,
-            True,
-            "is neither true nor false. It counts as true",
+            strictest=True,
+            otherwise="is neither true nor false. It counts as true",
         ),
         DirectiveSyntax(
             "session-validation",

@@ -47,6 +47,9 @@ def read_headers(headers: Headers, response: Response) -> Statements:
 FORMAT = Format(
     name="content-signals",
     rules=RULES,
+    title="Content Signals",
+    specification="draft-romm-aipref-contentsignals",
+    summary="lines of robots.txt and header fields",
     robots_lines=NAMES,
     header_fields=tuple(name.encode() for name in NAMES),
     read_site=line_site_reader(NAMES, SignalLines),

@@ -24,7 +24,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urljoin
 
 from comity.bounded import Bounded
@@ -229,7 +229,7 @@ class RobotsReading(AgentReading):
         return any(groups.rules.rates.visit_time for groups in self._groups)
 
     def access(
-        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: object = None
     ) -> Decision:
         if self._single and target != PATH:
             return self._single.access(target, sent, now)

@@ -69,6 +69,9 @@ def _reason(rule: ElementRule, url: str) -> Reason:
 FORMAT = Format(
     name="robots-meta",
     rules=RULES,
+    title="robots meta elements and X-Robots-Tag",
+    specification="none; search engines document them",
+    summary="directives that refuse or limit, such as noai, in pages and header fields",
     header_fields=(b"x-robots-tag",),
     read_headers=read_headers,
     read_document=read_document,

@@ -272,7 +272,9 @@ class _Reader:
     def _report_others(self, members: list[str]) -> None:
         if members:
             self._findings.report(
-                "robots-meta.agent", "`{}` is for another agent.", _octets(", ".join(members))
+                "robots-meta.agent",
+                "`{}` is for the named crawler only.",
+                _octets(", ".join(members)),
             )
 
     def meta(self, name: str, text: str, line: int) -> None:
@@ -285,7 +287,7 @@ class _Reader:
         else:
             self._findings.report(
                 "robots-meta.agent",
-                "`{}: {}` is for another agent.",
+                "`{}: {}` is for the named crawler only.",
                 _octets(name),
                 _octets(text),
                 line=line,
@@ -390,7 +392,12 @@ class _Reader:
         elif size != "large":
             self._refuse("max-image-preview", source, member)
             if size != "none":
-                self._report("robots-meta.value", "`{}` is read as `none`", directive.value, source)
+                self._report(
+                    "robots-meta.value",
+                    "`{}` is not a size, so it is read as `none`.",
+                    directive.value,
+                    source,
+                )
 
     def _max_video_preview(self, directive: _Directive, source: Location, member: str) -> None:
         number = self._number(directive, source)
@@ -406,7 +413,12 @@ class _Reader:
         """
         if _NUMBER.fullmatch(directive.value):
             return int(directive.value)
-        self._report("robots-meta.value", "`{}` is read as 0", directive.value, source)
+        self._report(
+            "robots-meta.value",
+            "`{}` is not a number, so it is read as 0.",
+            directive.value,
+            source,
+        )
         return 0
 
     def _unavailable_after(self, directive: _Directive, source: Location, member: str) -> None:

@@ -181,6 +181,9 @@ def replay(name: str, text: str) -> list[tuple[str, str]]:
 FORMAT = Format(
     name="rsl",
     rules=RULES,
+    title="RSL",
+    specification="RSL 1.0",
+    summary="documents, and the references to them in robots.txt, header fields and pages",
     robots_lines=LINES,
     header_fields=(b"link",),
     read_site=line_site_reader(LINES, Licenses),

@@ -173,7 +173,7 @@ class _Checker:
         if odd := oddity(address.encode("utf-8", "replace")):
             self._report(
                 "rsl.pattern",
-                f"The url `{{}}` probably matches nothing: {literal(odd)}",
+                f"The url `{{}}` probably matches nothing. {literal(odd)}",
                 content,
                 address,
             )

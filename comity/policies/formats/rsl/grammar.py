@@ -193,7 +193,7 @@ def parse(
     `cut` is True if the end of the document is missing. `everywhere` is True if the document is in
     a page: its contents are then about this page.
     """
-    return _Reader(url, first, everywhere).read(body, cut)
+    return _Reader(url, first, everywhere=everywhere).read(body, cut=cut)
 
 
 @dataclass(slots=True)
@@ -222,13 +222,13 @@ class _Terms:
 class _Reader:
     """The state of reading one document."""
 
-    def __init__(self, url: str, first: int, everywhere: bool) -> None:
+    def __init__(self, url: str, first: int, *, everywhere: bool) -> None:
         self._first = first
         self._everywhere = everywhere
         self._findings = Findings(url)
         self._lines: Mapping[Any, int] = {}  # element -> line
 
-    def read(self, body: bytes, cut: bool) -> RslDocument:
+    def read(self, body: bytes, *, cut: bool) -> RslDocument:
         scopes: tuple[Scope, ...] = ()
         age, problem = DEFAULT_AGE, 0
         try:
@@ -244,7 +244,7 @@ class _Reader:
             self._findings.clear()  # an invalid document has only this finding
             self._report(
                 "rsl.limit" if error.is_limit else "rsl.syntax",
-                "{}: the document licenses nothing",
+                "The document licenses nothing: {}.",
                 str(error),
                 line=problem,
             )

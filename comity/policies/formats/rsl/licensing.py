@@ -103,7 +103,9 @@ class Rsl:
         matching = self._matching(url)
         key = (tuple(matching), arranged, frozenset(users))
         if key not in self._cache:  # most pages of a site have the same answer
-            self._cache[key] = tuple(self._decide_terms(self._licenses(matching), arranged, users))
+            self._cache[key] = tuple(
+                self._decide_terms(self._licenses(matching), users, arranged=arranged)
+            )
         return self._cache[key]
 
     def everywhere(self, url: str = "") -> frozenset[str]:
@@ -125,7 +127,7 @@ class Rsl:
         ]
         refused = {
             statement.term.partition(":")[2]
-            for statement in self._decide_terms(broad, False, ())
+            for statement in self._decide_terms(broad, (), arranged=False)
             if statement.verdict is Verdict.DENY
         }
         narrow = [
@@ -157,10 +159,10 @@ class Rsl:
         return [(scope.octets, license_) for scope in scopes for license_ in scope.licenses]
 
     def _decide_terms(
-        self, licenses: list[tuple[int, License]], arranged: bool, users: Collection[str]
+        self, licenses: list[tuple[int, License]], users: Collection[str], *, arranged: bool
     ) -> Iterator[Statement]:
         for term in TERMS:
-            verdict, claim = _decide(term, licenses, arranged, users)
+            verdict, claim = _decide(term, licenses, users, arranged=arranged)
             if claim is not None:
                 yield Statement(f"rsl:{term}", verdict, claim.rule, self._source(claim.line))
 
@@ -198,7 +200,7 @@ def _covers(word: str, term: str) -> bool:
 
 
 def _decide(
-    term: str, licenses: list[tuple[int, License]], arranged: bool, users: Collection[str]
+    term: str, licenses: list[tuple[int, License]], users: Collection[str], *, arranged: bool
 ) -> tuple[Verdict | None, _Claim | None]:
     """Return the verdict on a term and the deciding claim (section-3.1.1), or None and None.
 

@@ -83,12 +83,13 @@ def _statements(reservation: Reservation | None) -> Statements:
     return Statements(findings=reservation.findings if reservation else (), state=reservation)
 
 
-def conclude(states: Sequence[Reservation | None]) -> Statements:
+def conclude(states: Sequence[object]) -> Statements:
     """Return the statement of all carriers together (sec-processing-priority).
 
     Each property that a later carrier sets replaces the property of earlier carriers.
     """
-    return Statements(statements(states))
+    reservations = (state for state in states if isinstance(state, Reservation))
+    return Statements(statements(reservations))
 
 
 _PROPERTY = re.compile(r"(tdm-reservation|tdm-policy): (.*?)(?=; tdm-(?:reservation|policy): |$)")
@@ -102,6 +103,9 @@ def replay(name: str, text: str) -> list[tuple[str, str]]:
 FORMAT = Format(
     name="tdmrep",
     rules=RULES,
+    title="TDMRep",
+    specification="W3C community report",
+    summary="file, header fields, meta elements, EPUB and PDF",
     files=(
         WellKnown(
             WELL_KNOWN,

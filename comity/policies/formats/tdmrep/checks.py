@@ -215,7 +215,7 @@ def _check_object(remarks: Remarks, rule: dict[str, RuleMember]) -> None:
         _report(
             remarks,
             "tdmrep.pattern",
-            f"The location probably matches nothing: {literal(odd)}",
+            f"The location probably matches nothing. {literal(odd)}",
             location,
         )
 

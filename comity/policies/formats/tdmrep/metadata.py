@@ -90,7 +90,7 @@ def _epub(body: bytes, report: Findings) -> Metadata:
     except xml_tree.XmlError as error:
         report.report(
             "tdmrep.limit" if error.is_limit else "tdmrep.syntax",
-            "the EPUB file is not read: {}",
+            "The EPUB file is not read: {}.",
             str(error).encode(),
         )
     # The errors of zipfile for a file that is no archive, is encrypted, or is packed in a way that
@@ -105,7 +105,7 @@ def _epub(body: bytes, report: Findings) -> Metadata:
         RuntimeError,
     ) as error:
         report.report(
-            "tdmrep.syntax", "the EPUB file is not read: {}", str(error).encode(errors="replace")
+            "tdmrep.syntax", "The EPUB file is not read: {}.", str(error).encode(errors="replace")
         )
     return metadata
 
@@ -215,7 +215,7 @@ def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
     for number, stream in enumerate(_STREAM.finditer(body)):
         if number == MAX_STREAMS or octets_left <= 0:
             report.report(
-                "tdmrep.limit", f"only {number} metadata streams of the PDF file are read"
+                "tdmrep.limit", f"Only {number} metadata streams of the PDF file are read."
             )
             break
         start = body.find(b"stream", stream.end(), stream.end() + 1000)
@@ -225,7 +225,7 @@ def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
                 packet = zlib.decompressobj().decompress(compressed, MAX_PACKET)
             except zlib.error:
                 report.report(
-                    "tdmrep.syntax", "a metadata stream of the PDF file cannot be decompressed"
+                    "tdmrep.syntax", "A metadata stream of the PDF file cannot be decompressed."
                 )
             else:
                 octets_left -= len(packet)

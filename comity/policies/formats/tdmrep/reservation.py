@@ -245,7 +245,9 @@ class TdmRep:
             unset = True
         if not self._complete and not unset:
             return Reservation(
-                True, "", Location(text="the file is longer than the limit", url=self._url)
+                reserved=True,
+                policy="",
+                source=Location(text="the file is longer than the limit", url=self._url),
             )
         return None
 
@@ -265,7 +267,7 @@ def read(body: bytes, url: str = "", *, cut: bool = False) -> TdmRep:
     `cut` is True if the body is only the beginning of the file.
     """
     octets, cut = text_of(body, cut=cut)
-    return _Reader(octets, url).read(cut)
+    return _Reader(octets, url).read(cut=cut)
 
 
 _SPACE = re.compile(r"[\s,]*+")
@@ -305,7 +307,7 @@ class _Reader:
         # if there is no such line.
         self._reserving_line = 0
 
-    def read(self, cut: bool) -> TdmRep:
+    def read(self, *, cut: bool) -> TdmRep:
         if cut:
             self._complete = False
             self._report(
@@ -315,7 +317,7 @@ class _Reader:
             )
         position = self._skip_space(0)
         if self._text.startswith("[", position):
-            self._read_rules(position + 1, cut)
+            self._read_rules(position + 1, cut=cut)
         else:
             self._read_other(position)
         if self._is_json and not cut and (problem := strict_problem(self._written)):
@@ -378,10 +380,18 @@ class _Reader:
         one = _ONE.search(self._text, start, end) or _ONE.search(self._written, start, end)
         if one and not self._reserving_line:
             self._reserving_line = 1 + line_ends(self._text, 0, one.start())
-            self._rules.append(TdmRule("/", True, "", self._reserving_line, _excerpt(one[0])))
+            self._rules.append(
+                TdmRule(
+                    "/",
+                    reserved=True,
+                    policy="",
+                    line=self._reserving_line,
+                    text=_excerpt(one[0]),
+                )
+            )
         return self._reserving_line
 
-    def _read_rules(self, position: int, cut: bool) -> None:
+    def _read_rules(self, position: int, *, cut: bool) -> None:
         position, count = self._skip_space(position), 0
         while not self._text.startswith("]", position):
             if cut and position == len(self._text):
@@ -389,7 +399,7 @@ class _Reader:
             if count == MAX_RULES:
                 self._report(
                     "tdmrep.limit",
-                    f"there are more than {MAX_RULES} rules",
+                    f"Only the first {MAX_RULES} rules are read. Write fewer rules.",
                     line=self._line_of(position),
                 )
                 self._complete = False
@@ -457,7 +467,15 @@ class _Reader:
             and _read_reservation([value[RESERVATION]], self._findings, line)
         ):
             policy = _policy([value.get(POLICY)], self._url, self._findings, line)
-            self._rules.append(TdmRule("/", True, policy, line, _excerpt(self._text[position:end])))
+            self._rules.append(
+                TdmRule(
+                    "/",
+                    reserved=True,
+                    policy=policy,
+                    line=line,
+                    text=_excerpt(self._text[position:end]),
+                )
+            )
         else:
             self._reserve_by(position, len(self._text))
 

@@ -184,5 +184,5 @@ def test_conventional_records_that_count_for_crawlers_that_are_not_named_no_more
     assert [finding.line for finding in findings] == lines
     for finding in findings:
         assert finding.message.endswith(
-            "Add a record for `ACAP-crawler: *` with your prohibitions, or delete this line"
+            "Add a record for `ACAP-crawler: *` with your prohibitions, or delete this line."
         )

@@ -720,9 +720,9 @@ def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: froz
 @settings(max_examples=examples(1000))
 @example(
     [
-        Said("*", (), "present", False, "/*a", ""),
-        Said("*", (), "present", True, "/*b", "unknown=1"),
-        Said("*", (), "present-snippet", True, "/*ab", ""),
+        Said("*", (), "present", allows=False, pattern="/*a", qualifier=""),
+        Said("*", (), "present", allows=True, pattern="/*b", qualifier="unknown=1"),
+        Said("*", (), "present-snippet", allows=True, pattern="/*ab", qualifier=""),
     ],
     "/ab",
     frozenset(),

@@ -6,6 +6,7 @@ import pytest
 
 from comity.policies import Agent, Arrangement, Page, Site, Verdict, instructions
 from comity.policies.answers.element_rule import ACTIONS
+from comity.policies.syntax.lines import MAX_BYTES
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
@@ -344,3 +345,20 @@ def test_both_formats_in_one_file_are_heard() -> None:
     page = page_of(ai)
     assert refusals(page) == {"train": ("spawning.disallow", 2)}
     assert [element.selector for element in page.elements] == [".q"]
+
+
+@pytest.mark.requirement("SPAWN-1", "AIT-15")
+def test_a_line_in_spawnings_form_has_no_findings_of_the_other_format() -> None:
+    ai = f"Disallow: *.html\nDisallow: Train\n{block('.q', 'Index')}"
+    site = Site.from_files(ORIGIN, {"/ai.txt": ai.encode()})
+    assert [(finding.rule, finding.line) for finding in site.findings] == [
+        ("ait.indentation", 2),
+        ("ait.orphan", 2),
+    ]
+
+
+@pytest.mark.requirement("AIT-15")
+def test_the_limit_of_a_file_in_both_formats_is_found() -> None:
+    ai = f"Disallow: *.html\n{block('.q', 'Index')}#{'a' * MAX_BYTES}\n"
+    site = Site.from_files(ORIGIN, {"/ai.txt": ai.encode()})
+    assert [finding.rule for finding in site.findings] == ["ait.limit"]

@@ -127,9 +127,9 @@ def test_a_statement_is_about_training_and_names_its_line() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("Disallow: jpg", "`jpg` is not a single path or file type: it refuses everything"),
-        ("Disallow: /a /b", "`/a /b` is not a single path or file type: each is read"),
-        ("Allow: /a /b", "`/a /b` is not a single path or file type: it permits nothing"),
+        ("Disallow: jpg", "`jpg` is not a single path or file type, so it refuses everything."),
+        ("Disallow: /a /b", "`/a /b` is not a single path or file type, so each part is read."),
+        ("Allow: /a /b", "`/a /b` is not a single path or file type, so it permits nothing."),
     ],
 )
 def test_odd_values_are_reported(line: str, message: str) -> None:

@@ -61,9 +61,9 @@ def test_known_traps(value: bytes, want: Said, rules: list[str]) -> None:
 @pytest.mark.requirement("META-4")
 def test_what_is_for_another_agent_is_kept_as_it_is_written() -> None:
     _, (finding,) = header(b"otherbot: nofollow, noai, mybot: nofollow")
-    assert finding.message == "`otherbot: nofollow, noai` is for another agent."
+    assert finding.message == "`otherbot: nofollow, noai` is for the named crawler only."
     (statement,), (finding,) = header(b"otherbot: nofollow, noai | mybot: nofollow")
-    assert finding.message == "`otherbot: nofollow, noai |` is for another agent."
+    assert finding.message == "`otherbot: nofollow, noai |` is for the named crawler only."
     assert statement.location.text == "mybot: nofollow"
 
 

@@ -103,8 +103,8 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     # cannot give up.
     ("value-2", [rule("/", 2)], "/", "-"),
     ("value-minus", [rule("/", -1)], "/", "-"),
-    ("value-true", [rule("/", True)], "/", "-"),
-    ("value-false", [rule("/", False)], "/", "-"),
+    ("value-true", [rule("/", reserved=True)], "/", "-"),
+    ("value-false", [rule("/", reserved=False)], "/", "-"),
     ("value-word", [rule("/", "yes")], "/", "-"),
     ("value-null", [rule("/", None)], "/", "-"),
     ("value-list", [rule("/", [1])], "/", "-"),
@@ -759,9 +759,9 @@ def test_what_came_before_is_told_of_values_that_are_odd() -> None:
 
 # sec-processing-priority
 
-R = Reservation(True, "https://example.com/1", Location(text="r"))
-N = Reservation(False, "https://example.com/0", Location(text="n"))
-NO_POLICY = Reservation(True, "", Location(text="bare"))
+R = Reservation(reserved=True, policy="https://example.com/1", source=Location(text="r"))
+N = Reservation(reserved=False, policy="https://example.com/0", source=Location(text="n"))
+NO_POLICY = Reservation(reserved=True, policy="", source=Location(text="bare"))
 UNSET = Reservation(None, "", Location(text="odd"))
 POLICY_ALONE = Reservation(None, "https://example.com/new", Location(text="policy"))
 

@@ -1,0 +1,210 @@
+"""The record of each request on its way through the crawler.
+
+`Passages.of(request)` returns the record of a request, its Passage. All parts of the crawler keep
+their notes about the request in this record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import ref
+
+from comity.gate.fetching.reach import Reach
+from comity.gate.http import Headers, Request
+from comity.gate.request.sessions import DeclaredSession
+from comity.gate.run.observer import Paced
+from comity.policies import Decision, Site
+from comity.policies.answers.request import Facts, Session
+from comity.policies.page import Browsed
+
+
+class Outgoing(NamedTuple):
+    """A request as it was admitted, and the policies that apply to its response.
+
+    Attributes:
+        url: The URL at the time of the admission. The request object may change later.
+        site: The policies by which the request was admitted.
+        decision: The decision of those policies.
+        facts: The facts of the request, with its session.
+        session: The session that goes out with the request. None means no session.
+    """
+
+    url: str
+    site: Site
+    decision: Decision
+    facts: Facts
+    session: DeclaredSession | None
+
+
+class Question(NamedTuple):
+    """Everything except the time that the answer about a request depends on.
+
+    Attributes:
+        url: The URL of the request.
+        method: The method of the request.
+        facts: Its facts without the session. PLAIN if the policies ask for no facts.
+        session: The session that the request may carry.
+    """
+
+    url: str
+    method: str
+    facts: Facts
+    session: DeclaredSession | None
+
+
+class Answer(NamedTuple):
+    """The last answer about a request.
+
+    Attributes:
+        question: The form of the request that the answer is about.
+        site: The policies that were asked. The reference is weak, so that waiting requests keep no
+            site in memory. None: the URL has no origin, or the referring site may not link to it.
+        decision: The decision of those policies.
+        session: The session that the request goes with.
+        passes: True if the answer may change with time.
+    """
+
+    question: Question
+    site: ref[Site] | None
+    decision: Decision
+    session: DeclaredSession | None = None
+    passes: bool = False
+
+
+class Handling:
+    """The handling of a request or of its response, by tasks that may make more requests.
+
+    Contexts refer to it, and may outlive the request and the crawl. So it is an object of its own.
+
+    Attributes:
+        crawl: Tells the crawl from others.
+        reach: The reach of the site that leads to requests made meanwhile. None means that the
+            operator leads to them.
+    """
+
+    __slots__ = ("crawl", "reach")
+
+    def __init__(self, crawl: object, reach: Reach | None) -> None:
+        self.crawl = crawl
+        self.reach = reach
+
+
+L = TypeVar("L", bound=Paced)
+
+
+@dataclass(slots=True, eq=False)
+class Flight(Generic[L]):
+    """The turn of a request that was let out.
+
+    Attributes:
+        limiters: The limiters that the request occupies; () if it needs none, or when they are free
+            again.
+        handed_out: True if the request came from our scheduler, which would take it back.
+        in_downloader: True if the request goes through Scrapy's downloader, which reports its end.
+            False if the caller reports its end (`end_and_forget`).
+        claimed: True when the request has come to comity's middleware. Always True for a request
+            that the scheduler did not hand out.
+        grant: The request's number in the ledger; 0 if its limiters have no limits.
+        is_settled: True when the header fields of the answer arrived, or the request failed.
+        is_sent: True when the download of the request has begun.
+        has_lost_turn: True if the request needs another turn before it may be sent.
+        started: The moment of its start, by the monotonic clock.
+        observed: The value that `Observer.starting` returned; `Observer.settled` gets it back.
+    """
+
+    limiters: tuple[L, ...]
+    handed_out: bool
+    in_downloader: bool
+    claimed: bool
+    started: float
+    grant: int = 0
+    is_settled: bool = False
+    is_sent: bool = False
+    has_lost_turn: bool = False
+    observed: Any = None
+
+
+class Arrival(NamedTuple):
+    """The facts of a response's arrival, which are lost when its items are exported.
+
+    Attributes:
+        received_at: The time of arrival.
+        encodings: The values of Content-Encoding, as the server sent them.
+    """
+
+    received_at: datetime
+    encodings: tuple[bytes, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Passage:
+    """The record of one request object.
+
+    Attributes:
+        session: The session of a script that the request belongs to. None means no such session.
+        is_exempt: True if the request is not refused for lack of a permitted use.
+        is_file: True if the response is a file of an item, so that no links are read from it.
+        answer: The last answer about the request. None: it was not decided on yet.
+        site: The policies by which the request was judged before it goes out. None means that no
+            site judged the request, or that it still waits in the queue.
+        outgoing: The request as it was admitted. None: it was not admitted.
+        flight: The turn of the request. None: it was not let out, or its turn was forgotten.
+        handling: The handling of the request since it was handed out. None: it was not yet.
+        awaited_by: The handling of another request, whose code waits for the response. None: no
+            code of a handled request waits.
+        replaced_fields: The values of header fields before the session of the host replaced them.
+            Name -> values. None: no session is on the request now.
+        stopped: The refusal of the response, whose download was stopped before its body.
+        arrival: The arrival of the last response, if a feed needs it.
+        stating_fields: The header fields of the last answer that state policies. None: none does.
+        browsed: How a browser got the response. None: it came without a browser.
+        whole_body: The whole body of the response. None: no elements were removed from it.
+    """
+
+    session: Session | None = None
+    is_exempt: bool = False
+    is_file: bool = False
+    answer: Answer | None = None
+    site: Site | None = None
+    outgoing: Outgoing | None = None
+    flight: Flight[Any] | None = None
+    handling: Handling | None = None
+    awaited_by: Handling | None = None
+    replaced_fields: Mapping[str, list[bytes]] | None = None
+    stopped: Decision | None = None
+    arrival: Arrival | None = None
+    stating_fields: Headers | None = None
+    browsed: Browsed | None = None
+    whole_body: bytes | None = None
+
+    def outgoing_to(self, url: str) -> Outgoing | None:
+        """Return the request as it was admitted; None if it was not, or for another URL."""
+        outgoing = self.outgoing
+        return outgoing if outgoing is not None and outgoing.url == url else None
+
+
+class Passages:
+    """The records of the requests of one crawl or client, found by the request object.
+
+    It is a WeakKeyDictionary in short: this one looks up with a single call, for each request is
+    looked up some thirty times. The length is the number of requests that have a record."""
+
+    def __init__(self) -> None:
+        self._records: dict[ref[Request], Passage] = {}
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def of(self, request: Request) -> Passage:
+        """Return the record of the request. The first call makes it."""
+        passage = self._records.get(ref(request))
+        if passage is None:
+            # The callback removes the record when the request object goes.
+            passage = self._records[ref(request, self._records.pop)] = Passage()
+        return passage
+
+    def get(self, request: Request) -> Passage | None:
+        """Return the record of the request; None if it was not made yet."""
+        return self._records.get(ref(request))

@@ -1,0 +1,278 @@
+"""The generated parts of pages, and the generated files. `make docs` runs
+
+    python -m tests.generated
+
+Each part is between `<!-- name -->` and `<!-- end -->` in its page. PARTS has its text, made from
+the code. A part without line breaks is within a line, and not at its beginning: Markdown does not
+format a line that begins with a comment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, Artefact, Form, Intent
+from comity.gate.fetching.causes import CAUSES
+from comity.gate.options.declared import SETTINGS
+from comity.policies import formats as policies
+from comity.policies.formats.format import Format
+from comity.policies.tag import schema
+from comity.policies.vocabulary.table import ANY, Vocabulary
+
+ROOT = Path(__file__).parent.parent
+SCHEMA = ROOT / "comity" / "policies" / "permissions.schema.json"
+END = "<!-- end -->"
+
+
+def generated(path: str) -> str:
+    """Return the text of a page with new parts. `path`: a key of PARTS."""
+    text = (ROOT / path).read_text("utf-8")
+    for name, part in PARTS[path].items():
+        before, mark, rest = text.partition(f"<!-- {name} -->")
+        assert END in rest, f"{path}: write `<!-- {name} -->` and `{END}`"
+        text = before + mark + part() + rest[rest.index(END) :]
+    return text
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table as a block of Markdown."""
+    head = tuple(head)
+    lines = (f"| {' | '.join(cells)} |" for cells in (head, *rows))
+    return _block([next(lines), "|" + "---|" * len(head), *lines])
+
+
+def _block(lines: Iterable[str]) -> str:
+    return "\n\n" + "\n".join(lines) + "\n\n"
+
+
+def vocabularies() -> str:
+    """Return the table of vocabularies in docs/vocabulary.md."""
+    return table(
+        ("name", "", "specification", "revision", "words (`<`: narrows)"),
+        (
+            (
+                f"`{one.name}`",
+                one.title,
+                f"{one.specification} {one.section}".strip(),
+                one.revision,
+                "; ".join(
+                    f"{word} < {', '.join(general)}" if general else word
+                    for word, general in one.narrows.items()
+                ),
+            )
+            for one in Vocabulary.shipped().words.values()
+        ),
+    )
+
+
+def matrix() -> str:
+    """Return the table of uses and words. Uses with equal cells share a row."""
+    vocabulary = Vocabulary.shipped()
+    names = tuple(vocabulary.words)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for use in (*vocabulary.uses, ANY):
+        alike.setdefault(tuple(_cell(vocabulary, name, use) for name in names), []).append(use)
+    return table(
+        ("use", *(f"`{name}`" for name in names)),
+        (
+            (", ".join("any other" if use == ANY else use for use in uses), *cells)
+            for cells, uses in alike.items()
+        ),
+    )
+
+
+def _cell(vocabulary: Vocabulary, name: str, use: str) -> str:
+    related = vocabulary.related(name, use)
+    within = dict.fromkeys(levels[0][0] for levels in related.levels)
+    touching = (
+        word
+        for word in vocabulary.words[name].narrows
+        if word in related.touching and word not in within
+    )
+    return " ".join((*(f"**{word}**" for word in within), *touching))
+
+
+def relations() -> str:
+    """Return the table of the rows that relate words to uses."""
+    return table(
+        ("uses", "", "words", "why"),
+        (
+            (
+                ", ".join(one.uses).replace(ANY, "any other"),
+                one.kind,
+                " ".join(f"`{term}`" for term in one.terms),
+                one.rationale,
+            )
+            for one in Vocabulary.shipped().relations
+        ),
+    )
+
+
+LANGUAGES = {ELEMENT: "html", ".json": "json", ".xml": "xml"}
+
+
+def intents() -> str:
+    """Return the wishes of publishers, with the lines for each in every format."""
+    return _block(line for intent in INTENTS for line in _of_intent(intent)).removesuffix("\n")
+
+
+def _of_intent(intent: Intent) -> Iterator[str]:
+    yield from (f"## {intent.title}", "", intent.summary, "")
+    for parameter in intent.parameters:
+        yield from (f"`{parameter.default}` stands for the {parameter.summary}.", "")
+    for name in FORMATS:
+        forms = [form for form in intent.forms if form.format == name]
+        if forms:
+            yield from (f"### {intent.title}: {name}", "")
+        for form in forms:
+            yield from _of_form(intent, form)
+    yield from (
+        f"### {intent.title}: formats that cannot say it",
+        "",
+        "| format | why |",
+        "|---|---|",
+    )
+    yield from (f"| {unsaid.format} | {unsaid.reason} |" for unsaid in intent.unsaid)
+    yield ""
+
+
+def _of_form(intent: Intent, form: Form) -> Iterator[str]:
+    yield from (form.remark, "")
+    for artefact in form.artefacts:
+        yield from (
+            f"{_location(artefact)}:",
+            "",
+            f"```{_language(artefact)}",
+            artefact.text(intent.values()).rstrip("\n"),
+            "```",
+            "",
+        )
+
+
+def _location(artefact: Artefact) -> str:
+    return {FIELD: "As a response field", ELEMENT: "In the head of the page"}.get(
+        artefact.location, f"`{artefact.location}`"
+    )
+
+
+def _language(artefact: Artefact) -> str:
+    return next(
+        (language for end, language in LANGUAGES.items() if artefact.location.endswith(end)), ""
+    )
+
+
+def causes() -> str:
+    """Return the table of the causes of failed fetches."""
+    return table(
+        ("`comity/access/unreachable/...`", "cause", "what to do"),
+        (
+            (f"`{cause.name}`", cause.words or "no answer that can be read", cause.remedy)
+            for cause in CAUSES
+        ),
+    )
+
+
+def local_causes() -> str:
+    """Return the causes that the operator can remove."""
+    return ", ".join(f"`{cause.name}`" for cause in CAUSES if cause.is_local)
+
+
+OTHER_PAGES = {"aipref": "usage-preferences"}
+
+
+def page_of(format_: Format) -> str:
+    """Return the name of the page in docs/ about a format."""
+    return f"{OTHER_PAGES.get(format_.name, format_.name)}.md"
+
+
+def folder_of(format_: Format) -> str:
+    """Return the name of the folder of a format."""
+    return format_.name.replace("-", "_")
+
+
+def formats() -> str:
+    """Return the table of formats in README.md."""
+    return table(
+        ("format", "specification", "comity reads", "code"),
+        (
+            (
+                f"[{one.title}](docs/{page_of(one)})",
+                one.specification,
+                one.summary,
+                f"`policies/formats/{folder_of(one)}/`",
+            )
+            for one in policies.FORMATS
+        ),
+    )
+
+
+def format_pages() -> str:
+    """Return links to the pages of all formats, for a page in docs/."""
+    return _listed(f"[{one.title}]({page_of(one)})" for one in policies.FORMATS)
+
+
+def files(prefix: str) -> str:
+    """Return the paths of all policy files. `prefix`: text in place of the first slash."""
+    return _listed(f"`{prefix}{path.removeprefix('/')}`" for path in policies.WELL_KNOWN)
+
+
+def _listed(words: Iterable[str]) -> str:
+    *words, last = words
+    return f"{', '.join(words)} and {last}"
+
+
+def unreachable_files() -> str:
+    """Return the table of policy files, with the effect while one cannot be fetched."""
+    return table(
+        ("file", "until it can be fetched"),
+        ((f"`{file.path}`", file.unreachable) for file in policies.FILES),
+    )
+
+
+def settings() -> str:
+    """Return the table of settings."""
+    return table(
+        ("setting", "unit", "default", "meaning"),
+        (
+            (f"`{one.name}`", one.kind.unit, f"`{_python(one.default)}`", one.meaning)
+            for one in SETTINGS
+        ),
+    )
+
+
+def _python(value: object) -> str:
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
+    "README.md": {"formats": formats},
+    "docs/authoring.md": {"intents": intents},
+    "docs/fetching.md": {
+        "files": unreachable_files,
+        "causes": causes,
+        "local causes": local_causes,
+    },
+    "docs/formats.md": {"formats": format_pages},
+    "docs/guard.md": {"files": partial(files, "")},
+    "docs/policy-captures.md": {"files": partial(files, "/")},
+    "docs/policy-command.md": {"files": partial(files, "DIR/")},
+    "docs/settings.md": {"settings": settings},
+    "docs/vocabulary.md": {
+        "vocabularies": vocabularies,
+        "matrix": matrix,
+        "rows": relations,
+    },
+}
+
+
+def tag_schema() -> str:
+    """Return the JSON Schema of the tag, which the package ships."""
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    for _path in PARTS:
+        (ROOT / _path).write_text(generated(_path), "utf-8")
+    SCHEMA.write_text(tag_schema(), "utf-8")
