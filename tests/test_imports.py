@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+from comity import __version__
 
 PRINT_LOADED = "import sys; print(*sorted(set({names}).intersection(sys.modules)))"
 SCRAPY = ["scrapy", "twisted"]
@@ -119,3 +122,21 @@ def test_scrapy_without_the_addon_imports_only_the_list_of_commands(
     (tmp_path / "idle.py").write_text(SPIDER, "utf-8")
     alone = modules_of_scrapy(words, tmp_path, WITHOUT_COMITY)
     assert modules_of_scrapy(words, tmp_path) - alone == LISTS
+
+
+@pytest.mark.usefixtures("new_processes")
+def test_the_version_is_told_without_an_import_of_the_packages(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "comity", "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    versions = [line.split() for line in done.stdout.splitlines()]
+    assert versions[0] == ["comity", __version__]
+    assert {"Python", "Scrapy", "Twisted", "lxml"} < {name for name, *_ in versions}
+    assert ["Scrapy", version("scrapy")] in versions
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "comity.authoring.cli" in imported
+    assert not imported & {"scrapy", "twisted", "aiohttp"}

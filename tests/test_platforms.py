@@ -65,3 +65,29 @@ def test_a_policy_is_explained_without_the_names_of_unix(tmp_path: Path) -> None
     with demo.running() as server:
         printed = run_on_windows(tmp_path, ["policy", f"{server.url}news/1.html", "--json"])
     assert json.loads(printed)["verdict"] == "allow"
+
+
+@pytest.mark.usefixtures("new_processes")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["comity.authoring.cli", "lint", "."],
+        ["scrapy", "policy", "--offline", ".", "https://example.com/\u65e5"],
+        ["scrapy", "lint", "."],
+    ],
+    ids=" ".join,
+)
+def test_characters_that_a_pipe_cannot_take_are_escaped(words: list[str], tmp_path: Path) -> None:
+    text = "User-agent: *\nDisallow: /\u65e5\nDisalow: /\u65e5\n"
+    (tmp_path / "robots.txt").write_text(text, "utf-8")
+    run = "from comity.authoring.cli import main; raise SystemExit(main())"
+    how = ["-c", run] if words[0].startswith("comity") else ["-m", "scrapy"]
+    done = subprocess.run(
+        [sys.executable, *how, *words[1:]],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr
+    assert b"\\u65e5" in done.stdout

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import platform
 import sys
-from argparse import ArgumentParser
+from argparse import Action, ArgumentParser
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Any
+from contextlib import suppress
+from importlib import import_module, metadata
+from typing import Any, NoReturn
 
 from comity import __version__
 from comity.authoring.commands import LINT
 from comity.dataset.records import DatasetError
-from comity.gate.run.console import complain, flush_output, read_or_not
+from comity.gate.run.console import complain, escape_unencodable, flush_output, read_or_not, say
 from comity.policies import PolicyError
 
 # The modules of comity.authoring.commands. Only the module of the chosen command is imported,
@@ -23,6 +25,11 @@ COMMANDS = {
     "languageserver": "help in an editor, by the Language Server Protocol",
     "workbench": "write policies in the browser, and see their effect",
 }
+# The packages in the output of --version, as far as they are installed.
+PACKAGES = (
+    *("Scrapy", "Twisted", "aiohttp", "lxml", "parsel", "turbohtml", "protego", "w3lib"),
+    *("tldextract", "pyarrow", "warcio", "redis", "playwright"),
+)
 # Exit statuses. USAGE: the usage is wrong, or a file or site cannot be read.
 USAGE, INTERRUPTED = 2, 130
 
@@ -36,10 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    escape_unencodable()
     parser = ArgumentParser(
         prog="comity", description="Tools for authors of policy files for crawlers."
     )
-    parser.add_argument("--version", action="version", version=f"comity {__version__}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="print the versions of comity and its parts"
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         of_command = commands.add_parser(name, help=summary, description=summary)
@@ -54,6 +64,18 @@ def _run(arguments: Sequence[str]) -> int:
         complain(f"comity {options.command}: {error}")
         return USAGE
     return status
+
+
+class _Version(Action):
+    """Print the versions of comity and of the packages on which its behaviour depends."""
+
+    def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
+        say(f"comity {__version__}")
+        say(f"Python {platform.python_version()} on {platform.platform()}")
+        for package in PACKAGES:
+            with suppress(metadata.PackageNotFoundError):
+                say(f"{package} {metadata.version(package)}")
+        parser.exit()
 
 
 def _module(command: str) -> Any:

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from scrapy.exceptions import UsageError
 
 from comity.authoring.commands import LINT
-from comity.crawler.commands.base import BaseCommand, import_formats
+from comity.crawler.commands.base import BaseCommand
 
 
 class LintCommand(BaseCommand):
@@ -26,7 +26,6 @@ class LintCommand(BaseCommand):
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
-        import_formats()
         from comity.authoring.commands import lint
 
         lint.add_options(parser)

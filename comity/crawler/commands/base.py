@@ -32,6 +32,10 @@ class BaseCommand(ScrapyCommand):
     requires_project = False
 
     def add_options(self, parser: ArgumentParser) -> None:
+        import_formats()
+        from comity.gate.run.console import escape_unencodable
+
+        escape_unencodable()
         parser.formatter_class = HelpFormatter
         super().add_options(parser)
 

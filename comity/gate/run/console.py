@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import IO, TextIO, cast
 
 from rich.console import Console
@@ -54,6 +55,14 @@ class _Trimmed:
 
     def flush(self) -> None:
         self._file.flush()
+
+
+def escape_unencodable() -> None:
+    """Let standard output escape the characters that its encoding does not have.
+
+    On Windows, a pipe has an encoding of a few hundred characters."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
