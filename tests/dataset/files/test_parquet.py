@@ -39,7 +39,8 @@ from comity.dataset.files.parquet import GROUP_ROWS, Reader, Writer
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError, Record, Unreadable
 from comity.dataset.stats import stats
-from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent
 from comity.policies.tag import USE
