@@ -30,7 +30,8 @@ from rich.progress import track
 from rich.table import Table
 
 from comity.authoring import lint
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.apply_terms import apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.stats import StatsPass
 from comity.dataset.verify.recheck import recheck
 from comity.dataset.verify.today import Today

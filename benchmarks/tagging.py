@@ -138,7 +138,8 @@ def tagged(
 ) -> tuple[int, float]:
     from comity.crawler.captures import open_captures
     from comity.dataset.job import JobOptions
-    from comity.dataset.tagging.judging import Judge, Question
+    from comity.dataset.tagging.judging import Judge
+    from comity.dataset.tagging.question import Question
     from comity.dataset.tagging.tagging import tag_dataset
     from comity.policies import Agent, Verdict
 
@@ -160,7 +161,8 @@ def tagged_tables(
     from comity.crawler.captures import open_captures
     from comity.dataset.job import JobOptions
     from comity.dataset.tagging.folder_tagging import tag_folder
-    from comity.dataset.tagging.judging import Judge, Question
+    from comity.dataset.tagging.judging import Judge
+    from comity.dataset.tagging.question import Question
     from comity.policies import Agent, Verdict
 
     agent = Agent("benchbot", uses=("train",), defaults={"train": Verdict.ALLOW})

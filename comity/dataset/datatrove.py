@@ -16,8 +16,9 @@ from typing import Any
 from datatrove.data import Document
 from datatrove.pipeline.filters.base_filter import BaseFilter
 
+from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.expiry import Recrawled
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Record, Unreadable
 
 TEXT = "text"

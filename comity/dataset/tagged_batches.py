@@ -28,7 +28,8 @@ from comity.dataset.records import DatasetError
 from comity.dataset.tagging.columns import Columns, check_fields
 from comity.dataset.tagging.columns_pass import schema_of_tagged
 from comity.dataset.tagging.counts import Tagged
-from comity.dataset.tagging.judging import KEEP_APART, Judge, Policies, Question
+from comity.dataset.tagging.judging import Judge, Policies
+from comity.dataset.tagging.question import KEEP_APART, Question
 from comity.dataset.tagging.record_tagger import Making
 from comity.dataset.tagging.tagging import TagPass
 from comity.policies import Agent

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.apply_terms import apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.policies.answers.element_rule import ACTIONS
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -49,7 +49,8 @@ from comity.dataset.files.warc import reader
 from comity.dataset.job import JobOptions
 from comity.dataset.tagging import warc
 from comity.dataset.tagging.folder_tagging import tag_folder
-from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent
 from tests.dataset.tagging.archives import Policies

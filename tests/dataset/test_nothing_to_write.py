@@ -25,7 +25,8 @@ from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Record
 from comity.dataset.stats import stats
-from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent
 from tests.dataset.tagging.archives import Policies

@@ -32,8 +32,9 @@ from comity.authoring.source import SiteSource, SourceFile
 from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.warc import reader as warc
+from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.expiry import ExpiryTerms, judge_expiry
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError, Unreadable, encode_line
 from comity.dataset.stats import StatsPass
 from comity.dataset.tags import sources as tag_sources

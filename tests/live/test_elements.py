@@ -16,7 +16,8 @@ from parsel import Selector
 from scrapy import Field, Item, Request, Spider
 from scrapy.http import Response, TextResponse
 
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.apply_terms import apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.spiders.site import SiteSpider
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests

@@ -17,7 +17,8 @@ from fastwarc.warc import ArchiveIterator
 from comity.crawler.captures import open_captures
 from comity.dataset.export.export import export
 from comity.dataset.permissions.terms import Terms
-from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent
 from comity.spiders.site import SiteSpider

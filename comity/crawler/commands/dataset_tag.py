@@ -31,16 +31,16 @@ from comity.dataset.records import DatasetError
 from comity.dataset.tagging.columns import Columns
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.folder_tagging import tag_folder
-from comity.dataset.tagging.judging import (
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.page_fields import by_trafilatura
+from comity.dataset.tagging.question import (
     AI_TRAINING,
     BOTH_DATES,
     CAPTURE,
     MISSING,
     TODAY,
-    Judge,
     Question,
 )
-from comity.dataset.tagging.page_fields import by_trafilatura
 from comity.dataset.tagging.record_tagger import Making
 from comity.dataset.tagging.tagging import captures_reader, origins, tag_dataset
 from comity.gate.fetching.store import PolicyStore

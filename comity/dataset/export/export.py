@@ -25,7 +25,8 @@ from comity.dataset.job import (
     paths_read,
 )
 from comity.dataset.passes import Outcome, Sinks, run
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.apply_terms import apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError, Record
 from comity.dataset.side_files import UnreadLines, beside, side_files
 

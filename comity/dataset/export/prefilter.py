@@ -32,7 +32,8 @@ import pyarrow.compute as pc
 
 from comity.dataset.files.arrow_schema import decode
 from comity.dataset.files.tag_columns import Flat, doubtful_rows, numbers, tag_column
-from comity.dataset.permissions.terms import CURRENT, LICENSES, Terms, apply_terms
+from comity.dataset.permissions.apply_terms import apply_terms
+from comity.dataset.permissions.terms import CURRENT, LICENSES, Terms
 from comity.dataset.records import Unreadable
 from comity.dataset.tags.sources import TagSource
 from comity.policies import tag as tags

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.files.arrow_schema import EXTRA, NULLS_ONLY, Rows, decode, kinds_of
-from comity.dataset.files.arrow_types import join_pieces, members, object_of
+from comity.dataset.files.arrow_types import members
+from comity.dataset.files.json_pieces import join_pieces, object_of
 from comity.dataset.records import Record, Unreadable, encode_line
 
 # The maximum octets of columns to join. An array of texts has at most 2 GB, and one character may

@@ -8,7 +8,7 @@ text is made from it directly. For other types, text is made from the values."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
@@ -18,19 +18,20 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.records import to_json
+from comity.dataset.files.json_pieces import (
+    Pieces,
+    escape,
+    join_members,
+    join_pieces,
+    join_present,
+    object_of,
+    texts_of,
+)
 from comity.policies.syntax.remembered import Remembered
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_REMEMBERED = 1024  # the maximum number of cached values of a kind
 _EXACT = 2**53  # integers up to this are exact as floats
-_ESCAPED = r'["\\\x00-\x1f]'  # characters that a text in JSON must escape
-_UNESCAPED = bytes(octet for octet in range(256) if octet >= 0x20 and octet not in b'"\\')
-
-
-# Pieces of text, which are joined to one text for each row. A piece is an array with a text for
-# each row, or one text for all rows.
-Pieces = list[Any]
 
 
 class MisfitError(Exception):
@@ -77,9 +78,9 @@ class ArrowText:
 
     def pieces(self, array: pa.Array) -> Pieces:
         return (
-            ['"', _escape(array), '"']
+            ['"', escape(array), '"']
             if pa.types.is_string(array.type)
-            else _texts_of(self.values(array))
+            else texts_of(self.values(array))
         )
 
 
@@ -100,7 +101,7 @@ class ArrowTruth:
         return (
             [array.cast(pa.string())]
             if pa.types.is_boolean(array.type)
-            else _texts_of(self.values(array))
+            else texts_of(self.values(array))
         )
 
 
@@ -131,7 +132,7 @@ class Whole:
         return (
             [array.cast(pa.string())]
             if pa.types.is_integer(array.type)
-            else _texts_of(self.values(array))
+            else texts_of(self.values(array))
         )
 
 
@@ -167,7 +168,7 @@ class Number:
         return plain(array)
 
     def pieces(self, array: pa.Array) -> Pieces:
-        return _texts_of(self.values(array))
+        return texts_of(self.values(array))
 
 
 class ArrowMoment:
@@ -197,7 +198,7 @@ class ArrowMoment:
 
     def pieces(self, array: pa.Array) -> Pieces:
         distinct = array.dictionary_encode()
-        [texts] = _texts_of(self.values(distinct.dictionary))
+        [texts] = texts_of(self.values(distinct.dictionary))
         return [texts.take(distinct.indices)]
 
 
@@ -245,10 +246,10 @@ class ArrowList:
 
     def pieces(self, array: pa.Array) -> Pieces:
         if not pa.types.is_list(array.type):
-            return _texts_of(self.values(array))
+            return texts_of(self.values(array))
         members = array.flatten()
         texts = join_pieces(self._member.pieces(members), len(members))
-        return ["[", _with_commas(pc.coalesce(texts, "null"), array), "]"]
+        return ["[", join_members(pc.coalesce(texts, "null"), array), "]"]
 
 
 class Struct:
@@ -296,7 +297,7 @@ class Struct:
 
     def pieces(self, array: pa.Array) -> Pieces:
         if not pa.types.is_struct(array.type):
-            return _texts_of(self.values(array))
+            return texts_of(self.values(array))
         columns = {field.name: array.field(number) for number, field in enumerate(array.type)}
         pieces = object_of(members(columns, self.members, self.nullable), len(array))
         return (
@@ -359,14 +360,14 @@ class ArrowMap:
 
     def pieces(self, array: pa.Array) -> Pieces:
         if not self._is_keyed(array):
-            return _texts_of(self.values(array))
+            return texts_of(self.values(array))
         structs = array.flatten()
         columns = {field.name: structs.field(number) for number, field in enumerate(structs.type)}
         keys = self._text.pieces(columns.pop(self._key))
         values = object_of(
             members(columns, self._value.members, self._value.nullable), len(structs)
         )
-        return ["{", _with_commas(join_pieces([*keys, ":", *values], len(structs)), array), "}"]
+        return ["{", join_members(join_pieces([*keys, ":", *values], len(structs)), array), "}"]
 
     def _is_keyed(self, array: pa.Array) -> bool:
         """Return True if these are lists of structs with a key each, and no list repeats a key."""
@@ -418,9 +419,9 @@ class Spans:
 
     def pieces(self, array: pa.Array) -> Pieces:
         if array.type != self.type:
-            return _texts_of(self.values(array))
+            return texts_of(self.values(array))
         parts = [kind.pieces(array.field(name)) for name, kind in self._struct.members.items()]
-        pieces = ["[", *_those_that_are_there(parts, len(array)), "]"]
+        pieces = ["[", *join_present(parts, len(array)), "]"]
         return (
             [pc.if_else(array.is_valid(), join_pieces(pieces, len(array)), None)]
             if array.null_count
@@ -441,7 +442,7 @@ class Foreign:
         return _foreign(array)
 
     def pieces(self, array: pa.Array) -> Pieces:
-        return _texts_of(self.values(array))
+        return texts_of(self.values(array))
 
 
 _ANY = Foreign(pa.null())
@@ -527,55 +528,6 @@ def rows(
     return records
 
 
-# Pieces of JSON
-
-
-def _texts_of(values: Iterable[Any]) -> Pieces:
-    return [pa.array([value if value is None else to_json(value) for value in values], pa.string())]
-
-
-def _escape(texts: pa.StringArray) -> pa.StringArray:
-    """Escape texts for JSON, without the quotation marks."""
-    if not _octets(texts).translate(None, _UNESCAPED):
-        return texts
-    is_escaped = pc.fill_null(pc.match_substring_regex(texts, _ESCAPED), False)
-    escaped = [encode_basestring(text)[1:-1] for text in texts.filter(is_escaped).to_pylist()]
-    return pc.replace_with_mask(texts, is_escaped, pa.array(escaped, pa.string()))
-
-
-def _octets(texts: pa.StringArray) -> bytes:
-    """Return the octets of all texts, perhaps with octets between the texts that belong to none."""
-    _, offsets, octets = texts.buffers()
-    if octets is None or not len(texts):
-        return b""
-    starts = memoryview(offsets).cast("i")
-    return bytes(memoryview(octets)[starts[texts.offset] : starts[texts.offset + len(texts)]])
-
-
-def join_pieces(pieces: Pieces, length: int) -> pa.StringArray:
-    """Join the pieces row by row. A row is null if a piece is null in it."""
-    merged: Pieces = [""]
-    for piece in pieces:
-        if isinstance(piece, str) and isinstance(merged[-1], str):
-            merged[-1] += piece
-        else:
-            merged.append(piece)
-    if len(merged) == 1:
-        return pa.repeat(merged[0], length)
-    return pc.binary_join_element_wise(*merged, "")
-
-
-def _with_commas(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray:
-    """Return the members of each list, joined with commas.
-
-    `members`: the members of the first list, then those of the second list, and so on. None of them
-    is null."""
-    lengths = pc.fill_null(pc.list_value_length(lists), 0)
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
-    texts = pc.binary_join(pa.ListArray.from_arrays(offsets, members), ",")
-    return pc.if_else(lists.is_valid(), texts, None) if lists.null_count else texts
-
-
 def members(
     columns: Mapping[str, pa.Array], kinds: Mapping[str, ArrowKind], nullable: Iterable[str] = ()
 ) -> list[Pieces]:
@@ -590,27 +542,3 @@ def members(
                 pieces = [pc.coalesce(join_pieces(pieces, len(array)), "null")]
             result.append([encode_basestring(name) + ":", *pieces])
     return result
-
-
-def object_of(members: Sequence[Pieces], length: int) -> Pieces:
-    """Return an object for each row, with the members that are not null.
-
-    As in `rows`, the members that all objects have come first."""
-    return ["{", *_those_that_are_there(members, length), "}"]
-
-
-def _those_that_are_there(parts: Sequence[Pieces], length: int) -> Pieces:
-    """Return the parts that are not null, with commas between them."""
-    full = [pieces for pieces in parts if not _has_nulls(pieces)]
-    others = [
-        pc.coalesce(join_pieces([",", *pieces], length), "")
-        for pieces in parts
-        if _has_nulls(pieces)
-    ]
-    if others and not full:
-        return [pc.utf8_slice_codeunits(join_pieces(others, length), 1)]
-    return [piece for pieces in full for piece in (",", *pieces)][1:] + others
-
-
-def _has_nulls(pieces: Pieces) -> bool:
-    return any(not isinstance(piece, str) and piece.null_count for piece in pieces)

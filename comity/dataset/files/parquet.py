@@ -15,21 +15,23 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from comity.dataset.files import arrow_schema, formats
+from comity.dataset.files.arrow_foreign import (
+    check_columns,
+    in_utc,
+    proper,
+    readable,
+    valid,
+    with_zone,
+)
 from comity.dataset.files.arrow_schema import (
     EXTRA,
     TAG,
     adapt,
-    check_columns,
     decode,
     encode,
-    in_utc,
     is_tag_type,
     may_hold_tags,
-    proper,
-    readable,
     schema_of,
-    valid,
-    with_zone,
 )
 from comity.dataset.files.formats import Part
 from comity.dataset.files.places import is_local

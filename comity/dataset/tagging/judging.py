@@ -20,13 +20,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cached_property, reduce
 from typing import Any, NamedTuple, Protocol
 
 from comity.bounded import Bounded
-from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD, DatasetError, moment_of
+from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD
 from comity.dataset.tagging.captured import CapturedPage
+from comity.dataset.tagging.question import (
+    CAPTURE,
+    DENY,
+    KEEP_APART,
+    TODAY,
+    Question,
+)
+from comity.dataset.tagging.tag_changes import (
+    Tag,
+    bound_by_crawl,
+    join_dates,
+    with_refusals,
+    without_policies,
+    without_repetitions,
+)
 from comity.policies import Agent, Page, Site
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.decision import Reason, Source
@@ -36,21 +51,13 @@ from comity.policies.elements.rules import ElementRules, Traced
 from comity.policies.formats import INSTALLED
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
-from comity.policies.tag import DATES, TagError, join_tags, no_statements, not_understood
-from comity.policies.vocabulary.known_crawlers import training_crawlers
+from comity.policies.tag import TagError, join_tags, no_statements, not_understood
 
-CAPTURE, TODAY, BOTH_DATES = DATES
-DENY, ALLOW, KEEP_APART = MISSING = ("deny", "allow", "keep-apart")
-AI_TRAINING = "ai-training"  # in `also`: all crawlers that are known to fetch for training
-OLDEST = datetime(1991, 8, 6, tzinfo=UTC)  # the first page of the web
-SKEW = timedelta(days=1)  # a capture may be dated this much in the future: clocks differ
 # The maximum number of entries of each cache. A site in a cache takes up to 100 KB.
 MAX_CACHED = 1000
 DECLARED = dict.fromkeys(IDENTITY, "")  # fields that do not come from an element of the page
 
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z0-9_.-]+)", re.IGNORECASE)
-
-Tag = dict[str, Any]
 
 
 class CapturedSite(Protocol):
@@ -72,95 +79,6 @@ class Policies(Protocol):
 
     def today(self, origin: str) -> CapturedSite | None:
         """Return the site by the newest copies. None if there are no copies."""
-
-
-class Question(NamedTuple):
-    """The agent for which records are tagged, and the options of tagging. It can be pickled."""
-
-    agent: Agent
-    """The agent, with its uses."""
-    now: datetime
-    """The moment of tagging, aware."""
-    as_of: str = CAPTURE
-    """The date of the policies, one of DATES."""
-    missing: str = DENY
-    """The treatment of pages whose site has no copies of policies, one of MISSING."""
-    captured_by: str = ""
-    """User-Agent or product token of the crawler that captured the pages. Empty: as each capture
-    says."""
-    also: tuple[str, ...] = ()
-    """Product tokens of other crawlers whose rules count for us too."""
-    captured_at: datetime | None = None
-    """The aware moment of capture for records without a readable date."""
-    redacts: bool = False
-    """True: elements that are refused for one of the agent's uses are cut out of records."""
-
-    @classmethod
-    def of(
-        cls,
-        agent: Agent,
-        *,
-        now: datetime | None = None,
-        also: Iterable[str] = (),
-        captured_at: Any = None,
-        **more: Any,
-    ) -> Question:
-        """Return a question.
-
-        `now`: None means the moment of this call. `also`: product tokens. AI_TRAINING stands for
-        the tokens of all known crawlers for training. `captured_at`: a moment in a form that
-        `moment_of` reads, e.g. "2024-05-18". `more`: further fields of Question.
-
-        DatasetError: a value is invalid."""
-        names: dict[str, None] = {}
-        for name in filter(None, (name.strip() for name in also)):
-            if name.lower() == AI_TRAINING:
-                names |= dict.fromkeys(crawler.token for crawler in training_crawlers())
-            elif PRODUCT_TOKEN.fullmatch(name):
-                names[name] = None
-            else:
-                raise DatasetError(
-                    f"`{name}` is not a product token:"
-                    f" write, for example, GPTBot,Google-Extended or {AI_TRAINING}"
-                )
-        question = cls(
-            agent,
-            now or datetime.now(UTC),
-            also=tuple(names),
-            captured_at=moment_of(captured_at),
-            **more,
-        )
-        if question.captured_by and not PRODUCT_TOKEN.search(question.captured_by):
-            raise DatasetError(
-                f"`{question.captured_by}` names no crawler:"
-                " write its product token, for example CCBot"
-            )
-        if captured_at is not None:
-            moment = question.captured_at
-            if (
-                invalid := question.out_of_range(moment)
-                if moment
-                else f"`{captured_at}` is not a date"
-            ):
-                raise DatasetError(
-                    f"{invalid}: write the day of the capture, for example 2024-05-18"
-                )
-        for value, values, name in (
-            (question.as_of, DATES, "as_of"),
-            (question.missing, MISSING, "missing"),
-        ):
-            if value not in values:
-                raise DatasetError(f"{name} `{value}` is unknown: write {', '.join(values)}")
-        return question
-
-    def out_of_range(self, moment: datetime) -> str:
-        """Return the reason why no page can have been captured at this moment.
-
-        "" if a page can have been captured then."""
-        if OLDEST <= moment <= self.now + SKEW:
-            return ""
-        time = "in the future" if moment > OLDEST else "before the web began"
-        return f"{moment.isoformat()} is {time}"
 
 
 class _SiteFacts(NamedTuple):
@@ -455,10 +373,10 @@ class _PoliciesOfDate:
 
         `elements`: the elements of the page, with their places in the record."""
         agent_page, *other_pages = self.pages
-        tag = _bound_by_crawl(agent_page.tag_with(elements))
+        tag = bound_by_crawl(agent_page.tag_with(elements))
         for page in other_pages:
-            tag = _with_refusals(agent, tag, _bound_by_crawl(page.tag_with(())), page.agent.token)
-        return _without_policies(tag, self._missing) if self._missing else tag
+            tag = with_refusals(agent, tag, bound_by_crawl(page.tag_with(())), page.agent.token)
+        return without_policies(tag, self._missing) if self._missing else tag
 
 
 _Date = _Refused | _PoliciesOfDate
@@ -528,7 +446,7 @@ class Judged:
         for former in earlier:
             if isinstance(former, TagError):
                 former = not_understood(agent, former, tag["uses"])
-            tag = _without_repetitions(join_tags(agent, tag, former))
+            tag = without_repetitions(join_tags(agent, tag, former))
         return tag
 
     def _tag(self, fields: dict[str, Any], rules: ElementRules | None) -> Tag:
@@ -546,8 +464,8 @@ class Judged:
             ]
         *earlier, tag = tags
         for other in earlier:
-            tag = _join_dates(question.agent, tag, other)
-        tag = _without_repetitions(tag)
+            tag = join_dates(question.agent, tag, other)
+        tag = without_repetitions(tag)
         tag["as_of"] = question.as_of
         if self._captured.body is None:
             tag["is_unread"] = True
@@ -588,118 +506,3 @@ class Judged:
 
 def _is_tag(name: str) -> bool:
     return name in (FIELD, SPARE_FIELD)
-
-
-# Tags
-
-
-def _bound_by_crawl(tag: Tag) -> Tag:
-    """Return the tag without permissions if the page may not be fetched.
-
-    Our own crawl would not have the page then. A use stays permitted if the operator has an
-    arrangement with the site."""
-    crawl = tag["uses"]["crawl"]
-    if crawl["verdict"] == "allow":
-        return tag
-    for part in ("uses", "embedded"):
-        for name, use in tag.get(part, {}).items():
-            if (
-                use["verdict"] == "allow"
-                and tag["reasons"][use["because"][0]]["rule"] != "comity.arrangement"
-            ):
-                tag[part][name] = {"verdict": "deny", "stated": True, "because": crawl["because"]}
-    return tag
-
-
-def _with_refusals(agent: Agent, tag: Tag, other: Tag, token: str) -> Tag:
-    """Return the tag with the refusals and restrictions of another crawler added.
-
-    `other`: the tag for that crawler. `token`: its product token."""
-    own_reasons, reasons = tag["reasons"], [*other["reasons"], *tag["reasons"]]
-    shift = len(other["reasons"])
-    for number, reason in enumerate(other["reasons"]):
-        if reason not in own_reasons:
-            reasons[number] = reason | {"agent": token}
-
-    def restricting(part: str) -> Tag:
-        uses = {}
-        for name, use in other.get(part, {}).items():
-            agent_use = tag.get(part, {}).get(name) or tag["uses"].get(name)
-            is_refused = use["verdict"] == "deny" and use["stated"]
-            if agent_use is None and not is_refused:
-                continue
-            if is_refused:
-                uses[name] = use
-            elif agent_use is not None and len(use) > len(("verdict", "stated", "because")):
-                uses[name] = use | {"verdict": agent_use["verdict"], "stated": agent_use["stated"]}
-        for name, agent_use in tag.get(part, {}).items():
-            uses.setdefault(
-                name, agent_use | {"because": [shift + number for number in agent_use["because"]]}
-            )
-        return uses
-
-    parts = {
-        part: restricting(part) for part in ("uses", "embedded") if part in other or part in tag
-    }
-    restrictions = (
-        {key: value for key, value in other.items() if key != "embedded"}
-        | parts
-        | {"reasons": reasons}
-    )
-    if not restrictions.get("embedded", True):
-        del restrictions["embedded"]
-    return join_tags(agent, tag, restrictions | {"elements": []})
-
-
-def _join_dates(agent: Agent, tag: Tag, earlier: Tag) -> Tag:
-    """Return the tag by the policies of two dates. `earlier`: the tag of the first date."""
-    for part in (tag, earlier):
-        other = earlier if part is tag else tag
-        for reason in part["reasons"]:
-            copy = part["policies"].get(reason["url"])
-            if (
-                copy
-                and copy["fetched_at"]
-                and _content(other["policies"].get(reason["url"], copy)) != _content(copy)
-            ):
-                reason["fetched_at"] = copy["fetched_at"]
-    joined = join_tags(agent, tag, earlier)
-    for url, copy in tag["policies"].items():
-        before = earlier["policies"].get(url, copy)
-        if before != copy:
-            joined["policies"][url] = copy | {"earlier": [before]}
-    return joined
-
-
-def _content(copy: Mapping[str, Any]) -> tuple[Any, ...]:
-    return copy["status"], copy["sha256"]
-
-
-def _without_repetitions(tag: Tag) -> Tag:
-    """Return the tag with repeated elements removed."""
-    elements: list[Any] = []
-    for element in tag["elements"]:
-        if element not in elements:
-            elements.append(element)
-    return tag | {"elements": elements}
-
-
-def _without_policies(tag: Tag, missing: Reason) -> Tag:
-    """Return the tag with `missing` as a further reason for each use.
-
-    The site's policies are unknown, and the operator has chosen to treat the site as one without
-    policies (ALLOW)."""
-    source = missing.source
-    reason = {
-        "rule": missing.rule,
-        "spec": missing.spec,
-        "url": source.url,
-        "part": source.part,
-        "line": 0,
-        "text": source.text,
-    }
-    number = len(tag["reasons"])
-    for part in ("uses", "embedded"):
-        for use in tag.get(part, {}).values():
-            use["because"] = [*use["because"], number]
-    return tag | {"reasons": [*tag["reasons"], reason]}

@@ -14,8 +14,9 @@ from comity.dataset.records import FIELD, PAGE_URLS, SPARE_FIELD, Record, is_bla
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
 from comity.dataset.tagging.columns import Columns, captured_page, value_of
 from comity.dataset.tagging.counts import Tagged
-from comity.dataset.tagging.judging import Judge, Judged, Tag
+from comity.dataset.tagging.judging import Judge, Judged
 from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
+from comity.dataset.tagging.tag_changes import Tag
 from comity.dataset.tags.sources import RawTag, from_json, may_be_tag
 from comity.policies.document.document import Content
 from comity.policies.document.main_text import main_text

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from comity.dataset.export.prefilter import Prefilter, Sorted
 from comity.dataset.files.arrow_schema import decode, encode
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.apply_terms import apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Record
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)

@@ -25,21 +25,14 @@ from comity.dataset.batches import UsableBatches
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.files import parquet
-from comity.dataset.files.arrow_schema import (
-    EXTRA,
-    TAG,
-    adapt,
-    decode,
-    encode,
-    proper,
-    readable,
-    schema_of,
-)
+from comity.dataset.files.arrow_foreign import proper, readable
+from comity.dataset.files.arrow_schema import EXTRA, TAG, adapt, decode, encode, schema_of
 from comity.dataset.files.parquet import GROUP_ROWS, Reader, Writer
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError, Record, Unreadable
 from comity.dataset.stats import stats
-from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent
 from comity.policies.tag import USE

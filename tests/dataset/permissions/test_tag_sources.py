@@ -22,7 +22,8 @@ from comity.dataset.export.export import export
 from comity.dataset.files.arrow_schema import EXTRA, TAG, decode, encode, schema_of
 from comity.dataset.files.formats import open_reader, open_writer
 from comity.dataset.job import JobOptions
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.apply_terms import apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError, Record, Unreadable
 from comity.dataset.sidecar import Sidecar, item_id, row
 from comity.dataset.stats import stats

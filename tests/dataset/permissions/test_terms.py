@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.expiry import Fetches
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
 from comity.policies import Agent, Site, Verdict
 from comity.policies.agent import Arrangement

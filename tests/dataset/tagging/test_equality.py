@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.dataset.records import IDENTITY
-from comity.dataset.tagging.judging import DECLARED, Judge, Question
+from comity.dataset.tagging.judging import DECLARED, Judge
+from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.record_tagger import Making
 from comity.dataset.tagging.tagging import TagPass
 from comity.dataset.tagging.warc import Reader

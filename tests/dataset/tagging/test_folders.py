@@ -19,7 +19,8 @@ from comity.dataset.files.folders import open_dataset
 from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError
 from comity.dataset.tagging.folder_tagging import tag_folder
-from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.tagging import tag_dataset
 from tests.dataset.tagging.archives import NOW, THEN, page, write
 from tests.dataset.tagging.test_tagging import (

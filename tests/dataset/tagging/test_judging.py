@@ -10,7 +10,8 @@ import pytest
 
 from comity.dataset.records import DatasetError
 from comity.dataset.tagging.captured import CapturedPage
-from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.question import Question
 from comity.policies import Agent, Arrangement, Fetched, Verdict
 from comity.policies.tag import read_tag
 from comity.policies.vocabulary.known_crawlers import training_crawlers

@@ -21,7 +21,8 @@ OLD = b'{"url":"https://old.test/"}\n'
 RUN = """
 import os, signal, sys
 from pathlib import Path
-from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.folder_tagging import tag_folder
 from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent

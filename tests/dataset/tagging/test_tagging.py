@@ -28,7 +28,8 @@ from comity.dataset.stats import stats
 from comity.dataset.tagging.captured import fields_of, moment_of
 from comity.dataset.tagging.columns import Columns
 from comity.dataset.tagging.counts import MAX_NAMES, NameCounts
-from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.record_tagger import Making
 from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent, Verdict

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.dataset.records import DatasetError, Unreadable
-from comity.dataset.tagging import warc
+from comity.dataset.tagging import http_content, warc
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
 from comity.policies.syntax.urls import origin_or_empty
 from tests.dataset.tagging.archives import HTML, THEN, http, page, record, write
@@ -138,7 +138,7 @@ def test_codings_are_taken_off(path: Path, coding: str, coded: bytes) -> None:
 def test_members_and_frames_wherever_they_are_cut(
     path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
 ) -> None:
-    monkeypatch.setattr(warc, "PIECE", piece)
+    monkeypatch.setattr(http_content, "PIECE", piece)
     members = b"".join(packed(BODY[number : number + 1]) for number in range(len(BODY)))
     frames = b"".join(
         zstd.compress(BODY[number : number + 1]) + b"\x50\x2a\x4d\x18\1\0\0\0x"
@@ -486,7 +486,8 @@ def test_a_record_that_covers_another_is_named(path: Path, length: int) -> None:
 
 
 def test_bombs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warc, "MAX_BLOCK", 100_000)
+    for module in (warc, http_content):
+        monkeypatch.setattr(module, "MAX_BLOCK", 100_000)
     zeros = bytes(200_000)
     for coding, coded in (
         ("gzip", gzip.compress(zeros)),

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from parsel import Selector
 
 from comity.crawler.commands import dataset_verify
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.apply_terms import apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.verify import report as report_module
 from comity.dataset.verify.recheck import recheck
 from comity.dataset.verify.report import Verify, VerifyReport

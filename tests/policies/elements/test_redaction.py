@@ -10,7 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import comity.policies
-from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.permissions.apply_terms import apply_terms
+from comity.dataset.permissions.terms import Terms
 from comity.policies import Agent, Page, Site, Verdict
 from comity.policies.elements.redaction import redacted_fields
 from comity.policies.elements.rules import MAX_TAG_URLS, ElementRules
