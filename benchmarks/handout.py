@@ -24,9 +24,9 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request
 
-import comity.crawler.frontier.turns
-import comity.crawler.frontier.waiting_requests
-import comity.crawler.frontier.wake_timer
+import comity.crawler.frontier.waiting.turns
+import comity.crawler.frontier.waiting.waiting_requests
+import comity.crawler.frontier.waiting.wake_timer
 import comity.gate.pace.pace
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.gate.fetching.fetcher import OriginPolicies
@@ -74,9 +74,9 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
             crawl.policies._sites.put(origin, policies)
         now = 1e6
         for module in (
-            comity.crawler.frontier.turns,
-            comity.crawler.frontier.waiting_requests,
-            comity.crawler.frontier.wake_timer,
+            comity.crawler.frontier.waiting.turns,
+            comity.crawler.frontier.waiting.waiting_requests,
+            comity.crawler.frontier.waiting.wake_timer,
             comity.gate.pace.pace,
         ):
             stack.enter_context(patch.object(module, "monotonic", lambda: now))

@@ -28,9 +28,9 @@ from scrapy.core.scheduler import Scheduler as ScrapyScheduler
 from scrapy.crawler import Crawler
 from scrapy.http import Request
 
-import comity.crawler.frontier.turns
-import comity.crawler.frontier.waiting_requests
-import comity.crawler.frontier.wake_timer
+import comity.crawler.frontier.waiting.turns
+import comity.crawler.frontier.waiting.waiting_requests
+import comity.crawler.frontier.waiting.wake_timer
 import comity.gate.pace.pace
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.gate.fetching.fetcher import OriginPolicies
@@ -154,9 +154,9 @@ async def measure(kind: type[Scrapy | Comity], hosts: int, *, jobdir: bool) -> d
         stack.enter_context(alone())
         now, temporary = time(), stack.enter_context(tempfile.TemporaryDirectory())
         for module in (
-            comity.crawler.frontier.turns,
-            comity.crawler.frontier.waiting_requests,
-            comity.crawler.frontier.wake_timer,
+            comity.crawler.frontier.waiting.turns,
+            comity.crawler.frontier.waiting.waiting_requests,
+            comity.crawler.frontier.waiting.wake_timer,
             comity.gate.pace.pace,
         ):
             stack.enter_context(patch.object(module, "monotonic", lambda: now))

@@ -17,9 +17,9 @@ How it works. A request that the engine puts into the queue goes one of four way
 The engine calls `next_request` whenever it has room, and when it is woken. A timer wakes it at the
 moment when the first host queue is due, and so does every step that dates a queue.
 
-The scheduler composes two parts. The queues and their dates: turns.py decides which request is
-next, waiting_requests.py has the host queues, and policy_fetches.py fetches their policies. The
-book: book.py has the requests that are out or stored, and writes.py marks them as done."""
+The scheduler composes two parts. The queues and their dates (waiting/): turns.py decides which
+request is next, and policy_fetches.py fetches the policies that queues wait for. The book: book.py
+has the requests that are out or stored, and writes.py marks them as done."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from comity.crawler.frontier.storages import (
     open_storage,
     stop_if_unusable,
 )
-from comity.crawler.frontier.turns import MIN_WAIT, Turns
-from comity.crawler.frontier.waiting_requests import WaitingRequests
-from comity.crawler.frontier.wake_timer import WakeTimer
+from comity.crawler.frontier.waiting.turns import MIN_WAIT, Turns
+from comity.crawler.frontier.waiting.waiting_requests import WaitingRequests
+from comity.crawler.frontier.waiting.wake_timer import WakeTimer
 from comity.crawler.frontier.writes import Writes
 from comity.crawler.scrapy_internals import WAKE
 from comity.gate.http import Request as AnyRequest

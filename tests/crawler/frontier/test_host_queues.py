@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scrapy.http import Request
 
 from comity.crawler.frontier.book import Entry
-from comity.crawler.frontier.host_queue import HostQueue
-from comity.crawler.frontier.host_queues import HostQueues
+from comity.crawler.frontier.waiting.host_queue import HostQueue
+from comity.crawler.frontier.waiting.host_queues import HostQueues
 from comity.gate.pace.ledger import PaceLimit
 from comity.gate.pace.limiter import Limiter, windows_for
 from comity.policies import Agent, Site

@@ -28,9 +28,10 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.request import RequestFingerprinter
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.frontier import policy_fetches, scheduler, storages, turns
+from comity.crawler.frontier import scheduler, storages
 from comity.crawler.frontier.journal import NAME, Journal
 from comity.crawler.frontier.scheduler import Scheduler
+from comity.crawler.frontier.waiting import policy_fetches, turns
 from comity.crawler.scrapy_internals import WAKE
 from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.files import Obtained, PolicyQuery
@@ -53,11 +54,11 @@ FRONTIER = tuple(
     f"crawler.frontier.{name}"
     for name in (
         "complaints",
-        "policy_fetches",
         "scheduler",
-        "turns",
-        "waiting_requests",
-        "wake_timer",
+        "waiting.policy_fetches",
+        "waiting.turns",
+        "waiting.waiting_requests",
+        "waiting.wake_timer",
         "writes",
     )
 )
@@ -314,10 +315,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
     for name in (*FRONTIER, "gate.pace.pace"):
         monkeypatch.setattr(f"comity.{name}.monotonic", lambda: clock.now)
-    for name in ("crawler.frontier.turns", "gate.pace.pace", "gate.pace.ledger"):
+    for name in ("crawler.frontier.waiting.turns", "gate.pace.pace", "gate.pace.ledger"):
         monkeypatch.setattr(f"comity.{name}.time", lambda: EPOCH + clock.now)
     monkeypatch.setattr("comity.gate.pace.pace.call_later", clock.call_later)
-    for name in ("crawler.frontier.turns", "policies.formats.robots.reading"):
+    for name in ("crawler.frontier.waiting.turns", "policies.formats.robots.reading"):
         monkeypatch.setattr(f"comity.{name}.datetime", Moved)
     return clock
 

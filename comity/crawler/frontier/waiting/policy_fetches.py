@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.frontier.book import Entry
-from comity.crawler.frontier.host_queue import HostQueue
-from comity.crawler.frontier.host_queues import HostQueues
 from comity.crawler.frontier.queue import Queue
+from comity.crawler.frontier.waiting.host_queue import HostQueue
+from comity.crawler.frontier.waiting.host_queues import HostQueues
 from comity.crawler.scrapy_internals import ScrapyRun
 from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.files import ORIGINS_AT_ONCE

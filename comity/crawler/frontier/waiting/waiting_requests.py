@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.frontier.book import Book, Entry
-from comity.crawler.frontier.host_queue import HostQueue
-from comity.crawler.frontier.host_queues import HostQueues
-from comity.crawler.frontier.policy_fetches import PolicyFetches
 from comity.crawler.frontier.queue import Aside
+from comity.crawler.frontier.waiting.host_queue import HostQueue
+from comity.crawler.frontier.waiting.host_queues import HostQueues
+from comity.crawler.frontier.waiting.policy_fetches import PolicyFetches
 from comity.policies.syntax.urls import host_name
 
 if TYPE_CHECKING:

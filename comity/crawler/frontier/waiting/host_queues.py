@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
 
-from comity.crawler.frontier.host_queue import HostQueue, key_of
+from comity.crawler.frontier.waiting.host_queue import HostQueue, key_of
 from comity.policies.syntax.urls import host_name
 
 if TYPE_CHECKING:

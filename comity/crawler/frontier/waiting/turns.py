@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.frontier.book import Book, Entry
-from comity.crawler.frontier.host_queue import HostQueue
-from comity.crawler.frontier.waiting_requests import ROUNDING, WaitingRequests
+from comity.crawler.frontier.waiting.host_queue import HostQueue
+from comity.crawler.frontier.waiting.waiting_requests import ROUNDING, WaitingRequests
 from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.pace.limiter import Limiter, slowest, windows_for
 from comity.policies import Verdict
