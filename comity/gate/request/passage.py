@@ -1,7 +1,72 @@
-"""The record of each request on its way through the crawler.
+"""The record of each request on its way through the crawler, its Passage.
 
-`Passages.of(request)` returns the record of a request, its Passage. All parts of the crawler keep
-their notes about the request in this record."""
+    passage = passages.of(request)
+
+A record belongs to one request object. A redirect, a retry and a copy are other objects, so they
+begin with an empty record. If a middleware returns a request object to be made again, the object
+keeps its record.
+
+No record refers to its request, and `Passages` refers to requests weakly. So the record goes when
+the engine, the queue and the callbacks have let the request go. Only three fields need an earlier
+end: `flight`, because it occupies limiters; `replaced_fields`, because credentials are on a request
+only while it is out; and `awaited_by`, because it applies to one response.
+
+The fields, and the code that writes them:
+
+    field            opened by                      changed by                  ended by
+    session          Client.admit
+    is_exempt        Access.exempt
+    is_file          Access.expect_file
+    answer, site     Access.decide                  each further decision
+    outgoing         Access.admit                   refusal_if_changed (1)
+    flight           Pace.start                     settle_start, sends,        cancel,
+                                                    lose_turn, end_flight,      end_and_forget,
+                                                    free_limiters               forget_departed,
+                                                                                claim (2)
+    handling         Referrals.handle               handle, check_response
+    awaited_by       Referrals.make                                             check_response
+    replaced_fields  FieldsMiddleware                                           FieldsMiddleware
+    stopped          AccessMiddleware, at header                                AccessMiddleware
+                     fields that refuse the body                                (3)
+    stating_fields   ResponsePages.received         the next answer
+    arrival          ItemResponses                  the next answer
+    browsed          GuardedHandler                 the next answer
+    whole_body       ResponsePages.stripped         the next stripped answer
+
+    (1) it admits the request again as it is now
+    (2) and `start`, if the request starts again
+    (3) at the response, or when the request comes again
+
+The ends of a request:
+
+    end                      flight                          other fields
+    answered                 settle_start at the headers,    replaced_fields are put back; the page
+                             end_flight at the end of the    of the response needs the others while
+                             body, then forget_departed      the response lives
+    streamed (client)        settle_start at the headers,    as answered
+                             end_and_forget at the end of
+                             the body
+    stopped at its headers   as answered                     `stopped` refuses the response
+    failed                   end_flight settles the start    replaced_fields are put back
+    no answer, sent again    lose_turn; `acquire` starts a   stay: it is the request that was
+                             new flight                      admitted
+    refused by comity        forget_departed; the client     `answer` has the reason
+                             and the browser: cancel
+    dropped or answered by   forget_departed                 stay until the request goes
+    another middleware
+    held by the scheduler    free_limiters; the next         stay; it is decided on again
+    (429, visiting hours)    hand-out starts a new flight
+    returned by another      claim, if it comes again        stay; it is decided on again
+    middleware               before forget_departed
+    retried, redirected      as answered or failed; the      the other object has none of them, but
+                             other object gets its own       its meta says which site led there
+    spider closed            as above for requests that      stay until the requests go
+                             are out; waiting ones get
+                             ClosingError before a start
+    killed                   other processes end it when     none is stored; with JOBDIR or
+                             the ledger misses the signs     COMITY_STATE the request comes again
+                             of life (Ledger.ttl)            as another object
+"""
 
 from __future__ import annotations
 
@@ -188,8 +253,8 @@ class Passage:
 class Passages:
     """The records of the requests of one crawl or client, found by the request object.
 
-    It is a WeakKeyDictionary in short: this one looks up with a single call, for each request is
-    looked up some thirty times. The length is the number of requests that have a record."""
+    Each look-up is one call, in a WeakKeyDictionary it is two: every step of a request looks its
+    record up. The length is the number of requests that have a record."""
 
     def __init__(self) -> None:
         self._records: dict[ref[Request], Passage] = {}
