@@ -465,7 +465,9 @@ class Worker:
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
-        command = [sys.executable, "-W", "error", str(Path(__file__).parent / "harness.py"), mode]
+        # With pyOpenSSL 25.1 to 26.1 Scrapy causes this warning at each connection over HTTP/2.
+        filters = ["-W", "error", "-W", "ignore:Attempting to mutate a Context"]
+        command = [sys.executable, *filters, str(Path(__file__).parent / "harness.py"), mode]
         self._log = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # close() does
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True

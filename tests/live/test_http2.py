@@ -155,8 +155,6 @@ def test_over_http2_no_request_is_another_one_than_was_judged(
     assert crawled.stats["comity/access/deny/comity.declaration"] == 1
 
 
-# Slow: with the oldest pyOpenSSL (25.1) and cryptography (41.0.5), Scrapy's HTTP/2 gets no answer here.
-@pytest.mark.slow
 @pytest.mark.requirement("MEET-1")
 def test_over_http2_each_site_has_a_connection_of_its_own(
     crawl: Crawl, certificate: Path, settings: dict[str, Any]
