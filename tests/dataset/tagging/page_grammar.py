@@ -1,7 +1,7 @@
-"""Words and lines of which the inputs are made: for each symbol its alternatives, a likelier one several times.
+"""The words and lines of the generated cases. Each symbol has its alternatives; likely ones are repeated.
 
-Plain values that a site could publish come more often than broken ones, so that most inputs get past the first look of a reader
-and what decides is reached. Nothing here is imported from comity: the inputs stay the same while it changes."""
+Most alternatives are valid, so most cases come past the syntax to the decisions. Nothing here is
+imported from comity: the cases stay the same while comity changes."""
 
 from __future__ import annotations
 

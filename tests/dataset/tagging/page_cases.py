@@ -1,24 +1,21 @@
-"""Inputs of one case, as plain values (texts, numbers, lists and objects of JSON), from a seed and the number of the case.
+"""Inputs of generated cases: a page, its response, and the policies of its site.
 
-    inputs(seed, number) -> {"kind": ..., ...}
-
-Octets are texts in ISO 8859-1. The same seed and number give the same inputs in every process and on every machine."""
+`page_case(seed, number)` returns plain values: texts, numbers, lists and objects of JSON. Octets are
+texts in ISO 8859-1. A seed and a number give the same case in every process and on every machine."""
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tests.equality import grammar
+from tests.dataset.tagging import page_grammar as grammar
 
 T = TypeVar("T")
 Json = dict[str, Any]
 
 MAX_SYMBOLS = 60  # of one text: beyond it each symbol is its first alternative
-SHARES = {"site": 36, "page": 39, "guard": 13, "xml": 4, "policy": 3, "dataset": 5}  # of 100 cases
 _SYMBOL = re.compile(r"\{([a-z-]+)\}")
 
 
@@ -191,28 +188,6 @@ def _ai_txt(draw: Draw) -> str:
     return "".join(parts)
 
 
-def _ai_xml(draw: Draw) -> str:
-    """An ai.txt in its XML form, with mistakes now and then."""
-    escaped = {"&": "&amp;", "<": "&lt;", '"': "&quot;"}
-
-    def quoted(symbol: str) -> str:
-        return "".join(escaped.get(char, char) for char in draw.text(symbol))
-
-    parts = []
-    for _ in range(draw.number(0, 3)):
-        guideline = f'<guideline lang="{quoted("{lang}")}">{quoted("{guideline}")}</guideline>'
-        actions = f'actions="{quoted("{action}")}"'
-        parts.append(
-            f"<disallow {actions}/>"
-            if draw.chance(0.6)
-            else f"<guide {actions}>{guideline}</guide>"
-        )
-    element = f'<element name="{quoted("{selector}")}">{"".join(parts)}</element>'
-    path = f'<path value="{quoted("{path}")}" file-type="{quoted("{file-type}")}">{element}</path>'
-    root = draw.of(("ai-txt",) * 9 + ("ait",))
-    return f'<{root}><user-agent names="{quoted("{agent}")}">{path}</user-agent></{root}>'
-
-
 def _tdmrep(draw: Draw) -> str:
     rules = ", ".join(draw.text(draw.of(grammar.TDMREP)) for _ in range(draw.number(0, 4)))
     return f"[{rules}]" if draw.chance(0.95) else f"[{rules}"
@@ -354,55 +329,6 @@ MOMENTS = (
 )
 
 
-def request(draw: Draw) -> Json:
-    made: Json = {"now": draw.of(MOMENTS)}
-    if draw.chance(0.3):
-        return made
-    if draw.chance(0.5):
-        made["method"] = draw.of(("GET", "POST", "HEAD", "get", "DELETE"))
-    if draw.chance(0.4):
-        made["kind"] = draw.of(("document", "api", "xhr", ["api", "xhr"]))
-    if draw.chance(0.2):
-        made["automations"] = draw.some(("headless", "cdp", "x"), 2)
-    if draw.chance(0.3):
-        made["purposes"] = draw.some(("news", "archiving", "search", "\u2028"), 2)
-    if draw.chance(0.4):
-        made["headers"] = dict(draw.some(_HEADERS, 3))
-    if draw.chance(0.3):
-        made["referer"] = draw.of(
-            (f"{grammar.ORIGIN}/private/x", f"{grammar.ORIGIN}/a", "https://other.example/", "x")
-        )
-    if draw.chance(0.3):
-        made["session"] = {
-            "human_initiated": draw.chance(0.5),
-            "carries": draw.some(("cookie", "token", "bearer"), 2),
-            "started_at": draw.of(
-                (
-                    None,
-                    "2026-11-22T11:30:00+00:00",
-                    "2026-11-20T00:00:00+00:00",
-                    "2026-11-22T02:59:00+00:00",
-                )
-            ),
-        }
-    return made
-
-
-_HEADERS = (
-    ("Authorization", "Bearer x"),
-    ("Authorization", "Basic eDp5"),
-    ("X-API-Key", "k"),
-    ("X-Key", "k"),
-    ("Cookie", "a=1"),
-    ("Cookie", "a="),
-    ("X-Requested-With", "XMLHttpRequest"),
-    ("Accept", "application/json"),
-    ("Content-Type", "application/ld+json; charset=utf-8"),
-    ("Sec-Fetch-Dest", "empty"),
-    ("Referer", f"{grammar.ORIGIN}/private/x"),
-)
-
-
 # Pages and items
 
 TYPES = ("text/html; charset=utf-8",) * 8 + (
@@ -482,20 +408,6 @@ def item(draw: Draw) -> Json:
 # Kinds of cases
 
 
-def _site(draw: Draw) -> Json:
-    requests = [[url(draw), request(draw)] for _ in range(draw.number(2, 4))]
-    header_fields = [
-        [name, octets(draw.text(template).replace("\n", " "))]
-        for name, template in draw.some(grammar.FIELDS, 2)
-    ]
-    return {
-        "files": files(draw),
-        "agents": [agent(draw) for _ in range(draw.of((1, 1, 2)))],
-        "requests": requests,
-        "headers": header_fields,
-    }
-
-
 def _rules_for(draw: Draw, media_type: str) -> str:
     """An ai.txt about every document of this type, whose elements most pages of ours have."""
     kind = next((kind for kind in ("json", "xml", "html") if kind in media_type), "")
@@ -549,303 +461,9 @@ def _page(draw: Draw) -> Json:
     }
 
 
-USER_AGENTS = (
-    "examplebot/1.0",
-    "Mozilla/5.0 (compatible; ExampleBot/2.1; +https://example.org)",
-    "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
-    "python-requests/2.32",
-    "newsbot otherbot examplebot",
-    "Mozilla/5.0 (X11) HeadlessChrome/120.0",
-    "",
-)
-
-
-def _incoming(draw: Draw, at: float) -> Json:
-    target = (
-        draw.of(grammar.PATHS).replace("é", "%C3%A9") if draw.chance(0.8) else draw.of(_TARGETS)
-    )
-    fields = {name.lower(): value for name, value in draw.some((*_HEADERS, *_GUARD_FIELDS), 3)}
-    if draw.chance(0.9):
-        fields["user-agent"] = draw.of(USER_AGENTS)
-    if draw.chance(0.01):
-        fields["automation-purpose"] = ", ".join(f"p{number}" for number in range(80))
-    return {
-        "at": at,
-        "method": draw.of(("GET", "GET", "GET", "HEAD", "POST", "OPTIONS")),
-        "target": "/" + "a" * 9000 if draw.chance(0.01) else target,
-        "fields": fields,
-        "peer": draw.of(("192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::1", "")),
-        "ends": draw.chance(0.7),
-    }
-
-
-_TARGETS = (
-    "//private/x",
-    "/a/../private/x",
-    "/%70rivate/x",
-    "https://example.com/private/x",
-    "/private%2Fx",
-    "/robots.txt?x",
-)
-_GUARD_FIELDS = (
-    ("Automation-Purpose", "news"),
-    ("Automation-Purpose", "archiving, search"),
-    ("X-HTTP-Method-Override", "DELETE"),
-    ("X-Original-URL", "/private/x"),
-    ("If-None-Match", "*"),
-)
-
-
-def _guard(draw: Draw) -> Json:
-    bodies = {
-        path: octets(make(draw))
-        for path, (share, make, _) in FILES.items()
-        if draw.chance(share + 0.1)
-    }
-    moment, requests = 1795348800.0, []
-    for _ in range(draw.number(4, 8)):
-        moment += draw.of((0.0, 0.1, 1.0, 20.0, 3600.0, 9 * 3600.0))
-        requests.append(_incoming(draw, moment))
-    if draw.chance(0.6):
-        many = requests[-1] | {"ends": False, "at": moment + draw.of((0.0, 3600.0))}
-        requests += [many] * draw.number(2, 6)  # too often, or too many at a time
-    return {
-        "files": bodies,
-        "requests": requests,
-        "options": {
-            "tolerance": draw.of((0.0, 0.1)),
-            "max_clients": draw.of((1, 100)),
-            "purpose_header": draw.of(("Automation-Purpose",)),
-        },
-        "session": draw.chance(0.3),
-        "is_uncounted": draw.chance(0.1),
-    }
-
-
-def _xml(draw: Draw) -> Json:
-    return {
-        "text": octets(_ai_txt(draw)),
-        "document": octets(_ai_xml(draw)),
-        "cut": draw.chance(0.1),
-    }
-
-
-def _policy(draw: Draw) -> Json:
-    made = files(draw)
-    arguments = [
-        draw.of(
-            (
-                ["--json"],
-                ["--json"],
-                [],
-                ["--xml"],
-                ["--prompt", "Summarize"],
-                ["--prompt", "train", "--lang", "de"],
-            )
-        )
-    ]
-    arguments += [["--use", use] for use in draw.some(grammar.USES, 2)]
-    arguments += draw.some(
-        (
-            ["--purpose", "news"],
-            ["--method", "POST"],
-            ["--kind", "api"],
-            ["--automation", "cdp"],
-            ["--key"],
-        ),
-        2,
-    )
-    return {
-        "files": {path: file["body"] for path, file in made.items() if file.get("status") == 200},
-        "agent": draw.of(grammar.AGENTS),
-        "url": grammar.ORIGIN + draw.of(grammar.PATHS),
-        "arguments": [word for words in arguments for word in words],
-    }
-
-
 # Datasets
 
-BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # that every tag lists
-HOSTS = ("example.com", "a.example", "b.example:8080")
-FIRST_SEEN = ("2026-11-01T00:00:00+00:00", "2026-11-20T00:00:00+00:00", "2020-01-01T00:00:00+00:00")
-UNTIL = ("2099-12-31T00:00:00Z", "2020-01-01T00:00:00Z", "2026-11-30T00:00:00Z")
 
-
-def _dataset(draw: Draw) -> Json:
-    asked = draw.some(grammar.USES, 2) or ["train"]
-    records = [
-        _of_page(draw, asked) if draw.chance(0.6) else _with_own_tag(draw)
-        for _ in range(draw.number(6, 14))
-    ]
-    return {
-        "agent": agent(draw) | {"uses": asked},
-        "sites": {host: files(draw) for host in HOSTS[: draw.number(1, 3)]},
-        "today": {host: files(draw) for host in HOSTS[:2] if draw.chance(0.5)},
-        "records": records,
-        "uses": asked,
-        "defaults": draw.of(("", "", f"{asked[0]}:allow", "train:allow,index:deny")),
-        "form": draw.of(("jsonl", "jsonl", "parquet")),
-        "tags": draw.of(("", "", "", "sidecar:tags.jsonl", "rights")),
-        "broken": draw.chance(0.15),
-        "taken_down": [f"https://{draw.of(HOSTS)}{draw.of(grammar.PATHS)}"]
-        if draw.chance(0.3)
-        else [],
-        "verify_for": draw.chance(0.4),
-    }
-
-
-def _of_page(draw: Draw, asked: list[str]) -> Json:
-    """A record whose tag is made of its page."""
-    quiet = draw.chance(0.5)  # a page that says nothing of itself
-    plain: Json = {
-        "status": 200,
-        "headers": [["Content-Type", TYPES[0]]],
-        "body": draw.text("<p>{text}</p><p class=quote>{text}</p>"),
-    }
-    body = (plain | {"body": octets(plain["body"])}) if quiet else response(draw)
-    return {
-        "host": draw.of(HOSTS),
-        "path": draw.of(grammar.PATHS),
-        "response": body,
-        "item": item(draw),
-        "fetched_at": draw.of(FIRST_SEEN),
-    }
-
-
-def _with_own_tag(draw: Draw) -> Json:
-    """A record whose tag is made by chance, whatever sites say."""
-    names = list(dict.fromkeys((*BASIC_USES, *grammar.USES[:2], *draw.some(grammar.USES, 4))))
-    reasons = [_reason(draw) for _ in range(draw.number(1, 4))]
-    uses = {name: _use(draw, len(reasons)) for name in names}
-    tag: Json = {
-        "schema": 1,
-        "agent": draw.of(grammar.AGENTS),
-        "uses": uses,
-        "elements": [],
-        "reasons": reasons,
-        "policies": {},
-    }
-    if draw.chance(0.2):
-        tag["embedded"] = {name: _use(draw, len(reasons)) for name in names[:2]}
-    if draw.chance(0.4):
-        tag["elements"] = [_element(draw, len(reasons)) for _ in range(draw.number(1, 2))]
-    if draw.chance(0.6):
-        file = {"status": 200, "sha256": "0" * 64, "fetched_at": "2026-11-20T08:00:00+00:00"}
-        tag["policies"] = {f"{grammar.ORIGIN}/robots.txt": file}
-    if draw.chance(0.06):
-        tag.pop(draw.of(("schema", "uses", "reasons", "elements")))
-    if draw.chance(0.04):
-        uses.pop(draw.of(names))
-    if draw.chance(0.05):
-        tag["schema"] = 2
-    record: Json = {
-        "url": f"https://{draw.of(HOSTS)}{draw.of(grammar.PATHS)}",
-        "fetched_at": draw.of(FIRST_SEEN),
-    }
-    record |= item(draw)["fields"] | {"text": draw.of(TEXTS)}
-    if draw.chance(0.95):
-        record["permissions"] = tag
-    if draw.chance(0.05):
-        record["again"] = tag
-    return {"record": record}
-
-
-def _reason(draw: Draw) -> Json:
-    rule, spec, text, part = draw.of(
-        (
-            ("robots.allow", "RFC 9309 section-2.2.2", "Allow: /", None),
-            ("robots.disallow", "RFC 9309 section-2.2.2", "Disallow: /private/", None),
-            ("acap.allow", "ACAP 1.0 section-2.4.1", "ACAP-allow-index: /", None),
-            ("tdmrep.reserved", "W3C TDMRep section-4", "1", "header tdm-reservation"),
-            ("rsl.permits", "RSL 1.0", "https://example.com/license.xml", None),
-            ("comity.default", "comity, docs/uses.md", "train: deny", "setting"),
-            ("comity.default", "comity, docs/uses.md", "no default for index", "setting"),
-            (
-                "comity.arrangement",
-                "comity, docs/uses.md",
-                "example.com: train, contract 7",
-                "setting",
-            ),
-        )
-    )
-    return {
-        "rule": rule,
-        "spec": spec,
-        "url": f"{grammar.ORIGIN}/robots.txt",
-        "line": 2,
-        "text": text,
-    } | ({"part": part} if part else {})
-
-
-def _use(draw: Draw, reasons: int) -> Json:
-    made: Json = {
-        "verdict": draw.of(("allow", "allow", "allow", "allow", "deny")),
-        "stated": draw.chance(0.7),
-        "because": sorted({draw.number(0, reasons - 1) for _ in range(draw.of((1, 1, 2)))}),
-    }
-    for name, values in _QUALIFIERS:
-        if draw.chance(0.06):
-            made[name] = draw.of(values)
-    return made
-
-
-_EXTRACT = {"role": "", "extract": "id:a", "url": "", "content": "<p id=a>The quick brown fox</p>"}
-_CREDIT = {
-    "role": "credit",
-    "extract": "",
-    "url": f"{grammar.ORIGIN}/credit.txt",
-    "content": "By Ann",
-}
-_QUALIFIERS: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("until", UNTIL),
-    ("until_recrawled", (True,)),
-    ("max_chars", (0, 5, 20, 100)),
-    ("max_words", (0, 1, 3, 20)),
-    ("prohibited_modifications", (["any"], ["format", "style"])),
-    ("prohibited_contexts", (["within-user-frame"],)),
-    ("required_contexts", (["within-original-frame"],)),
-    ("must_use", ([_EXTRACT],)),
-    ("must_include", ([_CREDIT], [_CREDIT, _EXTRACT])),
-)
-
-
-def _element(draw: Draw, reasons: int) -> Json:
-    made: Json = {
-        "selector": draw.of((".quote", "p", "*", "people.name")),
-        "type": draw.of(("html", "json", "")),
-        "deny": draw.of((["train"], ["*"], ["summarize", "train"], [])),
-        "guide": draw.of(
-            (
-                [],
-                [{"actions": ["cite"], "guidelines": [{"lang": "en", "text": "Name the author."}]}],
-            )
-        ),
-        "spans": draw.of(([], [["text", 0, 5]], [["text"]], [["title"], ["text", 2, 9]])),
-        "because": [draw.number(0, reasons - 1)],
-    }
-    if draw.chance(0.2):
-        made["urls"] = [f"{grammar.ORIGIN}/x.gif"]
-    if draw.chance(0.1):
-        made["names"] = ["title"]
-    return made
-
-
-KINDS: dict[str, Callable[[Draw], Json]] = {
-    "site": _site,
-    "page": _page,
-    "guard": _guard,
-    "xml": _xml,
-    "policy": _policy,
-    "dataset": _dataset,
-}
-_TURNS = [kind for kind, share in SHARES.items() for _ in range(share)]
-
-
-def inputs(seed: int, number: int) -> Json:
-    """The inputs of one case: its `kind`, and what that takes."""
-    kind = _TURNS[number * 37 % len(_TURNS)]
-    return {"kind": kind, **KINDS[kind](Draw(f"{seed}:{number}"))}
-
-
-def as_json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+def page_case(seed: int, number: int) -> Json:
+    """Return a case."""
+    return _page(Draw(f"{seed}:{number}"))
