@@ -24,7 +24,9 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request
 
-import comity.crawler.frontier.scheduler
+import comity.crawler.frontier.waiting.turns
+import comity.crawler.frontier.waiting.waiting_requests
+import comity.crawler.frontier.waiting.wake_timer
 import comity.gate.pace.pace
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.gate.fetching.fetcher import OriginPolicies
@@ -71,7 +73,12 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
             crawl.access.decide(policies, Request(origin))  # compiles the rules, once per site
             crawl.policies._sites.put(origin, policies)
         now = 1e6
-        for module in (comity.crawler.frontier.scheduler, comity.gate.pace.pace):
+        for module in (
+            comity.crawler.frontier.waiting.turns,
+            comity.crawler.frontier.waiting.waiting_requests,
+            comity.crawler.frontier.waiting.wake_timer,
+            comity.gate.pace.pace,
+        ):
             stack.enter_context(patch.object(module, "monotonic", lambda: now))
         stack.enter_context(patch.object(comity.gate.pace.pace, "time", lambda: now))
         if not decisions:
@@ -95,11 +102,10 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
         def write() -> float:
             """Seconds that it took."""
             started = process_time()
-            if (job := scheduler._storage) is not None:
-                scheduler._note_through(job)
-                scheduler._acknowledge(job, scheduler._through)
-                scheduler._through.clear()
-                job.flush()
+            if (book := scheduler._book).storage is not None:
+                book.note_through()
+                book.mark_done(book.take_through())
+                book.storage.flush()
             return process_time() - started
 
         written = write()
@@ -116,7 +122,7 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
                 active.add(handed_out)
                 if len(in_flight) == CONCURRENT:
                     answer(in_flight.popleft())
-                if len(scheduler._out) >= FLUSHED:
+                if len(scheduler._book.out) >= FLUSHED:
                     written += write()
             while in_flight:
                 answer(in_flight.popleft())

@@ -28,7 +28,9 @@ from scrapy.core.scheduler import Scheduler as ScrapyScheduler
 from scrapy.crawler import Crawler
 from scrapy.http import Request
 
-import comity.crawler.frontier.scheduler
+import comity.crawler.frontier.waiting.turns
+import comity.crawler.frontier.waiting.waiting_requests
+import comity.crawler.frontier.waiting.wake_timer
 import comity.gate.pace.pace
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.gate.fetching.fetcher import OriginPolicies
@@ -119,11 +121,10 @@ class Comity(Bench):
         super().answer(request)
 
     def write(self) -> None:
-        if (job := self.scheduler._storage) is not None:
-            self.scheduler._note_through(job)
-            self.scheduler._acknowledge(job, self.scheduler._through)
-            self.scheduler._through.clear()
-            job.flush()
+        if (book := self.scheduler._book).storage is not None:
+            book.note_through()
+            book.mark_done(book.take_through())
+            book.storage.flush()
 
     async def close(self) -> None:
         await self.scheduler._close("done")
@@ -152,7 +153,12 @@ async def measure(kind: type[Scrapy | Comity], hosts: int, *, jobdir: bool) -> d
     with ExitStack() as stack:
         stack.enter_context(alone())
         now, temporary = time(), stack.enter_context(tempfile.TemporaryDirectory())
-        for module in (comity.crawler.frontier.scheduler, comity.gate.pace.pace):
+        for module in (
+            comity.crawler.frontier.waiting.turns,
+            comity.crawler.frontier.waiting.waiting_requests,
+            comity.crawler.frontier.waiting.wake_timer,
+            comity.gate.pace.pace,
+        ):
             stack.enter_context(patch.object(module, "monotonic", lambda: now))
         stack.enter_context(patch.object(comity.gate.pace.pace, "time", lambda: now))
         bench = kind(Path(temporary), hosts, jobdir=jobdir)

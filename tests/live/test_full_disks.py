@@ -16,7 +16,8 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 
 from comity.crawler.crawl import Crawl
-from comity.crawler.frontier import scheduler
+from comity.crawler.frontier import writes
+from comity.crawler.frontier.scheduler import Scheduler
 from comity.gate.pace import ledger
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -50,9 +51,10 @@ class Pages(Spider):
     def fail(self) -> None:
         crawl = Crawl.of(self.crawler)
         _set_patience(0.0)  # nobody waits a minute in a test
+        assert isinstance(crawl.scheduler, Scheduler)
         files: dict[str, Any] = {
             "pace": crawl.pace._ledger,
-            "JOBDIR": getattr(crawl.scheduler, "_storage", None),
+            "JOBDIR": crawl.scheduler._book.storage,
         }
         files[self.fails]._db.execute("PRAGMA query_only = ON")
         self.fails = ""
@@ -63,7 +65,7 @@ class Pages(Spider):
 
 
 def _set_patience(seconds: float) -> None:
-    for module in (ledger, scheduler):
+    for module in (ledger, writes):
         module.PATIENCE = seconds  # type: ignore[attr-defined]
 
 

@@ -94,12 +94,17 @@ SUITES: Mapping[str, Suite] = {
         "gate/pace/test_ledger gate/fetching/test_freshness gate/fetching/test_policy_copy "
         "gate/fetching/test_store gate/request/test_facts gate/request/test_referrals",
     ),
-    "host_queues": Suite("frontier.host_queues", "crawler/frontier/test_host_queues"),
+    "host_queues": Suite(
+        "frontier.waiting.host_queue frontier.waiting.host_queues",
+        "crawler/frontier/test_host_queues",
+    ),
     "pace": Suite(
         "pace.limiter pace.pace", "gate/pace/test_pace crawler/frontier/test_host_queues"
     ),
     "scheduler": Suite(
-        "frontier.scheduler", "crawler/frontier/test_scheduler crawler/frontier/test_host_queues"
+        "frontier.scheduler frontier.waiting.turns frontier.waiting.waiting_requests frontier.waiting.policy_fetches "
+        "frontier.waiting.wake_timer frontier.book frontier.writes frontier.storages frontier.complaints",
+        "crawler/frontier/test_scheduler crawler/frontier/test_host_queues",
     ),
     "fetcher": Suite("fetching.fetcher", "gate/fetching/test_fetcher"),
     "files": Suite("fetching.files", "gate/fetching/test_files", "live/test_policy_fetching"),

@@ -54,6 +54,7 @@ from comity.cluster.queue import (
     Shard,
     StateLostError,
 )
+from comity.crawler.frontier.complaints import Complaints
 from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import pack, unpack, url_of
 from comity.crawler.scrapy_internals import end, wake
@@ -166,7 +167,7 @@ class SharedQueue:
         self._lease_at = 0.0  # monotonic
         self._balance_at = 0.0
         self._keep_until = 0.0  # until then, this worker keeps the hosts beyond its share
-        self._log_at = 0.0
+        self._complaints = Complaints(self.setting)
         self._is_full = False
         self._is_lost = False  # True if the state is lost: nothing is written to it any more
 
@@ -183,7 +184,7 @@ class SharedQueue:
                 if not self._queue.is_outdated:
                     break
             except OSError as error:  # the server was there when the process began
-                self._complain(f"{error}; comity tries again")
+                self._complaints.log(f"{error}; comity tries again")
                 await asyncio.sleep(TICK)
             except StateLostError as error:
                 raise PolicyError(
@@ -302,7 +303,7 @@ class SharedQueue:
         try:
             return await self._queue.tries(origin, since, due)
         except OSError as error:
-            self._complain(f"{error}; tries of {origin} are counted in this process alone")
+            self._complaints.log(f"{error}; tries of {origin} are counted in this process alone")
             return here
 
     def flush(self) -> None:
@@ -388,7 +389,7 @@ class SharedQueue:
         would have no work."""
         if not (self._most and self._hosts) or self._queue.left <= self._most:
             return False
-        self._complain(
+        self._complaints.log(
             f"{self._queue.left} requests wait or are out, and COMITY_MAX_WAITING is {self._most}:"
             " no more hosts are leased until fewer are left"
         )
@@ -642,7 +643,7 @@ class SharedQueue:
         try:
             await step
         except OSError as error:
-            self._complain(f"{error}; comity tries again")
+            self._complaints.log(f"{error}; comity tries again")
             await asyncio.sleep(TICK)
             return False
         except StateLostError as error:
@@ -653,12 +654,6 @@ class SharedQueue:
             await asyncio.sleep(LOOK_AGAIN)
             return False
         return True
-
-    def _complain(self, text: str) -> None:
-        """Log the complaint, at most once a minute."""
-        if monotonic() >= self._log_at:
-            self._log_at = monotonic() + 60
-            logger.error("COMITY_STATE: %(text)s", {"text": text})
 
 
 async def _failures(calls: dict[str, Coroutine[Any, Any, None]]) -> dict[str, BaseException]:

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import Request
 
-from comity.crawler.frontier.host_queues import HostQueue, HostQueues
+from comity.crawler.frontier.book import Entry
+from comity.crawler.frontier.waiting.host_queue import HostQueue
+from comity.crawler.frontier.waiting.host_queues import HostQueues
 from comity.gate.pace.ledger import PaceLimit
 from comity.gate.pace.limiter import Limiter, windows_for
 from comity.policies import Agent, Site
@@ -18,8 +20,8 @@ from comity.policies.syntax.windows import Window
 ORIGIN = "https://example.org"
 
 
-def request(path: str, priority: int = 0) -> Request:
-    return Request(f"{ORIGIN}/{path}", priority=priority)
+def entry(path: str, priority: int = 0, key: int | None = None) -> Entry:
+    return Entry(Request(f"{ORIGIN}/{path}", priority=priority), key)
 
 
 def host_queues(*names: str) -> tuple[HostQueues, list[HostQueue]]:
@@ -27,7 +29,7 @@ def host_queues(*names: str) -> tuple[HostQueues, list[HostQueue]]:
     queues, made = HostQueues(), []
     for name in names:
         queue = HostQueue(name, None)
-        queue.push(request(name), 0)
+        queue.push(entry(name), 0)
         queues.add(queue)
         made.append(queue)
     return queues, made
@@ -36,16 +38,18 @@ def host_queues(*names: str) -> tuple[HostQueues, list[HostQueue]]:
 @given(st.lists(st.integers(-2, 2)))
 def test_higher_priority_first_and_then_who_came_first(priorities: list[int]) -> None:
     queue = HostQueue(ORIGIN, None)
-    requests = [request(str(number), priority) for number, priority in enumerate(priorities)]
-    for each in requests:
-        queue.push(each, each.priority)
-    assert [queue.pop() for _ in requests] == sorted(requests, key=lambda each: -each.priority)
+    entries = [entry(str(number), priority) for number, priority in enumerate(priorities)]
+    for each in entries:
+        queue.push(each, each.request.priority)
+    assert [queue.pop() for _ in entries] == sorted(
+        entries, key=lambda each: -each.request.priority
+    )
     assert not queue
 
 
 def test_what_was_out_goes_first_within_its_priority() -> None:
     queue = HostQueue(ORIGIN, None)
-    first, second, urgent = request("1"), request("2"), request("3", priority=1)
+    first, second, urgent = entry("1"), entry("2"), entry("3", priority=1)
     queue.push(first, 0)
     queue.push(second, 0)
     assert queue.pop() is first
@@ -106,9 +110,10 @@ def test_key_of_the_queue_on_disk_is_replaced_by_its_request() -> None:
     queue.push(8, 1)
     assert queue.pop() == 8
     assert queue.peek() == 7
-    queue.replace(first := request("7"))
+    queue.replace(first := entry("7", key=7))
     queue.push(9, 0)
     assert (queue.pop(), queue.pop()) == (first, 9)
+    assert queue.peek() is None
 
 
 def test_queues_of_one_origin_have_a_scope_each() -> None:
@@ -131,14 +136,14 @@ def test_queues_of_one_origin_have_a_scope_each() -> None:
 @pytest.mark.requirement("AUTX-2")
 def test_request_that_is_moved_has_the_place_that_it_would_have_had() -> None:
     queue, scope = HostQueue(ORIGIN, None), HostQueue(ORIGIN, None)
-    requests = [request(str(number)) for number in range(4)]
-    for number, each in enumerate(requests):
+    entries = [entry(str(number)) for number in range(4)]
+    for number, each in enumerate(entries):
         (scope if number == 2 else queue).push(each, 0)
-    scope.push(first := request("first", priority=1), 1)
-    queue.push_back(returned := request("returned"))
+    scope.push(first := entry("first", priority=1), 1)
+    queue.push_back(returned := entry("returned"))
     while queue:
-        assert not queue.move(scope, None)
-    assert [scope.pop() for _ in range(6)] == [first, returned, *requests]
+        queue.move(scope)
+    assert [scope.pop() for _ in range(6)] == [first, returned, *entries]
 
 
 @pytest.mark.requirement("AUTX-2", "SEC-6")
@@ -146,9 +151,10 @@ def test_request_that_is_moved_stands_by_its_key_in_the_queue_on_disk() -> None:
     """Unless it was out already: then it may have changed."""
     queue, scope = HostQueue(ORIGIN, None), HostQueue(ORIGIN, None)
     queue.push(7, 0)
-    queue.replace(request("7"))
-    queue.push_back(returned := request("8"))
-    assert (queue.move(scope, 8), queue.move(scope, 7)) == (False, True)
+    queue.replace(entry("7", key=7))
+    queue.push_back(returned := entry("8", key=8))
+    queue.move(scope)
+    queue.move(scope)
     assert (scope.pop(), scope.pop()) == (returned, 7)
 
 

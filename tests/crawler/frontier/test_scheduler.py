@@ -28,9 +28,10 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.request import RequestFingerprinter
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.frontier import scheduler as module
+from comity.crawler.frontier import scheduler, storages
 from comity.crawler.frontier.journal import NAME, Journal
 from comity.crawler.frontier.scheduler import Scheduler
+from comity.crawler.frontier.waiting import policy_fetches, turns
 from comity.crawler.scrapy_internals import WAKE
 from comity.gate.fetching.fetcher import OriginPolicies
 from comity.gate.fetching.files import Obtained, PolicyQuery
@@ -48,6 +49,19 @@ OPEN = "User-agent: *\nDisallow:\n"
 FOREVER = 10_000.0  # seconds; no crawl of a test takes as long
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 ABSENT = Fetched(status=404)
+# The parts of the scheduler that read the monotonic clock.
+FRONTIER = tuple(
+    f"crawler.frontier.{name}"
+    for name in (
+        "complaints",
+        "scheduler",
+        "waiting.policy_fetches",
+        "waiting.turns",
+        "waiting.waiting_requests",
+        "waiting.wake_timer",
+        "writes",
+    )
+)
 
 
 class Pages(Spider):
@@ -299,12 +313,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         def now(cls, tz: tzinfo | None = None) -> Moved:
             return cls.fromtimestamp(EPOCH + clock.now, tz)
 
-    for name in ("crawler.frontier.scheduler", "gate.pace.pace"):
+    for name in (*FRONTIER, "gate.pace.pace"):
         monkeypatch.setattr(f"comity.{name}.monotonic", lambda: clock.now)
+    for name in ("crawler.frontier.waiting.turns", "gate.pace.pace", "gate.pace.ledger"):
         monkeypatch.setattr(f"comity.{name}.time", lambda: EPOCH + clock.now)
-    monkeypatch.setattr("comity.gate.pace.ledger.time", lambda: EPOCH + clock.now)
     monkeypatch.setattr("comity.gate.pace.pace.call_later", clock.call_later)
-    for name in ("crawler.frontier.scheduler", "policies.formats.robots.reading"):
+    for name in ("crawler.frontier.waiting.turns", "policies.formats.robots.reading"):
         monkeypatch.setattr(f"comity.{name}.datetime", Moved)
     return clock
 
@@ -705,7 +719,7 @@ def test_requests_at_once_in_a_scope(make: Make) -> None:
 def test_nobody_waits_until_all_of_a_scope_are_moved(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOVES", 3)
+    monkeypatch.setattr(turns, "MOVES", 3)
     crawl = make({A: {"/robots.txt": OPEN, "/automation-preferences.txt": PREFERENCES}})
 
     async def work() -> None:
@@ -783,7 +797,7 @@ def test_the_hours_of_a_site_are_waited_for_when_they_are_near(
     async def work() -> None:
         crawl.add(f"{A}/1", f"{A}/2", f"{B}/1", *(f"{C}/{number}" for number in range(7)))
         await crawl.go(1)
-        assert [queue.origin for queue in crawl.scheduler._queues.aside()] == [B]
+        assert [queue.origin for queue in crawl.scheduler._waiting.queues.aside()] == [B]
         await crawl.go()
 
     crawl.does(work)
@@ -907,7 +921,7 @@ def test_no_more_origins_are_asked_for_policies_at_a_time(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the order in which they were wanted; others go on meanwhile."""
-    monkeypatch.setattr(module, "ORIGINS_AT_ONCE", 2)
+    monkeypatch.setattr(policy_fetches, "ORIGINS_AT_ONCE", 2)
     origins = [f"https://{number}.test" for number in range(6)]
     crawl = make(takes=dict.fromkeys(origins, 10) | {B: 1})
 
@@ -929,7 +943,7 @@ def test_no_more_origins_are_asked_for_policies_at_a_time(
 def test_policies_are_asked_for_while_no_request_can_go_out(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ORIGINS_AT_ONCE", 1)
+    monkeypatch.setattr(policy_fetches, "ORIGINS_AT_ONCE", 1)
     crawl = make()
     crawl.places, crawl.page_takes = 1, 1000
 
@@ -1184,7 +1198,7 @@ def test_what_only_wakes_the_engine_goes_nowhere(make: Make) -> None:
 
 def test_without_asyncio_no_crawl_begins(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     crawler = make().crawler
-    monkeypatch.setattr(module, "is_asyncio_available", lambda: False)
+    monkeypatch.setattr(scheduler, "is_asyncio_available", lambda: False)
     assert isinstance(Scheduler.from_crawler(crawler), Scheduler)  # in the unit test of a project
     crawler.crawling = True
     with pytest.raises(NotConfigured, match="AsyncioSelectorReactor"):
@@ -1358,11 +1372,11 @@ def test_a_request_that_is_stored_nowhere_stays_when_its_host_is_given_back(
 
     async def work() -> None:
         crawl.add(f"{A}/1", Request(f"{A}/2", callback=_of_no_spider), f"{A}/3", f"{B}/1")
-        assert crawl.scheduler.waiting("a.test") == 2
+        assert crawl.scheduler._waiting.waiting("a.test") == 2
         await crawl.go(1)  # one of them goes out
-        assert crawl.scheduler.waiting("a.test") == 1
-        assert len(crawl.scheduler.forget("a.test")) == 1
-        assert (crawl.scheduler.waiting("a.test"), len(crawl.scheduler)) == (0, 1)
+        assert crawl.scheduler._waiting.waiting("a.test") == 1
+        assert len(crawl.scheduler._waiting.forget("a.test")) == 1
+        assert (crawl.scheduler._waiting.waiting("a.test"), len(crawl.scheduler)) == (0, 1)
         await crawl.go()
 
     crawl.does(work)
@@ -1446,7 +1460,7 @@ def test_a_full_disk_is_said_once_a_minute(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The crawl goes on, and all is written as soon as it can be."""
-    monkeypatch.setattr(module, "Journal", FullJournal)
+    monkeypatch.setattr(storages, "Journal", FullJournal)
     FullJournal.flushed, FullJournal.is_full = 0, True
     crawl = make({A: delay(290)}, JOBDIR=str(tmp_path / "job"))
 
@@ -1459,7 +1473,7 @@ def test_a_full_disk_is_said_once_a_minute(
         assert FullJournal.flushed > 1000
         FullJournal.is_full = False
         await asyncio.sleep(0.1)
-        monkeypatch.setattr(module, "Journal", Journal)
+        monkeypatch.setattr(storages, "Journal", Journal)
         assert FullJournal.flushed > 1000
         flushed = FullJournal.flushed
         FullJournal.is_full = True
