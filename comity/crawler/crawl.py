@@ -141,16 +141,13 @@ class Crawl(Parts):
     def end(self, reason: str, why: str) -> None:
         """End the crawl because it cannot go on, with an exit status other than 0.
 
-        `scrapy crawl` and `scrapy runspider` have this exit status.
-
         `reason`: the finish reason. `why`: for the log, the problem and its remedy."""
         engine = engine_of(self._crawler)
         if engine is None or engine.spider is None or self._is_ended:
             return
         self._is_ended = True
         logger.critical("The crawl ends: %(why)s", {"why": why})
-        vars(engine.spider)["comity_is_complete"] = False
-        end(self._crawler, reason)
+        end(self._crawler, reason, is_complete=False)
 
     async def _send(
         self, request: Request, download: Callable[[], Awaitable[Response]]

@@ -106,10 +106,17 @@ def closing(crawler: Crawler) -> bool:
 _ending: set[asyncio.Task[None]] = set()  # keeps the tasks from being collected as garbage
 
 
-def end(crawler: Crawler, reason: str) -> None:
-    """Let the crawl end when its current requests are done. `reason`: its finish_reason."""
+def end(crawler: Crawler, reason: str, *, is_complete: bool = True) -> None:
+    """Let the crawl end when its current requests are done. `reason`: its finish_reason.
+
+    `is_complete`: False if something is missing. Then `scrapy crawl` and `scrapy runspider` end
+    with an exit status other than 0."""
     engine = engine_of(crawler)
-    if engine is not None and engine.spider is not None and not closing(crawler):
+    if engine is None or engine.spider is None:
+        return
+    if not is_complete:
+        vars(engine.spider)["comity_is_complete"] = False
+    if not closing(crawler):
         task = asyncio.create_task(engine.close_spider_async(reason=reason))
         _ending.add(task)
         task.add_done_callback(_ending.discard)

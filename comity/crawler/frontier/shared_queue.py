@@ -568,15 +568,15 @@ class SharedQueue:
             if self._queue.state == "ended":
                 self._end(ENDED)
 
-    def _end(self, reason: str) -> None:
+    def _end(self, reason: str, *, is_complete: bool = True) -> None:
+        """End this worker. `is_complete`: False if pages are missing."""
         self.is_finished = True
-        end(self._crawler, reason)
+        end(self._crawler, reason, is_complete=is_complete)
 
     def _lose(self, error: StateLostError) -> None:
         """End this worker with a finish reason of its own.
 
         Without requests, the crawl would look finished."""
-        assert self._spider
         self._is_lost = True
         logger.critical(
             "COMITY_STATE: %(address)s has lost crawl `%(crawl)s`, or a part of it: %(why)s."
@@ -591,9 +591,7 @@ class SharedQueue:
         for name in [*self._hosts]:
             self._drop(name)
         self._new.clear()
-        # The commands end with an exit status of their own.
-        self._spider.comity_is_complete = False  # type: ignore[attr-defined]
-        self._end(LOST)
+        self._end(LOST, is_complete=False)
 
     async def _bury(self) -> None:
         while not self._is_lost:
