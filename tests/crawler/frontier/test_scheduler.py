@@ -1384,6 +1384,26 @@ def test_a_request_that_is_stored_nowhere_stays_when_its_host_is_given_back(
     assert crawl.times[-1] == (10.0, f"{A}/2")
 
 
+@pytest.mark.requirement("SEC-6", "STATE-3")
+def test_a_host_can_be_given_back_while_its_policies_are_not_fetched_yet(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue that was emptied still stands in the line for fetches, before the new queue."""
+    monkeypatch.setattr(policy_fetches, "ORIGINS_AT_ONCE", 1)
+    crawl = make(takes={B: 5}, JOBDIR=str(tmp_path / "job"))
+
+    async def work() -> None:
+        crawl.add(f"{B}/1", f"{A}/1", Request(f"{A}/2", callback=_of_no_spider))
+        assert len(crawl.scheduler._waiting.forget("a.test")) == 1
+        await crawl.go()
+        assert (len(crawl.scheduler), crawl.scheduler.has_pending_requests()) == (0, False)
+        crawl.add(f"{A}/3")
+        await crawl.go()
+
+    crawl.does(work)
+    assert crawl.urls == [f"{B}/1", f"{A}/2", f"{A}/3"]
+
+
 @pytest.mark.requirement("SEC-6")
 def test_a_request_is_done_when_its_callback_is_through(make: Make, tmp_path: Path) -> None:
     crawl = make(JOBDIR=str(tmp_path / "job"))

@@ -105,6 +105,8 @@ class PolicyFetches:
         self.start()
 
     async def _fetch(self, queue: HostQueue) -> None:
+        if not queue:  # its host was given back, and the queue dropped
+            return
         entry = self._first(queue)
         if entry is None:
             return
