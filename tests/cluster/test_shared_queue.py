@@ -19,9 +19,10 @@ from comity.cluster.connection import StateConnection
 from comity.cluster.neighbours import Neighbours
 from comity.cluster.queue import Lease, QueuedRequest, RedisQueue
 from comity.cluster.turns import RedisTurns
+from comity.crawler.frontier.leased_hosts import REQUESTS
 from comity.crawler.frontier.queue import Aside
 from comity.crawler.frontier.request_bodies import pack, unpack
-from comity.crawler.frontier.shared_queue import REQUESTS, SharedQueue
+from comity.crawler.frontier.shared_queue import SharedQueue
 from comity.policies import PolicyError
 from comity.policies.syntax.urls import host_name
 from tests.redis_server import DEADLINE, Server, call_for
@@ -71,10 +72,10 @@ class Worker:
 
     async def turn(self) -> None:
         """What the queue does again and again, once."""
-        await self.queue._give_up()
-        await self.queue._flush()
-        self.queue._lease_at = self.queue._balance_at = 0.0
-        await self.queue._refill()
+        await self.queue._set_unreadable_aside()
+        await self.queue._send()
+        self.queue._share._lease_at = self.queue._share._balance_at = 0.0
+        await self.queue._share.refill()
 
     @property
     def urls(self) -> list[str]:
@@ -256,7 +257,7 @@ def test_what_is_done_and_not_told_yet_goes_out_no_more(server: Server) -> None:
             one.put(f"{A}/1")
             await one.turn()
             one.done()
-            await one.queue._refill()
+            await one.queue._share.refill()
             await two.turn()
             assert two.urls == []
             await one.turn()
@@ -423,8 +424,8 @@ def test_a_request_that_kills_its_readers_takes_no_other_one_with_it(
         return request
 
     async def run() -> None:
-        monkeypatch.setattr("comity.crawler.frontier.shared_queue.unpack", read)
-        monkeypatch.setattr("comity.crawler.frontier.shared_queue.UNWANTED", 0.0)
+        monkeypatch.setattr("comity.crawler.frontier.leased_hosts.unpack", read)
+        monkeypatch.setattr("comity.crawler.frontier.host_share.UNWANTED", 0.0)
         names = ["first", "second", "third", "fourth"]
         async with working(server, "last") as (last,):
             last.has_room = False
@@ -491,7 +492,7 @@ def readable(worker: Worker) -> list[int]:
 
 
 def hosts_of(worker: Worker) -> int:
-    return len(worker.queue._hosts)
+    return len(worker.queue._hosts.by_name)
 
 
 def forty(page: int = 1) -> list[str]:
@@ -553,7 +554,9 @@ def test_a_host_with_a_request_that_is_out_is_given_back_once_that_is_done(serve
                 assert set(two.here.values()) == {
                     out[key] for key in idle
                 }  # those with nothing out
-                leaving = [name for name, host in one.queue._hosts.items() if host.is_leaving]
+                leaving = [
+                    name for name, host in one.queue._hosts.by_name.items() if host.is_leaving
+                ]
                 assert len(leaving) == 16
                 for key in out.keys() - idle:
                     one.queue.mark_done(key)
@@ -579,12 +582,12 @@ def test_a_request_that_comes_back_does_not_keep_its_host_from_leaving(server: S
             }
             async with working(server, "two", "three", "four") as (two, three, four):
                 await turns(one, number=1)
-                one.queue._hosts[
+                one.queue._hosts.by_name[
                     "a.example"
                 ].is_leaving = True  # with two hosts it keeps both, or one of them by chance
                 one.here |= held  # somebody has put the requests off
                 await turns(one, two, three, four)
-                assert "a.example" not in one.queue._hosts
+                assert "a.example" not in one.queue._hosts.by_name
                 assert f"{A}/1" in two.urls + three.urls + four.urls
 
     asyncio.run(run())
@@ -601,7 +604,7 @@ def test_hosts_that_the_others_have_no_room_for_go_to_a_worker_with_its_share(
             await turns(one, busy)
             assert (hosts_of(one), hosts_of(busy)) == (20, 0)
             monkeypatch.setattr(
-                "comity.crawler.frontier.shared_queue.UNWANTED", 0.0
+                "comity.crawler.frontier.host_share.UNWANTED", 0.0
             )  # as if they had been free that long
             await turns(one, busy)
             assert (hosts_of(one), hosts_of(busy)) == (40, 0)

@@ -58,7 +58,7 @@ class Entry:
         self.held_until = 0.0
 
 
-class Counts:
+class QueueCounts:
     """The numbers of requests that were entered and handed out, for the statistics.
 
     A statistic costs as much as the rest of a hand-out, so `write` waits for an idle moment.
@@ -117,7 +117,7 @@ class Book:
         self.out: dict[Request, Entry] = {}
         self.held: dict[Request, Entry] = {}
         self.through: list[int | bytes | None] = []
-        self.counts = Counts(crawler.stats, storage)
+        self.counts = QueueCounts(crawler.stats, storage)
 
     def enter(self, request: Request, origin: str, *, is_filtered: bool) -> Entry | None:
         """Enter a new request, and store it if possible. Return None if it was seen before.

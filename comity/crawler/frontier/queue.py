@@ -25,7 +25,7 @@ class Aside(NamedTuple):
 
 
 class Taker(Protocol):
-    """The scheduler, which receives stored requests and hands them out."""
+    """The part of the scheduler that receives stored requests, which wait there."""
 
     @property
     def has_room(self) -> bool:

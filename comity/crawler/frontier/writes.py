@@ -3,7 +3,7 @@
 How it works. Each FLUSH seconds, the book notes which requests are through. If no feed and no
 pipeline can hold an item of their pages, these requests are done at once. Otherwise the item
 barrier (item_barrier.py) puts the items on the disk first, from time to time. Then the storage
-writes what has changed: the requests that were put and those that are done.
+writes the requests that were put, and those that are done.
 
 So a request leaves the storage together with the requests found in its response, or after them.
 When a killed crawl is started again, it repeats the requests that were not done."""
