@@ -118,7 +118,7 @@ class Lives(RuleBasedStateMachine):
                 "datetime": Moved,
             }
             for word, function in moved.items():
-                if hasattr(sys.modules[name], word):
+                if callable(getattr(sys.modules[name], word, None)):
                     self.patches.setattr(f"{name}.{word}", function)
         self.patches.setattr("comity.gate.pace.pace.call_later", clock.call_later)
         self.patches.setenv("BEARER", "secret")

@@ -7,9 +7,9 @@ begin with an empty record. If a middleware returns a request object to be made 
 keeps its record.
 
 No record refers to its request, and `Passages` refers to requests weakly. So the record goes when
-the engine, the queue and the callbacks have let the request go. Only three fields need an earlier
-end: `flight`, because it occupies limiters; `replaced_fields`, because credentials are on a request
-only while it is out; and `awaited_by`, because it applies to one response.
+the engine, the queue and the callbacks have let the request go. Only these fields end earlier:
+`flight` occupies limiters. `replaced_fields` exists only while credentials are on the request.
+`awaited_by` and `stopped` apply to one response.
 
 The fields, and the code that writes them:
 
@@ -56,8 +56,8 @@ The ends of a request:
     another middleware
     held by the scheduler    free_limiters; the next         stay; it is decided on again
     (429, visiting hours)    hand-out starts a new flight
-    returned by another      claim, if it comes again        stay; it is decided on again
-    middleware               before forget_departed
+    returned by another      start at the next hand-out,     stay; it is decided on again
+    middleware               claim if it comes without one
     retried, redirected      as answered or failed; the      the other object has none of them, but
                              other object gets its own       its meta says which site led there
     spider closed            as above for requests that      stay until the requests go
