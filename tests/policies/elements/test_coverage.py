@@ -712,7 +712,7 @@ def test_thousands_of_rules_are_bounded(body: str) -> None:
     ("file_type", "body", "parser"),
     [
         ("json", "[" * 1000, "document.document.Json"),
-        ("xml", "<r>", "document.document.Xml"),
+        ("xml", "<r>", "document.markup.Xml"),
         ("html", "<br>" * 200_001, "elements.coverage.Outline"),
     ],
 )
