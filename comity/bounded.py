@@ -1,6 +1,6 @@
 """Caches of limited size, so that sites and clients cannot fill the memory.
 
-Bounded       keeps the entries that were put last
+Bounded       keeps the entries that were added last
 BoundedSize   keeps the entries that were put or read last, up to a number of octets"""
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ V = TypeVar("V")
 class Bounded(OrderedDict[K, V]):
     """A cache of at most `most` entries. A further entry replaces the oldest one.
 
-    Reading an entry does not keep it longer. `move_to_end(key)` makes it the newest one."""
+    An entry is not kept longer by reading it, or by giving its key another value.
+    `move_to_end(key)` makes it the newest one."""
 
     __slots__ = ("most",)  # some objects have a cache for each site
 

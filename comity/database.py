@@ -28,7 +28,8 @@ from comity.policies.syntax.printable import printable
 logger = logging.getLogger(__name__)
 
 BUSY = 10.0  # seconds to wait for another process that writes, opens or closes the file
-PATIENCE = 60.0  # seconds of failing writes before a crawl ends that cannot do without the file
+# If writes fail for this number of seconds, a crawl that needs the file ends.
+PATIENCE = 60.0
 # Octets of the largest file that is checked page by page, which takes about 1 ms for each MB.
 CHECKED = 64 * 2**20
 _OTHERS = 0o077  # the bits of a mode that allow access to the group and to others

@@ -51,7 +51,7 @@ def test_a_proxy_of_another_kind_is_not_used(server: str) -> None:
     ):
         with pytest.raises(
             SettingsError,
-            match=r"the proxy of a browser .* is no HTTP proxy: write http://host:port$",
+            match=r"the proxy of a browser .* is not an HTTP proxy: write http://host:port$",
         ):
             Addon().update_settings(settings(**changed))
 

@@ -744,7 +744,7 @@ def test_an_answer_that_refuses_every_use_is_not_to_be_read(serve: Serve) -> Non
         ({"uses": ("a b",)}, "uses `a b` is not a name"),
         ({"user_agent": "a\nb"}, "user_agent `.*` cannot be sent"),
         ({"store": "http://a.test/"}, "store `http://a.test/` is a URL"),
-        ({"proxy": "ftp://a.test/"}, "proxy `ftp://a.test/` is no HTTP proxy"),
+        ({"proxy": "ftp://a.test/"}, "proxy `ftp://a.test/` is not an HTTP proxy"),
     ],
 )
 def test_invalid_settings_are_named_by_their_keywords(

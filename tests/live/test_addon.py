@@ -256,7 +256,7 @@ BAD_STORE = "/dev/null/policies.sqlite"
         ),
         (
             {"COMITY_PROXY": "socks5://proxy.test"},
-            "COMITY_PROXY `socks5://proxy.test` is no HTTP proxy: write http://host:port",
+            "COMITY_PROXY `socks5://proxy.test` is not an HTTP proxy: write http://host:port",
         ),
     ],
 )

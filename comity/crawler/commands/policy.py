@@ -41,15 +41,16 @@ class PolicyCommand(listed.Policy):
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
     def syntax(self) -> str:
-        return "[options] <url>, or history [options] <url>, or --xml <url or file>"
+        return "[history] [options] <url>, or scrapy policy --xml <url or file>"
 
     def long_desc(self) -> str:
         return (
-            f"{self.short_desc()}. With the word history before the URL: the changes over captures"
-            " (--policies). With --prompt ACTION: in words for the prompt of a model. With --xml:"
-            " the ai.txt of a site as XML, and a file on this machine in its other form, XML for"
-            " text and text for XML. Exit status: 0 allowed, 1 refused, 2 wrong usage or policies"
-            " unreachable; with --xml 0, or 2 if there is no ai.txt of that form."
+            f"{self.short_desc()}. The word history before the URL: show how the policies"
+            " changed over time, from the captures in --policies. --prompt ACTION: print the site's"
+            " rules for an action, for the prompt of a model. --xml <url>: print the ai.txt of a"
+            " site as XML. --xml <file>: convert an ai.txt on this machine to XML, or back to text."
+            " Exit status: 0 allowed, 1 refused or not now, 2 wrong usage or policies unreachable;"
+            " with --xml: 0 printed, 2 there is no such ai.txt."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -90,33 +91,33 @@ class PolicyCommand(listed.Policy):
             "--policies",
             action="append",
             metavar="PATH",
-            help="captures for history: WARC files, folders of them or of policy files, a policy"
-            " store; may be repeated",
+            help="with history: the captures to read: a WARC file, a folder of WARC files or of"
+            " policy files, or a policy store; may be repeated",
         )
         parser.add_argument(
             "--index",
             metavar="FILE",
             type=Path,
-            help="file for the index of the captures, to be used again the next time",
+            help="with history: keep an index of the captures in this file, so that the next call"
+            " is faster",
         )
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="print JSON")
         form.add_argument(
             "--xml",
             action="store_true",
-            help="print the site's ai.txt as XML, or a file of either form in the other",
+            help="print the site's ai.txt as XML, or convert a file: text to XML, XML to text",
         )
         form.add_argument(
             "--prompt",
             metavar="ACTION",
-            help="print the site's instructions for an action, e.g. Summarize, for the prompt of a"
-            " model",
+            help="print the site's rules for an action, e.g. Summarize, for the prompt of a model",
         )
         parser.add_argument(
             "--lang",
             metavar="TAG",
             default="",
-            help="language of guidelines, e.g. en; with --prompt",
+            help="with --prompt: language of the guidelines, e.g. en",
         )
 
     def process_options(self, args: list[str], opts: Namespace) -> None:

@@ -23,17 +23,18 @@ from comity.policies import Site
 from comity.policies.answers.fetched import Fetched
 from comity.policies.formats import WELL_KNOWN
 
-# The other files of an origin whose robots.txt cannot be fetched. They are not requested
-# (docs/fetching.md).
+# Stands for each other policy file of an origin if its robots.txt cannot be fetched. These files
+# are then not requested (docs/fetching.md).
 UNASKED = PolicyFile(
-    due=0.0, copy=Fetched(status=0, error="not asked for, as robots.txt cannot be had")
+    due=0.0, copy=Fetched(status=0, error="not fetched, because robots.txt cannot be fetched")
 )
 
 
 class StoredSites:
     """A function that returns the site of an origin, by the copies in the policy store.
 
-    It returns None if the store does not have all copies. It can be pickled: each process opens the
+    It returns None if the store does not have all copies. The copy of robots.txt is enough if it
+    says that robots.txt cannot be fetched. The function can be pickled: each process opens the
     store for itself."""
 
     def __init__(self, store: Path, now: datetime) -> None:

@@ -1,9 +1,9 @@
 """The files of feeds in a crawl that survives a kill, with JOBDIR or COMITY_STATE.
 
-A page is done only when its items are on the disk (comity/crawler/frontier/item_barrier.py). A file
-that can be read up to any whole record is added to. First, the record that a killed process has
-left unfinished is taken off. Every other file is written in parts. A part gets its name when it is
-complete."""
+A page is done only when its items are on the disk (comity/crawler/frontier/item_barrier.py). Items
+are appended to a file if its format can be read up to any whole record. Before that, a record that
+a killed process has left unfinished is cut off. A file of another format is written in parts. A
+part gets its name when it is complete."""
 
 from __future__ import annotations
 
@@ -44,9 +44,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BATCH_TIME = "%(batch_time)s"  # in the name of a feed: Scrapy fills in when a part was begun
-TORN = ".torn"  # suffix of the file that gets the end that was taken off
+TORN = ".torn"  # suffix of the file that gets the record that was cut off
 CHUNK = 2**16  # octets that are read at a time
-WARC = "comity.crawler.feeds.warc"  # a module that is there only with the extra `warc`
+WARC = "comity.crawler.feeds.warc"  # a module that can be imported only with the extra `warc`
+# In some encodings (UTF-16) these characters are other octets. Then `_end_of_lines` and
+# `_end_of_rows` cannot find the end of a record.
 LINE_END = '"\r\n'
 # Arguments of the exporter for CSV. With them a row may end in a way that `_end_of_rows` does not
 # know.
@@ -66,8 +68,10 @@ def kept_feeds(
 ) -> dict[str, dict[str, Any]]:
     """Return the feeds, each with the way in which it is stored.
 
+    The names of parts get a token, so that no other process makes a part of this name.
+
     `place`: JOBDIR or COMITY_STATE, for messages. SettingsError: all parts of a feed would have one
-    name."""
+    name, or FEED_URI is set."""
     if settings["FEED_URI"]:
         stop(f'FEED_URI is not for {place}: write FEEDS = {{"items.jsonl": {{"format": "jsonl"}}}}')
     token = secrets.token_hex(4)  # workers may begin a part at the same moment
@@ -105,7 +109,7 @@ def _exporter(settings: BaseSettings, uri: str, feed: Mapping[str, Any]) -> Any:
 
 
 def _way(settings: BaseSettings, uri: str, feed: Mapping[str, Any]) -> str:
-    """Return how a feed is stored: PARTS, or one of ENDS; "" if Scrapy cannot write the feed."""
+    """Return how a feed is stored: PARTS, or a key of ENDS; "" if Scrapy cannot write the feed."""
     storages = settings.getwithbase("FEED_STORAGES")
     encoding = feed.get("encoding") or settings["FEED_EXPORT_ENCODING"] or "utf-8"
     try:
@@ -127,7 +131,7 @@ def _way(settings: BaseSettings, uri: str, feed: Mapping[str, Any]) -> str:
 
 
 class FileStorage(FileFeedStorage):
-    """Scrapy's storage for files on this machine, with the ways of `kept_feeds`."""
+    """Scrapy's storage for files on this machine. It writes a feed as `kept_feeds` has decided."""
 
     def __init__(
         self, uri: str, *, crawler: Crawler, feed_options: dict[str, Any] | None = None
@@ -157,7 +161,7 @@ class FileStorage(FileFeedStorage):
 
     def _open_whole(self, spider: Spider) -> IO[bytes]:
         overwrites = self.write_mode == "wb"
-        self.write_mode = "ab"  # until no other process can be writing it
+        self.write_mode = "ab"  # not "wb": another process may write the file until it is locked
         file = super().open(spider)
         if not S_ISREG(os.fstat(file.fileno()).st_mode):
             return file
@@ -183,9 +187,9 @@ class FileStorage(FileFeedStorage):
         return file
 
     def _cut(self, file: IO[bytes], path: Path) -> None:
-        """Take off a record that a killed process has left unfinished.
+        """Move a record that a killed process has left unfinished to the file with TORN.
 
-        The next record would be read as a part of it."""
+        Otherwise the next record would be read as a part of it."""
         with path.open("rb") as whole:
             end = ENDS[self._way](whole)
             size = whole.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""Scrapy's scheduler interface to the frontier of the crawl, the requests that wait or are out.
+"""The frontier of the crawl as a Scrapy scheduler: the requests that wait, and those that are out.
 
 A request goes out when its policies are known and its host may be asked. docs/scheduler.md says how
 this differs from Scrapy's own scheduler.
@@ -12,12 +12,12 @@ How it works. A request that the engine puts into the queue goes one of four way
                     its key in the journal. With COMITY_STATE it waits in the shared state until a
                     worker leases its host. Then it is put into the host queue at that worker.
     held            It was out already, and a middleware returned it (`hold`). It is put at the
-                    front of its host queue, unless it is stopped on its way.
+                    front of its host queue.
 
-The engine calls `next_request` whenever it has room, and when it is woken. A timer wakes it at the
-moment when the first host queue is due, and so does every step that dates a queue.
+The engine calls `next_request` whenever it has room, and when it is woken. A timer wakes it when
+the first host queue is due. Fetched policies wake it too, and with COMITY_STATE a leased host.
 
-The scheduler composes two parts. The queues and their dates (waiting/): turns.py decides which
+The scheduler is made of two parts. The queues and their dates (waiting/): turns.py decides which
 request is next, and policy_fetches.py fetches the policies that queues wait for. The book: book.py
 has the requests that are out or stored, and writes.py marks them as done."""
 
@@ -83,12 +83,11 @@ class Scheduler(BaseScheduler):
         self._stats = crawler.stats
         self._crawl = crawl = Crawl.of(crawler)
         crawl.scheduler = self
-        # A scheduler that wraps this one may enqueue requests in another context than the one in
-        # which they were made.
+        # True if this class is the crawl's scheduler: then `enqueue_request` runs in the context
+        # that makes the request. A scheduler that wraps this one may call it in another context.
         self._makes = load_object(crawler.settings["SCHEDULER"]) is Scheduler
         if self._makes:
-            # `enqueue_request` calls `make` itself for the engine's requests, because a signal is
-            # slower.
+            # `enqueue_request` calls `make` itself: it is faster than a signal.
             crawler.signals.disconnect(crawl.referrals.make, signals.request_scheduled)
         self._dupefilter = make_dupefilter(crawler, is_stored=is_stored(crawler))
         barrier = ItemBarrier(crawler, crawl.flushes, crawl.options.part_seconds)
@@ -175,11 +174,11 @@ class Scheduler(BaseScheduler):
     def hold(self, request: AnyRequest, wait: float) -> bool:
         """Take back a request that a middleware returns. It goes out again in `wait` seconds.
 
-        The middleware was handed this request, and returns it instead of passing it or its answer
-        on. The request stays as it is, and its whole origin waits.
+        `process_request` or `process_response` of the middleware returns the request that it got.
+        The request stays unchanged. All requests in its host queue wait for this time.
 
-        Return False if the scheduler did not hand the request out: to return it would make the
-        engine spin."""
+        Return False if the scheduler did not hand out the request. If the middleware returned that
+        request, the engine would ask for it again without a pause."""
         pace = self._crawl.pace
         if not (pace.was_handed_out(request) and isinstance(request, Request)):
             return False
@@ -235,8 +234,9 @@ class Scheduler(BaseScheduler):
 
 
 def _is_start_of_all(request: Request) -> bool:
-    """Return True for a start request, in a crawl whose workers all make the start requests.
+    """Return True for a start request that was not enqueued before.
 
-    It is filtered in spite of `dont_filter`. A retry or redirect of a start request copies its
-    meta, but is no start request. STARTED in the meta tells them apart."""
+    All workers of a shared crawl make the start requests, so these are filtered in spite of
+    `dont_filter`. A retry or redirect of a start request has a copy of its meta, with STARTED. It
+    is not filtered for that reason."""
     return bool(request.meta.get("is_start_request")) and not request.meta.get(STARTED)

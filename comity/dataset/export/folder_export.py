@@ -46,7 +46,7 @@ def export_folder(
     """Write the usable records of datasets into a folder, one file for each input file.
 
     Return counts of all records. `inputs`: files and folders. `terms`: `terms.recrawled` is
-    ignored. If the terms or the tags depend on it, it is computed from the inputs.
+    ignored. The inputs are searched for recrawled pages if the terms or the tags depend on them.
     `ending`: the ending of the new files, one of WRITABLE. "" keeps the ending of each file.
 
     DatasetError: a file cannot be used or written. `folder` is then unchanged."""

@@ -40,8 +40,8 @@ class Part(NamedTuple):
     """Some records of a file that are read together, a few MB. It can be pickled."""
 
     position: Any
-    """The position of the records in the file, in a form of the format. If the file can only be
-    read from its beginning, it includes the octets of the records."""
+    """The position of the records in the file. Each format has its own type of positions. If a file
+    can be read only from its beginning, the position contains the octets of the records."""
     octets: int
     """The part's share of the file in octets. The sum over all parts is the size of the file."""
 
@@ -68,7 +68,8 @@ class Reader(ABC):
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         """Return False only if no tag has this key, at any depth.
 
-        `tags`: the fields that may contain a tag, with TAG_FIELDS if the fields are unknown."""
+        `tags`: names of fields that contain a tag. Fields that look like a tag count too, with
+        TAG_FIELDS in `tags` or without it."""
 
     @abstractmethod
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
@@ -105,7 +106,10 @@ class Rewriter(Writer, Protocol):
     The records must be PositionedRecords. `copy` must be the last call in the `with` block."""
 
     def leave_out(self, position: Any, *, keep_aside: bool) -> None:
-        """Note a record to remove. `keep_aside`: True to copy the record to a side file."""
+        """Note a record to remove.
+
+        `position`: the position of the PositionedRecord. `keep_aside`: True to copy the record to a
+        side file."""
 
     def copy(self) -> None:
         """Copy the remaining records to the new file."""
@@ -138,7 +142,8 @@ def ending_of(name: str) -> str:
 def open_reader(path: Path) -> Reader:
     """Return a reader of a file.
 
-    DatasetError: the file does not exist, or a package for its format is not installed."""
+    DatasetError: the file cannot be opened, its format is unknown, or a package for its format is
+    not installed."""
     module = _module(path)
     try:
         with path.open("rb"):

@@ -35,8 +35,8 @@ class Proxy(NamedTuple):
         """Read the URL of an HTTP proxy.
 
         `name`: the name of the setting or environment variable, for messages. `encoding`: the
-        encoding of the user name and the password. PolicyError: the value is not such a URL; the
-        message ends with the remedy.
+        encoding of the user name and the password. PolicyError: the value is not such a URL, and
+        the message ends with `remedy`; or the encoding does not exist.
         """
         try:
             parts = urlsplit(value if "://" in value else f"http://{value}")
@@ -54,7 +54,7 @@ class Proxy(NamedTuple):
                     errors="replace"
                 )
             )
-            raise PolicyError(f"{name} `{redacted}` is no HTTP proxy: {remedy}")
+            raise PolicyError(f"{name} `{redacted}` is not an HTTP proxy: {remedy}")
         if parts.username is None:
             return cls(host, port or 80)
         credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
@@ -62,7 +62,7 @@ class Proxy(NamedTuple):
             encoded = credentials.encode(encoding, "replace")
         except LookupError:
             raise PolicyError(
-                f"HTTPPROXY_AUTH_ENCODING `{encoding}` is no encoding: write utf-8 or latin-1"
+                f"HTTPPROXY_AUTH_ENCODING `{encoding}` is not an encoding: write utf-8 or latin-1"
             ) from None
         return cls(host, port or 80, "Basic " + base64.b64encode(encoded).decode())
 
@@ -84,7 +84,7 @@ class Proxies:
         """Read the setting COMITY_PROXY, or the environment if the setting is empty.
 
         `is_environment_read`: False to ignore the environment. PolicyError: a value is not the URL
-        of an HTTP proxy.
+        of an HTTP proxy, or `encoding` does not exist.
         """
         if setting == DIRECT or not (setting or is_environment_read):
             return cls()

@@ -117,8 +117,8 @@ KEY_HEADER = Setting(
     default="X-API-Key",
     kind=HEADER_FIELD,
     meaning=(
-        "the header field that carries the key of a request, beside `Authorization`, and the "
-        "token of a session"
+        "the header field that carries the key of a request, as `Authorization` may, too. The "
+        "token of a session is sent in this field"
     ),
 )
 CONTENT_USAGE = Setting(
@@ -202,8 +202,8 @@ BROWSER = Setting(
     kind=one_of("all", "documents"),
     meaning=(
         "the requests of a page in a [browser](browsers.md#what-is-judged-how) that are judged. "
-        "`all`: every request. `documents`: documents and requests of scripts, while images, "
-        "styles, fonts, media and scripts go with the page"
+        "`all`: every request. `documents`: documents and requests of scripts. Images, styles, "
+        "fonts, media and scripts are then allowed with their page"
     ),
 )
 PROGRESS = Setting(

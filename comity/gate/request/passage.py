@@ -19,23 +19,24 @@ The fields, and the code that writes them:
     is_file          Access.expect_file
     answer, site     Access.decide                  each further decision
     outgoing         Access.admit                   refusal_if_changed (1)
-    flight           Pace.start                     settle_start, sends,        cancel,
-                                                    lose_turn, end_flight,      end_and_forget,
-                                                    free_limiters               forget_departed,
-                                                                                claim (2)
+    flight           Pace.start                     claim, settle_start,        cancel,
+                                                    sends, lose_turn,           end_and_forget,
+                                                    end_flight,                 forget_departed,
+                                                    free_limiters, acquire (2)  claim (3)
     handling         Referrals.handle               handle, check_response
     awaited_by       Referrals.make                                             check_response
     replaced_fields  FieldsMiddleware                                           FieldsMiddleware
     stopped          AccessMiddleware, at header                                AccessMiddleware
-                     fields that refuse the body                                (3)
+                     fields that refuse the body                                (4)
     stating_fields   ResponsePages.received         the next answer
     arrival          ItemResponses                  the next answer
     browsed          GuardedHandler                 the next answer
     whole_body       ResponsePages.stripped         the next stripped answer
 
     (1) it admits the request again as it is now
-    (2) and `start`, if the request starts again
-    (3) at the response, or when the request comes again
+    (2) of another request: it takes the turn of a request that is not sent in time
+    (3) when the request comes a second time; `start`, too, if the request starts again
+    (4) at the response, or when the request comes again
 
 The ends of a request:
 
@@ -63,9 +64,9 @@ The ends of a request:
     spider closed            as above for requests that      stay until the requests go
                              are out; waiting ones get
                              ClosingError before a start
-    killed                   other processes end it when     none is stored; with JOBDIR or
-                             the ledger misses the signs     COMITY_STATE the request comes again
-                             of life (Ledger.ttl)            as another object
+    process killed           other processes stop counting   none is stored; with JOBDIR or
+                             it when the signs of life end   COMITY_STATE the request comes again
+                             (Ledger.ttl)                    as another object
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class Outgoing(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Everything except the time that the answer about a request depends on.
+    """Everything that the answer about a request depends on, except the policies and the time.
 
     Attributes:
         url: The URL of the request.
@@ -139,14 +140,15 @@ class Answer(NamedTuple):
 
 
 class Handling:
-    """The handling of a request or of its response, by tasks that may make more requests.
+    """The work on a request and its response, for example a callback. It may make more requests.
 
-    Contexts refer to it, and may outlive the request and the crawl. So it is an object of its own.
+    The contexts of the tasks that do the work (`contextvars`) refer to it. They may outlive the
+    request and the crawl, so it is an object of its own.
 
     Attributes:
-        crawl: Tells the crawl from others.
-        reach: The reach of the site that leads to requests made meanwhile. None means that the
-            operator leads to them.
+        crawl: An object that only handlings of one crawl have.
+        reach: The reach of the site that leads to the requests that this work makes. None means
+            that the operator leads to them.
     """
 
     __slots__ = ("crawl", "reach")
@@ -161,12 +163,13 @@ L = TypeVar("L", bound=Paced)
 
 @dataclass(slots=True, eq=False)
 class Flight(Generic[L]):
-    """The turn of a request that was let out.
+    """The turn of a request, which begins when the pace lets the request out.
 
     Attributes:
         limiters: The limiters that the request occupies; () if it needs none, or when they are free
             again.
-        handed_out: True if the request came from our scheduler, which would take it back.
+        handed_out: True if comity's scheduler handed out the request. A middleware may return such
+            a request to the scheduler.
         in_downloader: True if the request goes through Scrapy's downloader, which reports its end.
             False if the caller reports its end (`end_and_forget`).
         claimed: True when the request has come to comity's middleware. Always True for a request
@@ -174,7 +177,8 @@ class Flight(Generic[L]):
         grant: The request's number in the ledger; 0 if its limiters have no limits.
         is_settled: True when the header fields of the answer arrived, or the request failed.
         is_sent: True when the download of the request has begun.
-        has_lost_turn: True if the request needs another turn before it may be sent.
+        has_lost_turn: True if the turn was taken from the request. It needs another turn before it
+            may be sent.
         started: The moment of its start, by the monotonic clock.
         observed: The value that `Observer.starting` returned; `Observer.settled` gets it back.
     """
@@ -209,23 +213,24 @@ class Passage:
 
     Attributes:
         session: The session of a script that the request belongs to. None means no such session.
-        is_exempt: True if the request is not refused for lack of a permitted use.
+        is_exempt: True if the request may go out even if the site permits no declared use.
         is_file: True if the response is a file of an item, so that no links are read from it.
         answer: The last answer about the request. None: it was not decided on yet.
-        site: The policies by which the request was judged before it goes out. None means that no
-            site judged the request, or that it still waits in the queue.
+        site: The policies by which the request was last judged to go out. None means that they are
+            not a site's, or that the request was judged only while it waits in the queue.
         outgoing: The request as it was admitted. None: it was not admitted.
         flight: The turn of the request. None: it was not let out, or its turn was forgotten.
-        handling: The handling of the request since it was handed out. None: it was not yet.
-        awaited_by: The handling of another request, whose code waits for the response. None: no
-            code of a handled request waits.
+        handling: The work on the request since it was handed out. None: it was not yet.
+        awaited_by: The work on another request, if its code waits for this response. None: no code
+            of a handled request waits for it.
         replaced_fields: The values of header fields before the session of the host replaced them.
             Name -> values. None: no session is on the request now.
-        stopped: The refusal of the response, whose download was stopped before its body.
+        stopped: The refusal of the response, if its download was stopped before its body. None: it
+            was not stopped.
         arrival: The arrival of the last response, if a feed needs it.
         stating_fields: The header fields of the last answer that state policies. None: none does.
         browsed: How a browser got the response. None: it came without a browser.
-        whole_body: The whole body of the response. None: no elements were removed from it.
+        whole_body: The body of the response before elements were removed from it. None: none were.
     """
 
     session: Session | None = None
@@ -253,8 +258,8 @@ class Passage:
 class Passages:
     """The records of the requests of one crawl or client, found by the request object.
 
-    Each look-up is one call, in a WeakKeyDictionary it is two: every step of a request looks its
-    record up. The length is the number of requests that have a record."""
+    Not a WeakKeyDictionary: a look-up there takes two calls, here one, and each step of a request
+    looks up its record. The length is the number of requests that have a record."""
 
     def __init__(self) -> None:
         self._records: dict[ref[Request], Passage] = {}

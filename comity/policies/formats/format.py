@@ -68,9 +68,10 @@ class WellKnown(NamedTuple):
             plain ones for pages are made".
         rejection: Returns the reason why a response counts as a file that cannot be fetched, or ""
             if the response is accepted.
-        refuses: The terms by which the file may refuse uses, such as "tdmrep:reservation". ALL
-            means every use except crawl and follow. The uses that these terms refuse are denied
-            while the file cannot be fetched. None means all words of the format's own vocabularies.
+        refuses: The terms by which the file may refuse uses, such as "tdmrep:reservation". The uses
+            that these terms refuse are denied while the file cannot be fetched. The term ALL means
+            every use except crawl and follow. None means all words of the format's own
+            vocabularies.
         unreachable_rule: The rule that denies these uses.
     """
 
@@ -170,19 +171,19 @@ class UseSource(Protocol):
 
 
 class PageSource(UseSource, Protocol):
-    """A source that needs more than the page itself to decide."""
+    """A source that may need more than the page itself: other resources, or an earlier fetch."""
 
     @property
     def required_resources(self) -> tuple[str, ...]:
-        """Absolute URLs of the resources that permissions require to be used or included.
+        """Absolute URLs of resources that a permitted use has to use or include.
 
-        comity fetches these resources. Only resources that the operator has arranged with the site
-        are included.
+        comity fetches these resources. A resource is left out if the operator has not arranged with
+        the site that comity may use or include it.
         """
 
     @property
     def dated(self) -> tuple[str, ...]:
-        """The uses with decisions that depend on the time of their first use of the page."""
+        """The permitted uses that may end a time after the page is first fetched for them."""
 
 
 class Capture(NamedTuple):
@@ -288,7 +289,11 @@ class AgentReading:
         return NO_STATEMENTS
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """Return the refusals for all resources of the site, and permissions for any resource."""
+        """Return the refusals that apply to every resource of the site, and all permissions.
+
+        A permission counts even if it applies to one resource only: then a use is not refused for
+        the whole site.
+        """
         return ()
 
     def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
@@ -410,12 +415,13 @@ class Format(NamedTuple):
         document_overrides: True if the statements of a document replace those of the files and
             fields.
         overruling: Header fields, each with its value, by which a page withdraws a refusal of a
-            file. No reason quotes them, so `comity dataset verify` adds them.
-        of_images: Term that is about images only -> the term with the same meaning for an image.
-        lifetime: Returns the number of seconds for which a file may be used, by its own content.
-        replay: Returns names and values of fields or elements that give a quoted reason again. The
-            arguments are the name and the text in the reason. The list is empty if this is not
-            possible.
+            file. No reason quotes them, so `scrapy dataset verify` adds them.
+        of_images: Term about the images of a page -> the term for the page with this meaning. An
+            image is judged by the second term.
+        lifetime: Returns the number of seconds for which a file may be used, as the file says.
+        replay: Rebuilds the fields or elements that a reason quotes. The arguments are the name and
+            the text in the reason. It returns names and values that lead to the reason again, or an
+            empty list if that is not possible.
         authoring: Help for the authors of policies in this format.
         version: The VERSION that the format is written for. Formats of other packages must give it,
             as a number.

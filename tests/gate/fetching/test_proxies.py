@@ -72,7 +72,7 @@ def test_which_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_other_proxies_end_the_program(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """The message does not contain the credentials."""
-    with pytest.raises(PolicyError, match=r"COMITY_PROXY .* is no HTTP proxy") as refused:
+    with pytest.raises(PolicyError, match=r"COMITY_PROXY .* is not an HTTP proxy") as refused:
         Proxies.read(value, is_environment_read=True)
     assert "secret" not in str(refused.value)
     monkeypatch.setenv("HTTPS_PROXY", value)
@@ -82,7 +82,7 @@ def test_other_proxies_end_the_program(monkeypatch: pytest.MonkeyPatch, value: s
 
 
 def test_an_encoding_that_is_none_is_named() -> None:
-    with pytest.raises(PolicyError, match="HTTPPROXY_AUTH_ENCODING `utf-9` is no encoding"):
+    with pytest.raises(PolicyError, match="HTTPPROXY_AUTH_ENCODING `utf-9` is not an encoding"):
         Proxies.read("http://name:secret@one.test", is_environment_read=True, encoding="utf-9")
 
 

@@ -1,7 +1,7 @@
 """Find and rename the names that a file defines, for example the sets and usages of ACAP.
 
-A directive defines a name if the first kind of its value is `name`. There are two kinds of names.
-References to a set have a prefix, which the format lists in its values as
+A directive defines a name if the first kind of its value is `name`. A name is the name of a set or
+of a usage. References to a set have a prefix, which the format lists in its values as
 `the-acap:resource-set:NAME`. References to a usage are in parentheses, in names of lines
 (`ACAP-allow-(NAME)`) and in values of definitions."""
 
@@ -45,7 +45,7 @@ class Definition(NamedTuple):
 
 
 class Occurrence(NamedTuple):
-    """A place of a name: in a definition of the name, or in a reference to it.
+    """A place where a name is written: in its definition, or in a reference to it.
 
     Attributes:
         key: (True for a usage or False for a set, the name in lower case).
@@ -83,7 +83,9 @@ def definitions(outline: FileOutline) -> Iterator[Definition]:
 
 
 def occurrences(outline: FileOutline) -> Iterator[Occurrence]:
-    """Yield every occurrence of every name that the file defines, statement by statement."""
+    """Yield the occurrences in the outline, statement by statement.
+
+    Only names that the whole document defines have occurrences."""
     definition_of: dict[tuple[bool, str], Definition] = {}
     prefixes: dict[str, None] = {}
     for definition in definitions(outline):
@@ -166,8 +168,10 @@ def locations(
 ) -> list[Location]:
     """Return the places in the file of the name at a position.
 
-    `definitions_only`: True returns the definitions, False the references.
-    `with_definitions`: True returns the definitions with the references."""
+    These are its references and its definitions.
+
+    `definitions_only`: True to return the definitions only.
+    `with_definitions`: False to return the references only."""
     target = occurrence_at(outline, position)
     return [
         Location(outline.document.uri, outline.document.range(*occurrence.span))
@@ -185,8 +189,9 @@ def locations(
 def rename(outline: FileOutline, position: Position, new_name: str) -> WorkspaceEdit | None:
     """Return the edits that rename the name at a position.
 
-    None means that there is no name at the position, or that the new name is invalid, is defined in
-    the file already, or (for a usage) is a usage of the format itself."""
+    None means that there is no name at the position, or that the new name cannot be used: it is
+    invalid, or another set (for a set) or usage (for a usage) has it. The usages of the format
+    itself count as well."""
     target = occurrence_at(outline, position)
     if target is None or not _VALID.fullmatch(new_name):
         return None

@@ -177,7 +177,9 @@ class _Member:
         file.seek(offset)
 
     def read(self) -> bytes:
-        """Return the next octets, b"" at the end. _DamageError: they cannot be unpacked."""
+        """Return the next octets, b"" at the end of the member.
+
+        _DamageError: the octets cannot be unpacked, or the file ends within the member."""
         while not self._inflater.eof:
             if not self._input:
                 self._input = self._file.read(CHUNK)

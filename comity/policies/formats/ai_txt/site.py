@@ -17,9 +17,9 @@ from comity.policies.vocabulary.statement import Statement
 
 
 class AiReading(AgentReading):
-    """One agent's reading of an ai.txt: its rules for elements, and its refusals by file type.
+    """One agent's reading of an ai.txt: rules for elements, and patterns in Spawning's form.
 
-    The refusals are those in Spawning's form. `is_silent` is True if neither binds the agent.
+    `is_silent` is True if no rule and no pattern applies to the agent.
     """
 
     def __init__(self, file: AiFile, token: str) -> None:
