@@ -516,7 +516,7 @@ class _GuardedBrowser:
 
 
 def route_of(proxy: Mapping[str, str] | None) -> Route:
-    """Return the route for the proxy in Playwright's options. PolicyError: it is not an HTTP proxy."""
+    """Return the route for the proxy in Playwright's options. PolicyError: it is not HTTP."""
     if not proxy:
         return Route()
     scheme, separator, address = proxy["server"].rpartition("://")

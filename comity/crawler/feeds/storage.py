@@ -81,7 +81,7 @@ def kept_feeds(
         way = _way(settings, uri, feed)
         if way == PARTS:
             if BATCH_TIME not in uri:
-                stop(f"{uri}: a kill would lose items, which {place} is to keep: {_remedy(uri)}")
+                stop(f"{uri}: a kill would lose items in spite of {place}: {_remedy(uri)}")
             if _exporter(settings, uri, feed) is ParquetExporter:  # all parts share the dictionary
                 feed = {
                     **feed,
