@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from parsel import Selector
-from scrapy import Field, Item, Request, Spider
+from scrapy import Field, Item, Request, Spider, signals
+from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Response, TextResponse
 
 from comity.dataset.permissions.apply_terms import apply_terms
@@ -331,6 +332,54 @@ def test_pages_are_stripped(site: Loopback, crawl: Crawl) -> None:
     assert not [
         path for path in site.paths if LETTERS & set(path)
     ]  # links that nobody saw are not followed
+
+
+class Again(Spider):
+    """Make the request object of the first response once more when the spider is idle."""
+
+    name = "again"
+    url: str
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.crawler.signals.connect(self.make_again, signals.spider_idle)
+        self.made: list[Request] = []
+        yield Request(self.url, dont_filter=True)
+
+    def parse(self, response: Response) -> Any:
+        assert response.request
+        self.made.append(response.request)
+        yield {"texts": response.css("p::text").getall()}
+
+    def make_again(self) -> None:
+        if len(self.made) == 1:
+            assert self.crawler.engine
+            self.crawler.engine.crawl(self.made[0])
+            raise DontCloseSpider
+
+
+@pytest.mark.requirement("MEET-5", "META-1")
+def test_a_request_that_is_made_twice_has_two_pages(serve: Serve, crawl: Crawl) -> None:
+    """Each response is stripped and tagged by its own body, though the request object is one."""
+    bodies = [
+        planted("<p>keptfirst</p><p class=refused>@</p>"),
+        "<meta name=robots content=noai><p>keptsecond</p>",
+    ]
+    answers = iter(bodies)
+    server = serve(
+        {
+            "/ai.txt": AI,
+            "/page.html": lambda handler: serve.Answer(next(answers), content_type=TYPES["html"]),
+        }
+    )
+    changed = STRIP | {"COMITY_DROP_UNUSABLE": False}
+    items = crawl(Again, changed, url=server.url("/page.html")).items
+    assert {
+        item["texts"][0]: (item["texts"], item["permissions"]["uses"]["train"]["verdict"])
+        for item in items
+    } == {
+        "keptfirst": (["keptfirst"], "allow"),
+        "keptsecond": (["keptsecond"], "deny"),
+    }
 
 
 class Declared(Item):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary
 
@@ -23,6 +23,7 @@ from comity.policies.answers.request import PLAIN
 from comity.policies.document.document import Content
 from comity.policies.document.nofollow import rel_nofollow
 from comity.policies.formats import FIELDS
+from comity.policies.page import Browsed
 from comity.policies.syntax.urls import origin_or_empty
 
 R = TypeVar("R", bound=Response)
@@ -31,6 +32,14 @@ Fields = Iterable[tuple[bytes, bytes]]  # name and value of header fields
 
 # Header fields in which formats state policies.
 _STATING = frozenset(map(normal_name, FIELDS))
+
+
+class _Reception(NamedTuple):
+    """The fields of a Passage that describe one response, as they were when its page was made."""
+
+    whole_body: bytes | None
+    browsed: Browsed | None
+    stating_fields: Headers | None
 
 
 class ResponsePages:
@@ -59,6 +68,7 @@ class ResponsePages:
         self._redacts = redacts
         self._obeys_rel_nofollow = obeys_rel_nofollow
         self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
+        self._receptions: WeakKeyDictionary[Response, _Reception] = WeakKeyDictionary()
 
     def received(self, request: Request, headers: HeaderFields) -> None:
         """Note the header fields of an answer that state policies, when the answer arrives.
@@ -90,6 +100,7 @@ class ResponsePages:
         """Return the response without the elements that are refused for one of the declared uses.
 
         ClosingError: the crawl is ending."""
+        self._passages.of(request).whole_body = None  # the body of an earlier response
         page = await self.page(response)
         if page is None or page.element_rules is None:
             return response
@@ -189,7 +200,11 @@ class ResponsePages:
         `site`: the policies of the response's own URL. If a browser or a redirect ended at another
         URL than the requested one, the policies of both URLs apply."""
         passage = self._passages.of(response.request) if response.request else Passage()
-        outgoing, whole = passage.outgoing, passage.whole_body
+        outgoing = passage.outgoing
+        # The same request may be made again before the page of this response is completed.
+        whole, browsed, stating_fields = self._receptions.setdefault(
+            response, _Reception(passage.whole_body, passage.browsed, passage.stating_fields)
+        )
 
         def page_by(site: Site, url: str, decision: Decision | None, fields: Fields = ()) -> Page:
             return site.page(
@@ -204,11 +219,10 @@ class ResponsePages:
             )
 
         first = page_by(outgoing.site, outgoing.url, outgoing.decision) if outgoing else None
-        browsed = passage.browsed
         if outgoing and first is not None:
             documents: list[Fields] = [] if browsed is None else list(browsed.document_fields)
-            if passage.stating_fields is not None:
-                documents.append(list(fields_of(passage.stating_fields)))
+            if stating_fields is not None:
+                documents.append(list(fields_of(stating_fields)))
             for fields in _differing(documents, response):
                 first = first.asked_as(
                     page_by(outgoing.site, outgoing.url, outgoing.decision, fields)

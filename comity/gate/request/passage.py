@@ -31,7 +31,7 @@ The fields, and the code that writes them:
     stating_fields   ResponsePages.received         the next answer
     arrival          ItemResponses                  the next answer
     browsed          GuardedHandler                 the next answer
-    whole_body       ResponsePages.stripped         the next stripped answer
+    whole_body       ResponsePages.stripped         the next answer
 
     (1) it admits the request again as it is now
     (2) of another request: it takes the turn of a request that is not sent in time
