@@ -654,6 +654,19 @@ def test_a_file_that_is_no_index_is_left_alone(tmp_path: Path) -> None:
     assert other.read_text() == "of somebody else"
 
 
+def test_an_index_of_another_version_is_refused_in_each_process(tmp_path: Path) -> None:
+    path = write_warc(tmp_path / "a.warc", [Answered(ROBOTS, CLOSED)])
+    index, empty = tmp_path / "index.sqlite", tmp_path / "empty.sqlite"
+    PolicyCaptures.open(sources_in(path), agent=AGENT, index=index).close()
+    with closing(sqlite3.connect(index)) as db:
+        db.execute("PRAGMA user_version = 2")
+    empty.touch()
+    with pytest.raises(PolicyError, match=r"its tables have version 2, .*: name another file"):
+        PolicyCaptures(index, AGENT).at(SITE, NOON)
+    with pytest.raises(PolicyError, match="is no index of captures: name another file"):
+        PolicyCaptures(empty, AGENT).at(SITE, NOON)
+
+
 def test_other_processes_read_the_same_index(tmp_path: Path) -> None:
     with captured(tmp_path, [Answered(ROBOTS, CLOSED)]) as captures:
         there = pickle.loads(pickle.dumps(captures))
