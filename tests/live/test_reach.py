@@ -390,8 +390,10 @@ def test_a_state_that_is_lost_ends_the_crawl_with_a_word(
 ) -> None:
     """It does not look as if it were finished."""
     server = serve(tree(200, "User-agent: *\nCrawl-delay: 0.05\n"))
-    running = workers.begin(2, urls=server.url("/0"))
-    running.until_asked(server, 10)
+    both = [workers.begin(urls=server.url("/0")) for _ in range(2)]
+    # A worker that begins after the loss begins another crawl.
+    both[0].until(lambda: all("Crawled 0 pages" in running.log for running in both))
+    both[0].until_asked(server, 10)
     lose(state)
     log = workers.end("state_lost", 1)
     assert (
