@@ -6,7 +6,6 @@ Scrapy checks the formats of -o and -O before it asks any add-on. The ready spid
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import BaseRunSpiderCommand, crawl, runspider
 from scrapy.exceptions import UsageError
@@ -15,9 +14,7 @@ from scrapy.utils.conf import arglist_to_dict
 from scrapy.utils.project import inside_project
 
 from comity.crawler.feeds import add_exporters
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+from comity.crawler.scrapy_internals import crawlers_of
 
 ADDON = "comity.crawler.addon"
 READY = ("site", "urls", "policies")  # the ready spiders
@@ -30,8 +27,6 @@ class _RunSpider(BaseRunSpiderCommand):
 
     The feeds are there if the add-on is on."""
 
-    _run_crawler: Crawler | None = None
-
     def process_options(self, args: list[str], opts: Namespace) -> None:
         assert self.settings is not None
         if _has_addon(self.settings, opts):
@@ -42,13 +37,11 @@ class _RunSpider(BaseRunSpiderCommand):
         """Run the spider. Exit with ENDED_EARLY if its `comity_is_complete` is False.
 
         So scripts continue only after a complete crawl."""
+        assert self.crawler_process
+        crawlers = crawlers_of(self.crawler_process)
         super().run(args, opts)  # type: ignore[safe-super]  # Scrapy's own commands define it
-        if self._run_crawler and not getattr(self._run_crawler.spider, "comity_is_complete", True):
+        if any(not getattr(each.spider, "comity_is_complete", True) for each in crawlers):
             self.exitcode = ENDED_EARLY
-
-    def _create_crawler(self, spidercls: Any) -> Crawler:
-        self._run_crawler = super()._create_crawler(spidercls)
-        return self._run_crawler
 
 
 class CrawlCommand(_RunSpider, crawl.Command):
@@ -68,16 +61,17 @@ class CrawlCommand(_RunSpider, crawl.Command):
             self.settings.setmodule(READY_SETTINGS, priority="project")
         super().process_options(args, opts)
 
-    def _create_crawler(self, spidercls: Any) -> Crawler:
+    def run(self, args: list[str], opts: Namespace) -> None:
         assert self.crawler_process
-        if spidercls in READY and spidercls not in self.crawler_process.spider_loader.list():
-            raise UsageError(
-                f"this project has no spider `{spidercls}`. To run comity's own, use its settings:"
-                f" SCRAPY_SETTINGS_MODULE={READY_SETTINGS} scrapy crawl {spidercls}. Or add"
-                ' "comity.spiders" to SPIDER_MODULES of the project',
-                print_help=False,
-            )
-        return super()._create_crawler(spidercls)
+        for name in args:
+            if name in READY and name not in self.crawler_process.spider_loader.list():
+                raise UsageError(
+                    f"this project has no spider `{name}`. To run comity's own, use its settings:"
+                    f" SCRAPY_SETTINGS_MODULE={READY_SETTINGS} scrapy crawl {name}. Or add"
+                    ' "comity.spiders" to SPIDER_MODULES of the project',
+                    print_help=False,
+                )
+        super().run(args, opts)
 
 
 class RunSpider(_RunSpider, runspider.Command):
