@@ -73,11 +73,19 @@ test-scrapy: .venv-scrapy/ready-to-test  ## the tests of Scrapy itself, with the
 test-oldest: .venv-oldest/ready-to-test  ## the tests with the oldest versions that setup.cfg promises
 	.venv-oldest/bin/$(TESTS)
 
+# The minor versions of Scrapy that setup.cfg promises.
+SCRAPIES = 2.17 2.18 2.19
+
+test-scrapies: $(SCRAPIES:%=.venv-scrapy-%/ready-to-test)  ## the tests of crawls, with each minor version of Scrapy that setup.cfg promises
+	@set -e; for version in $(SCRAPIES); do \
+		echo "Scrapy $$version"; .venv-scrapy-$$version/bin/$(TESTS) tests/live tests/crawler; \
+	done
+
 floors:  ## the oldest versions that setup.cfg promises, as constraints of pip; what only the tests need promises none
 	@sed -n '/^install_requires/,/^fuzz/s/^ *\([a-z0-9.-]*\) >= \([0-9.]*\).*/\1 == \2/p' setup.cfg
 
 clean:  ## remove what was set up
-	rm -rf .venv .venv-oldest .venv-scrapy
+	rm -rf .venv .venv-oldest .venv-scrapy .venv-scrapy-*
 
 # pip works from outside: Debian's Python comes without ensurepip, which a pip inside would need.
 %/bin/python:
@@ -123,5 +131,9 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
 	@touch $@
 
-.PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
+.venv-scrapy-%/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-scrapy-%/bin/python
+	$(PYTHON) -m pip --python .venv-scrapy-$*/bin/python install --quiet --editable '.[test]' 'scrapy == $*.*'
+	@touch $@
+
+.PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy test-scrapies floors lint format docs bench fuzz mutants words clean
 .PRECIOUS: %/bin/python

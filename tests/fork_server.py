@@ -16,6 +16,7 @@ import atexit
 import gc
 import importlib
 import importlib.metadata
+import importlib.util
 import inspect
 import json
 import os
@@ -57,13 +58,13 @@ PRELOADED = (
         "rich._emoji_codes",
         "urllib.robotparser",
     ),
-    "scrapy.core.downloader.handlers._aiohttp",
     *("aiohttp.web", "pyarrow.parquet", "warcio"),
     "pandas",  # pyarrow imports it, where it is there, with the first array that it makes
     "pytest",  # modules of tests do, whose spiders are run
     "jwm.robotstxt.googlebot",
     *("uvicorn", "gunicorn.app.base", "werkzeug.serving", "wsgiref.simple_server"),
 )
+AIOHTTP_HANDLER = "scrapy.core.downloader.handlers._aiohttp"  # Scrapy has it since 2.19
 PRELOADED_PACKAGES = ("comity", "scrapy.commands")  # with all their modules
 # Few programs need what these import; and browsers and engines of datasets are there in `make test-all` alone.
 LEFT_OUT = (
@@ -262,6 +263,8 @@ def main(descriptor: int) -> None:
     ]
     for name in (*PRELOADED, *(name for name in modules if not name.startswith(LEFT_OUT))):
         importlib.import_module(name)
+    if importlib.util.find_spec(AIOHTTP_HANDLER):
+        importlib.import_module(AIOHTTP_HANDLER)
     for setting in COMPONENTS:
         components = getattr(default_settings, setting)
         for path in components.values() if setting == "DOWNLOAD_HANDLERS_BASE" else components:

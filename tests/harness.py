@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import faulthandler
 import importlib.util
+import inspect
 import io
 import json
 import logging
@@ -22,7 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.utils.conf import feed_complete_default_values_from_settings
 from scrapy.utils.reactor import install_reactor
+
+# Since Scrapy 2.19 a feed has the format that its name says. Before, FEEDS has to name the format.
+FORMAT_FROM_NAME = "uri" in inspect.signature(feed_complete_default_values_from_settings).parameters
 
 
 def load(file: str, qualname: str) -> Any:
@@ -59,6 +64,11 @@ async def run(job: dict[str, Any], mode: str) -> dict[str, Any]:
             "TELNETCONSOLE_ENABLED": False,
         }
         settings |= {"TWISTED_REACTOR_ENABLED": mode == "reactor", **job["settings"]}
+        if not FORMAT_FROM_NAME:
+            settings["FEEDS"] = {
+                uri: {"format": Path(uri).suffix.removeprefix("."), **feed}
+                for uri, feed in settings["FEEDS"].items()
+            }
         runner = AsyncCrawlerRunner(settings)
         crawler = runner.create_crawler(load(job["file"], job["spider"]))
         try:

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from configparser import ConfigParser
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,8 +61,24 @@ def test_every_oldest_version_that_is_promised_is_tested() -> None:
         ["make", "--silent", "floors"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert [
-        line.partition(",")[0].replace(" >= ", " == ") for line in promised if line
+        re.split("[,;]", line)[0].replace(" >= ", " == ")
+        for line in promised
+        if line and not line.startswith("#")
     ] == done.stdout.splitlines()
+
+
+def test_every_minor_version_of_scrapy_that_is_promised_is_tested_and_listed() -> None:
+    """`make test-scrapies` tests them, and docs/dependencies.md has a row for each."""
+    [versions] = re.findall(
+        "^SCRAPIES = (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
+    )
+    minors = versions.split()
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", "utf-8")
+    assert f"scrapy >= {minors[0]}" in setup["options"]["install_requires"].split("\n")
+    assert version("scrapy").rpartition(".")[0] in minors
+    listed = [cells[0] for cells in rows("dependencies.md") if re.match(r"`2\.\d+", cells[0])]
+    assert [name.strip("`").rpartition(".")[0] for name in listed] == minors
 
 
 def texts(path: Path) -> set[str]:

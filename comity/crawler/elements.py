@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
-from scrapy.http import HtmlResponse, Response, TextResponse
+from parsel import Selector
+from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
 from comity.policies import Page, Verdict
 from comity.policies.document.main_text import main_text
@@ -90,13 +91,18 @@ def text(response: TextResponse, extract: Callable[[str], str] | None = None) ->
         page = _responses[response].page_now(response)
     rules = page.element_rules if page else None
     main = rules.text if rules else ""  # rules know the main text of HTML pages only
-    if (
-        main
-        or (rules and not isinstance(response, HtmlResponse))
-        or response.selector.type == "json"
-    ):
+    if main or (rules and not isinstance(response, HtmlResponse)) or _is_json(response):
         return main
     return main_text(response.selector)
+
+
+def _is_json(response: TextResponse) -> bool:
+    """Return True if the page is a JSON document.
+
+    `response.selector.type` says so since Scrapy 2.18 only."""
+    if isinstance(response, HtmlResponse | XmlResponse):
+        return False
+    return isinstance(response, JsonResponse) or Selector(response.text).type == "json"
 
 
 def _extract(response: TextResponse, extract: Callable[[str], str]) -> str:

@@ -15,6 +15,13 @@ The private names, and what comity does with a version of Scrapy that lacks them
                                 They may send a request again without waiting.
     _urlparse_cache             HTTP/2 requests lose the part of the URL after `;`.
 
+The names that differ between versions of Scrapy:
+
+    get_serialized_fields of item exporters
+                                Up to 2.17 it is private, with `_` before it.
+    apply_uri_params of the feed exporter
+                                Up to 2.17 `%` is used instead.
+
 slots.py has the names of the downloader's slots. No other module may use private names."""
 
 from __future__ import annotations
@@ -28,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.downloadermiddlewares import cookies
+from scrapy.exporters import BaseItemExporter
 from scrapy.extensions import feedexport
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.http import Request, Response
@@ -42,7 +50,7 @@ if TYPE_CHECKING:
     from scrapy.core.downloader import Downloader
     from scrapy.core.engine import ExecutionEngine
     from scrapy.core.scheduler import BaseScheduler
-    from scrapy.crawler import Crawler
+    from scrapy.crawler import Crawler, CrawlerRunnerBase
 
 # The scheduler recognises this object, and drops it.
 WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})
@@ -242,8 +250,35 @@ def next_batch(exporter: FeedExporter, slot: FeedSlot) -> asyncio.Task[None]:
     return asyncio.create_task(exporter._close_slot(slot, slot.spider))
 
 
-# Scrapy 2.17 has `%` instead of `apply_uri_params`.
 _fill_in: Callable[[str, dict[str, Any]], str] = getattr(feedexport, "apply_uri_params", mod)
+
+
+def fields_of(exporter: BaseItemExporter, item: Any) -> dict[str, Any]:
+    """Return the fields of the item that the exporter writes, as it writes them."""
+    return dict(_serialized_fields(exporter, item))
+
+
+_serialized_fields: Callable[[BaseItemExporter, Any], Iterable[tuple[str, Any]]] = getattr(
+    BaseItemExporter,
+    "get_serialized_fields"
+    if hasattr(BaseItemExporter, "get_serialized_fields")
+    else "_get_serialized_fields",
+)
+
+
+def crawlers_of(process: CrawlerRunnerBase) -> list[Crawler]:
+    """Return a list to which each crawler is added that the process creates from now on.
+
+    Up to Scrapy 2.17 a command has no method of its own that creates its crawler."""
+    crawlers: list[Crawler] = []
+    create = process.create_crawler
+
+    def create_and_add(crawler_or_spidercls: Any) -> Crawler:
+        crawlers.append(create(crawler_or_spidercls))
+        return crawlers[-1]
+
+    vars(process)["create_crawler"] = create_and_add
+    return crawlers
 
 
 def never_opened(crawler: Crawler) -> None:

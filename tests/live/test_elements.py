@@ -244,6 +244,12 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
+def of_json(response: TextResponse) -> Selector:
+    """Up to Scrapy 2.17 the selector of a response never reads JSON."""
+    selector = response.selector
+    return selector if selector.type == "json" else Selector(text=response.text, type="json")
+
+
 class Plain(Spider):
     """Takes what it can by the means of Scrapy, and knows of no rules."""
 
@@ -260,7 +266,7 @@ class Plain(Spider):
         if response.url.endswith("json"):
             found = response.json()
             texts = list(leaves(found))
-            taken |= {"document": found, "titles": response.jmespath("[].title").getall()}
+            taken |= {"document": found, "titles": of_json(response).jmespath("[].title").getall()}
         else:
             texts = texts_of(response.selector)
             taken |= {

@@ -6,7 +6,7 @@ Scrapy checks the formats of -o and -O before it asks any add-on. The ready spid
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.commands import BaseRunSpiderCommand, crawl, runspider
 from scrapy.exceptions import UsageError
@@ -30,8 +30,6 @@ class _RunSpider(BaseRunSpiderCommand):
 
     The feeds are there if the add-on is on."""
 
-    _run_crawler: Crawler | None = None
-
     def process_options(self, args: list[str], opts: Namespace) -> None:
         assert self.settings is not None
         if _has_addon(self.settings, opts):
@@ -45,13 +43,16 @@ class _RunSpider(BaseRunSpiderCommand):
         """Run the spider. Exit with ENDED_EARLY if its `comity_is_complete` is False.
 
         So scripts continue only after a complete crawl."""
-        super().run(args, opts)  # type: ignore[safe-super]  # Scrapy's own commands define it
-        if self._run_crawler and not getattr(self._run_crawler.spider, "comity_is_complete", True):
-            self.exitcode = ENDED_EARLY
+        assert self.crawler_process
+        assert self.settings is not None
+        crawlers: list[Crawler] = []
+        if _has_addon(self.settings, opts):
+            from comity.crawler.scrapy_internals import crawlers_of
 
-    def _create_crawler(self, spidercls: Any) -> Crawler:
-        self._run_crawler = super()._create_crawler(spidercls)
-        return self._run_crawler
+            crawlers = crawlers_of(self.crawler_process)
+        super().run(args, opts)  # type: ignore[safe-super]  # Scrapy's own commands define it
+        if any(not getattr(each.spider, "comity_is_complete", True) for each in crawlers):
+            self.exitcode = ENDED_EARLY
 
 
 class CrawlCommand(_RunSpider, crawl.Command):
@@ -71,16 +72,17 @@ class CrawlCommand(_RunSpider, crawl.Command):
             self.settings.setmodule(READY_SETTINGS, priority="project")
         super().process_options(args, opts)
 
-    def _create_crawler(self, spidercls: Any) -> Crawler:
+    def run(self, args: list[str], opts: Namespace) -> None:
         assert self.crawler_process
-        if spidercls in READY and spidercls not in self.crawler_process.spider_loader.list():
-            raise UsageError(
-                f"this project has no spider `{spidercls}`. To run comity's own, use its settings:"
-                f" SCRAPY_SETTINGS_MODULE={READY_SETTINGS} scrapy crawl {spidercls}. Or add"
-                ' "comity.spiders" to SPIDER_MODULES of the project',
-                print_help=False,
-            )
-        return super()._create_crawler(spidercls)
+        for name in args:
+            if name in READY and name not in self.crawler_process.spider_loader.list():
+                raise UsageError(
+                    f"this project has no spider `{name}`. To run comity's own, use its settings:"
+                    f" SCRAPY_SETTINGS_MODULE={READY_SETTINGS} scrapy crawl {name}. Or add"
+                    ' "comity.spiders" to SPIDER_MODULES of the project',
+                    print_help=False,
+                )
+        super().run(args, opts)
 
 
 class RunSpider(_RunSpider, runspider.Command):

@@ -14,6 +14,7 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 from w3lib.url import file_uri_to_path
 
 from comity.crawler.crawl import Crawl
+from comity.crawler.scrapy_internals import fields_of
 from comity.gate.options import stop
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class ParquetExporter(BaseItemExporter):
         return cls(file, tagged=Crawl.of(crawler).tags.are_in_items, **options)
 
     def export_item(self, item: Any) -> None:
-        self._items.append(json.loads(self._encoder.encode(dict(self.get_serialized_fields(item)))))
+        self._items.append(json.loads(self._encoder.encode(fields_of(self, item))))
         if len(self._items) >= BATCH:
             self._flush()
 

@@ -9,6 +9,7 @@ from scrapy.exporters import BaseItemExporter
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 from comity.crawler.crawl import Crawl
+from comity.crawler.scrapy_internals import fields_of
 from comity.dataset.sidecar import row
 from comity.gate.request.referrals import current_page
 
@@ -41,6 +42,6 @@ class SidecarExporter(BaseItemExporter):
     def export_item(self, item: Any) -> None:
         tag, page = self._tags.tag_of(item), current_page.get()
         if tag is not None:
-            fields = json.loads(self._encoder.encode(dict(self.get_serialized_fields(item))))
+            fields = json.loads(self._encoder.encode(fields_of(self, item)))
             self._file.write(row(fields, page.url if page else "", tag))
             self._file.flush()

@@ -26,6 +26,7 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 from comity.bounded import Bounded
 from comity.crawler.crawl import Crawl
 from comity.crawler.feeds.responses import ItemResponses
+from comity.crawler.scrapy_internals import fields_of
 from comity.dataset.files.warc.items import POLICY
 from comity.dataset.records import FIELD, SPARE_FIELD
 from comity.gate.request.passage import Arrival
@@ -88,7 +89,7 @@ class WarcExporter(BaseItemExporter):
 
     def export_item(self, item: Any) -> None:
         """Write the item, after the policies that its tag names and before its new exchange."""
-        record = dict(self.get_serialized_fields(item))
+        record = fields_of(self, item)
         tag = self._crawl.tags.tag_of(item)
         # The file is an archive, so its items carry their tag even if COMITY_TAG says otherwise.
         if tag is not None:
