@@ -64,8 +64,8 @@ def test_the_figures_are_those_of_the_code() -> None:
     )
     assert [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*\d", long)] == [
         MAX_TARGET,
-        MAX_JUDGED,
         MAX_TARGETS,
+        MAX_JUDGED,
     ]
     figures = [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*", fields)]
     assert figures == [MAX_PURPOSES, MAX_NAME, MAX_NAMED, MAX_REFERER]
