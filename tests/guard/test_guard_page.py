@@ -69,8 +69,8 @@ def test_the_figures_are_those_of_the_code() -> None:
     ]
     figures = [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*", fields)]
     assert figures == [MAX_PURPOSES, MAX_NAME, MAX_NAMED, MAX_REFERER]
-    assert f"of up to {MAX_PARSED:,} characters" in PAGE
-    assert f"Windows for more than {MAX_STAMPS} requests" in PAGE
+    assert f"In a field of more than\n{MAX_PARSED:,} characters" in PAGE
+    assert f"A window for more than {MAX_STAMPS} requests" in PAGE
     defaults = {
         name: str(parameter.default)
         for name, parameter in inspect.signature(Guard).parameters.items()
