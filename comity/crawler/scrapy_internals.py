@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from scrapy.core.downloader import Downloader
     from scrapy.core.engine import ExecutionEngine
     from scrapy.core.scheduler import BaseScheduler
-    from scrapy.crawler import Crawler, CrawlerRunnerBase
+    from scrapy.crawler import Crawler
 
 # The scheduler recognises this object, and drops it.
 WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})
@@ -264,21 +264,6 @@ _serialized_fields: Callable[[BaseItemExporter, Any], Iterable[tuple[str, Any]]]
     if hasattr(BaseItemExporter, "get_serialized_fields")
     else "_get_serialized_fields",
 )
-
-
-def crawlers_of(process: CrawlerRunnerBase) -> list[Crawler]:
-    """Return a list to which each crawler is added that the process creates from now on.
-
-    Up to Scrapy 2.17 a command has no method of its own that creates its crawler."""
-    crawlers: list[Crawler] = []
-    create = process.create_crawler
-
-    def create_and_add(crawler_or_spidercls: Any) -> Crawler:
-        crawlers.append(create(crawler_or_spidercls))
-        return crawlers[-1]
-
-    vars(process)["create_crawler"] = create_and_add
-    return crawlers
 
 
 def never_opened(crawler: Crawler) -> None:

@@ -6,7 +6,7 @@ Scrapy checks the formats of -o and -O before it asks any add-on. The ready spid
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import BaseRunSpiderCommand, crawl, runspider
 from scrapy.exceptions import UsageError
@@ -17,7 +17,7 @@ from scrapy.utils.project import inside_project
 from comity.crawler.commands.base import import_formats
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+    from scrapy.crawler import Crawler, CrawlerRunnerBase
 
 ADDON = "comity.crawler.addon"
 READY = ("site", "urls", "policies")  # the ready spiders
@@ -44,12 +44,7 @@ class _RunSpider(BaseRunSpiderCommand):
 
         So scripts continue only after a complete crawl."""
         assert self.crawler_process
-        assert self.settings is not None
-        crawlers: list[Crawler] = []
-        if _has_addon(self.settings, opts):
-            from comity.crawler.scrapy_internals import crawlers_of
-
-            crawlers = crawlers_of(self.crawler_process)
+        crawlers = _crawlers_of(self.crawler_process)
         super().run(args, opts)  # type: ignore[safe-super]  # Scrapy's own commands define it
         if any(not getattr(each.spider, "comity_is_complete", True) for each in crawlers):
             self.exitcode = ENDED_EARLY
@@ -101,3 +96,18 @@ def _has_addon(settings: Settings, opts: Namespace) -> bool:
         (addon if isinstance(addon, str) else addon.__module__).startswith(ADDON)
         for addon in addons
     )
+
+
+def _crawlers_of(process: CrawlerRunnerBase) -> list[Crawler]:
+    """Return a list to which each crawler is added that the process creates from now on.
+
+    Up to Scrapy 2.17 a command has no method of its own that creates its crawler."""
+    crawlers: list[Crawler] = []
+    create = process.create_crawler
+
+    def create_and_add(crawler_or_spidercls: Any) -> Crawler:
+        crawlers.append(create(crawler_or_spidercls))
+        return crawlers[-1]
+
+    vars(process)["create_crawler"] = create_and_add
+    return crawlers
