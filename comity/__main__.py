@@ -1,4 +1,4 @@
-"""`python -m comity`: the same as `comity`."""
+"""Run the command `comity` as `python -m comity`."""
 
 from comity.authoring.cli import main
 

@@ -135,7 +135,7 @@ def as_plain_text(rule: str) -> str:
 def as_json(rule: str) -> dict[str, Any]:
     """Return all texts of a rule for JSON.
 
-    `severity` is None unless the rule is of a finding. `example` is None if the rule has none."""
+    `severity` is None for rules of decisions. `example` is None for rules without an example."""
     entry = RULES[rule]
     example = entry.example
     return {

@@ -471,7 +471,7 @@ class Lives(RuleBasedStateMachine):
 
 
 class _Only:
-    """Stands for data, and draws this life."""
+    """Plays the `data` of Hypothesis, and draws one given life."""
 
     def __init__(self, life: Life) -> None:
         self._life = life

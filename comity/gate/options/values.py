@@ -195,7 +195,7 @@ def _pairs(text: str) -> list[tuple[Any, Any]]:
 
 
 def drafts(name: str, value: Any) -> tuple[str, ...]:
-    """Read the drafts by which a Content-Usage field is read."""
+    """Read the names of the drafts for the Content-Usage field."""
     names = NAMES.parse(name, value)
     if not names or not set(names) <= set(CONTENT_USAGE):
         problem = f"names no draft: write {' or '.join(CONTENT_USAGE)}, or both"
