@@ -22,6 +22,7 @@ COMMANDS = {
     "lint": LINT,
     "explain": "explain the files of a site together",
     "rule": "explain a rule, with its reason, its remedy and an example",
+    "profile": "print the settings that a profile (COMITY_PROFILE) sets, with the reasons",
     "languageserver": "help in an editor, by the Language Server Protocol",
     "workbench": "write policies in the browser, and see their effect",
 }
