@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from comity.authoring.cli import main
+from comity.cli import main
 from comity.gate.options.profiles import PROFILES
 from comity.spiders.site import SiteSpider
 

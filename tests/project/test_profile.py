@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from comity.authoring.cli import main
+from comity.cli import main
 from comity.gate.options.profiles import PROFILES
 
 
