@@ -52,6 +52,9 @@ COMMANDS = {
     "demo": Command(
         CRAWLS, "Serve a demonstration site on this machine", f"{_SCRAPY}.demo:DemoCommand"
     ),
+    "startproject": Command(
+        CRAWLS, "Create a Scrapy project that uses comity", f"{_PROJECT}.startproject"
+    ),
     "profile": Command(
         CRAWLS, "Print the settings of a profile, with the reasons", f"{_PROJECT}.profile"
     ),
