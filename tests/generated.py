@@ -252,13 +252,13 @@ RULE_TABLES = (
     "decisions: acap",
     "decisions: acap.expired acap.no-arrangement acap.resource",
     "decisions: automation",
-    "decisions: usage content-usage content-signal robots-meta tdmrep rsl ait spawning"
+    "decisions: usage content-usage content-signal training-rules robots-meta tdmrep rsl ait spawning"
     " comity.modification comity.arrangement",
     "decisions: acap.request",
     "findings: robots",
     "findings: acap",
     "findings: automation",
-    "findings: usage content-usage content-signal robots-meta tdmrep rsl",
+    "findings: usage content-usage content-signal training-rules robots-meta tdmrep rsl",
     "findings: ait spawning",
     "findings: comity",
     "decisions: comity",
