@@ -1,11 +1,18 @@
-"""The base of comity's `scrapy` commands: the layout of their help, and types of arguments."""
+"""The base of the commands that Scrapy runs: the layout of their help, and types of arguments.
+
+Both `comity` and `scrapy` have these commands."""
 
 from __future__ import annotations
 
+import sys
 from argparse import Action, ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
 
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
+
+COMITY = "comity"  # the name of a program
 
 
 class HelpFormatter(ScrapyHelpFormatter):
@@ -36,8 +43,27 @@ class BaseCommand(ScrapyCommand):
         from comity.gate.run.console import escape_unencodable
 
         escape_unencodable()
+        name_program(parser)
         parser.formatter_class = HelpFormatter
         super().add_options(parser)
+
+
+def program_name() -> str:
+    """Return the name of the program that runs the command: COMITY or "scrapy"."""
+    return COMITY if Path(sys.argv[0]).stem == COMITY else "scrapy"
+
+
+def name_program(parser: ArgumentParser) -> None:
+    """Let the usage begin with the program, and let a mistake end it with one line.
+
+    `parser`: the parser that Scrapy has made. Its usage begins with "scrapy" and the command."""
+    from comity.gate.run.arguments import stop_usage
+
+    assert parser.usage
+    _, name, *syntax = parser.usage.split(" ", 2)
+    parser.prog = f"{program_name()} {name}"
+    parser.usage = " ".join([parser.prog, *syntax])
+    vars(parser)["error"] = partial(stop_usage, parser.prog)
 
 
 def import_formats() -> None:

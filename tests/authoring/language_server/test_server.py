@@ -18,14 +18,14 @@ from pytest_lsp.client import make_test_lsp_client
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from comity.authoring.cli import main
 from comity.authoring.commands import languageserver
+from comity.cli import main
 from comity.policies import PolicyError
 
 COMMAND = (
     sys.executable,
     "-c",
-    "import sys; from comity.authoring.cli import main; sys.exit(main())",
+    "import sys; from comity.cli import main; sys.exit(main())",
     "languageserver",
 )
 ROBOTS = (

@@ -226,7 +226,7 @@ def test_a_port_that_is_taken_is_said(bench: Workbench, tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-c",
-        "import sys; from comity.authoring.cli import main; sys.exit(main())",
+        "import sys; from comity.cli import main; sys.exit(main())",
         "workbench",
     ]
     done = subprocess.run(
@@ -246,7 +246,7 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, target: str) -> None:
     command = [
         sys.executable,
         "-c",
-        "import sys; from comity.authoring.cli import main; sys.exit(main())",
+        "import sys; from comity.cli import main; sys.exit(main())",
         "workbench",
         target,
     ]
@@ -259,7 +259,7 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, target: str) -> None:
 WITHOUT = """
 import sys
 sys.modules["nicegui"] = None
-from comity.authoring.cli import main
+from comity.cli import main
 sys.exit(main(["workbench"]))
 """
 
