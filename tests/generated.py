@@ -18,6 +18,7 @@ from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, Artefact,
 from comity.authoring.rules import as_markdown
 from comity.gate.fetching.causes import CAUSES
 from comity.gate.options.declared import SETTINGS
+from comity.gate.options.profiles import PROFILES
 from comity.policies import formats as policies
 from comity.policies.answers.rule import RULES, Effect
 from comity.policies.formats.format import Format
@@ -246,6 +247,23 @@ def settings() -> str:
     )
 
 
+def profiles() -> str:
+    """Return the table of profiles in docs/profiles.md, with a row for each setting."""
+    return table(
+        ("profile", "setting", "why"),
+        (
+            (f"`{name}`", f"`{setting} = {json.dumps(value)}`", why)
+            for name, profile in PROFILES.items()
+            for setting, (value, why) in profile.settings.items()
+        ),
+    )
+
+
+def wishes() -> str:
+    """Return the table of the wishes that profiles are for."""
+    return table(("profile", "for"), ((f"`{name}`", one.wish) for name, one in PROFILES.items()))
+
+
 # The tables of docs/rules.md: findings or decisions, and then the beginnings of ids, or whole ids.
 RULE_TABLES = (
     "decisions: robots",
@@ -329,6 +347,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "docs/guard.md": {"files": partial(files, "")},
     "docs/policy-captures.md": {"files": partial(files, "/")},
     "docs/policy-command.md": {"files": partial(files, "DIR/")},
+    "docs/profiles.md": {"wishes": wishes, "profiles": profiles},
     "docs/rules.md": {name: partial(rules, name) for name in RULE_TABLES},
     "docs/settings.md": {"settings": settings},
     "docs/vocabulary.md": {

@@ -47,6 +47,7 @@ from comity.gate.options import (
     project_store,
     stop,
 )
+from comity.gate.options.profiles import note_of_profile
 from comity.gate.settings import DEFAULT_AGENT
 from comity.policies import PolicyError
 
@@ -127,6 +128,8 @@ class Addon:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", reporting.Reporting, 0)
         if options.sets_gc:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", GarbageCollection, 0)
+        if options.profile:
+            logger.info("%s", note_of_profile(settings))
         warnings = (
             _warn_of_anonymity(settings, agent.token),
             _warn_of_missing_defaults(options),
