@@ -39,6 +39,7 @@ from comity.crawler.middlewares.page import PageMiddleware
 from comity.crawler.progress import Progress
 from comity.crawler.scrapy_internals import take_shipped_suffixes
 from comity.database import make_private_folder
+from comity.extras import required
 from comity.gate.options import (
     ASYNCIO_REACTOR,
     DEFAULTS,
@@ -166,13 +167,9 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
             " comity cannot judge them: set it to chromium"
         )
     try:
-        guard = load_object("comity.browser.handler.guarded_handler")
-        load_object("comity.browser.handler.check")(settings)
-    except ImportError as error:
-        stop(
-            f"DOWNLOAD_HANDLERS has scrapy-playwright, which needs {error.name}:"
-            " pip install 'comity[playwright]'"
-        )
+        with required("scrapy-playwright in DOWNLOAD_HANDLERS", "playwright", PolicyError):
+            guard = load_object("comity.browser.handler.guarded_handler")
+            load_object("comity.browser.handler.check")(settings)
     except PolicyError as error:
         stop(str(error))
     all_handlers = {
