@@ -84,6 +84,9 @@ test-scrapies: $(SCRAPIES:%=.venv-scrapy-%/ready-to-test)  ## the tests of crawl
 floors:  ## the oldest versions that setup.cfg promises, as constraints of pip; what only the tests need promises none
 	@sed -n '/^install_requires/,/^.tool:/s/^ *\([a-z0-9.-]*\) >= \([0-9.]*\).*/\1 == \2/p' setup.cfg
 
+release: .venv/ready-to-test  ## TAG=yes: make and try the wheel and the source distribution in dist/, make the tag; it publishes nothing (half an hour)
+	$(BIN)/python -m tests.release.run $(if $(TAG),--tag)
+
 clean:  ## remove what was set up
 	rm -rf .venv .venv-oldest .venv-scrapy .venv-scrapy-*
 
@@ -140,5 +143,5 @@ clean:  ## remove what was set up
 	.venv-scrapy-$*/bin/pip install -qq --editable . --group test 'scrapy == $*.*'
 	@touch $@
 
-.PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy test-scrapies floors lint format docs bench fuzz mutants words clean
+.PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy test-scrapies floors lint format docs bench fuzz mutants words release clean
 .PRECIOUS: %/bin/python %/bin/pip

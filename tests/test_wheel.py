@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.release.distributions import Distributions, build
+from tests.release.environments import EXTRAS, Example, examples, extras, programs
 from tests.sources import ROOT, path_of, source_files
 
 if TYPE_CHECKING:
@@ -202,3 +203,21 @@ def test_one_line_makes_the_project_polite(project: Project, serve: Serve) -> No
     assert obliging.paths == ["/robots.txt", "/a"]
     project.crawl(failing, "/a")
     assert set(failing.paths) == {"/robots.txt"}
+
+
+def test_each_extra_has_an_example_for_the_release() -> None:
+    assert {name for names in extras().values() for name in names} - EXTRAS.keys() <= {"all"}
+    assert EXTRAS.keys() <= extras().keys()
+
+
+def test_the_release_finds_the_commands_and_programs_of_the_page() -> None:
+    page = (
+        "```\n$ one --two\nfirst\nsecond\n$ three\n```\n"
+        "```python\nA = 1\n```\ntext\n"
+        "```python\nprint(2)\n```\n```\n2\n```\n"
+    )
+    assert list(examples(page)) == [Example("one --two", "first"), Example("three", "")]
+    assert list(programs(page)) == [("print(2)\n", "2\n")]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert len(list(examples(readme))) > 2
+    assert len(list(programs(readme))) > 0
