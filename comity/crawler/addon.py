@@ -39,8 +39,8 @@ from comity.crawler.middlewares.page import PageMiddleware
 from comity.crawler.progress import Progress
 from comity.crawler.scrapy_internals import take_shipped_suffixes
 from comity.database import make_private_folder
-from comity.extras import required
 from comity.dataset.tags.setting import AS_JSON, IN_FIELD
+from comity.extras import required
 from comity.gate.options import (
     ASYNCIO_REACTOR,
     DEFAULTS,
