@@ -24,10 +24,10 @@ test-all: editors lint .venv/compiled .venv/ready-for-engines  ## every test in 
 	@$(MAKE) --no-print-directory test-oldest
 	$(BIN)/python tests/fuzz/run.py --minutes 1 --seed every-change
 
-# What the tests of editors/, and of captures by other programs, take that pip cannot install.
+# What the tests of editors/, of completion, and of captures by other programs, take that pip cannot install.
 editors:
-	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null && command -v wget >/dev/null || \
-		{ echo "make test-all needs editors and wget: apt-get install neovim emacs-nox elpa-eglot npm wget" >&2; exit 1; }
+	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null && command -v wget >/dev/null && command -v fish >/dev/null && command -v zsh >/dev/null || \
+		{ echo "make test-all needs editors, shells and wget: apt-get install neovim emacs-nox elpa-eglot npm wget fish zsh" >&2; exit 1; }
 
 quick: .venv/compiled
 	$(BIN)/$(TESTS)

@@ -31,8 +31,9 @@ def site(**files: str) -> Site:
 
 
 def test_options() -> None:
-    parser = ArgumentParser(conflict_handler="resolve")
-    before = ArgumentParser(conflict_handler="resolve")
+    parser, before = (
+        ArgumentParser(usage="scrapy policy", conflict_handler="resolve") for _ in range(2)
+    )
     command = PolicyCommand()
     command.settings = Settings()
     command.add_options(parser)

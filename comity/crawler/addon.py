@@ -155,11 +155,7 @@ def _place_of_queue(settings: BaseSettings, options: Options) -> str:
 
 def _guard_browsers(settings: BaseSettings, options: Options) -> None:
     """Put a guard between the network and the browsers of scrapy-playwright, if it is in use."""
-    handlers = {
-        scheme: handler
-        for scheme, handler in settings.getdict("DOWNLOAD_HANDLERS").items()
-        if _is_of_browser(handler)
-    }
+    handlers = browser_handlers(settings)
     if not handlers:
         return
     browser = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
@@ -185,6 +181,15 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
     settings.set(
         "PLAYWRIGHT_DEFAULT_NAVIGATION_TIMEOUT", options.max_delay * 1000, priority="addon"
     )
+
+
+def browser_handlers(settings: BaseSettings) -> dict[str, Any]:
+    """Return the download handlers of scrapy-playwright by scheme."""
+    return {
+        scheme: handler
+        for scheme, handler in settings.getdict("DOWNLOAD_HANDLERS").items()
+        if _is_of_browser(handler)
+    }
 
 
 def _is_of_browser(handler: Any) -> bool:

@@ -330,7 +330,7 @@ def test_bad_argument_of_a_ready_spider_ends_the_crawl_with_one_line(
     spiders = {"SPIDER_MODULES": ["comity.spiders"], "TWISTED_REACTOR_ENABLED": mode == "reactor"}
     done, _ = project(spiders, {}, *(("-a", argument) if argument else ()), spider="site")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("scrapy crawl site: ")
+    assert line.startswith("comity crawl site: ")
     assert done.returncode == 1
 
 

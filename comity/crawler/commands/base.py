@@ -39,13 +39,18 @@ class BaseCommand(ScrapyCommand):
     requires_project = False
 
     def add_options(self, parser: ArgumentParser) -> None:
-        import_formats()
-        from comity.gate.run.console import escape_unencodable
-
-        escape_unencodable()
-        name_program(parser)
-        parser.formatter_class = HelpFormatter
+        prepare(parser)
         super().add_options(parser)
+
+
+def prepare(parser: ArgumentParser) -> None:
+    """Prepare the parser that Scrapy has made for a command of comity."""
+    import_formats()
+    from comity.gate.run.console import escape_unencodable
+
+    escape_unencodable()
+    name_program(parser)
+    parser.formatter_class = HelpFormatter
 
 
 def program_name() -> str:

@@ -1,4 +1,4 @@
-"""`scrapy dataset tag IN -o OUT --for USE`: tag records that comity did not crawl."""
+"""`comity dataset tag IN -o OUT --for USE`: tag records that comity did not crawl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scrapy policy URL`: explain a site's policies on one URL, with the deciding lines."""
+"""`comity policy URL`: explain a site's policies on one URL, with the deciding lines."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PolicyCommand(listed.Policy):
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
     def syntax(self) -> str:
-        return "[history] [options] <url>, or scrapy policy --xml <url or file>"
+        return "[history] [options] <url>, or --xml <url or file>"
 
     def long_desc(self) -> str:
         return (
@@ -152,7 +152,7 @@ class PolicyCommand(listed.Policy):
             return
         if opts.policies or opts.index:
             raise UsageError(
-                "--policies and --index need the word history: scrapy policy history URL",
+                "--policies and --index need the word history: comity policy history URL",
                 print_help=False,
             )
         if len(args) != 1:
