@@ -13,6 +13,7 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.addon import browser_handlers
 from comity.doctor.diagnosis import Check
+from comity.extras import install
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.options import Options
 from comity.policies import PolicyError
@@ -61,7 +62,7 @@ def _check_state(options: Options) -> Check:
         return Check(
             "state",
             f"COMITY_STATE needs {error.name}",
-            'pip install "comity[redis]"',
+            install("redis"),
             is_ok=False,
         )
     except PolicyError as error:

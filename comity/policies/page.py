@@ -334,6 +334,12 @@ class Page:
         self.embedded = self.uses if is_same else UsesOfPage(self._embedded, self.url)
         """Use -> decision for files embedded in the page."""
 
+    def _repr_html_(self) -> str:
+        """Return the permissions of the page as a notebook shows them."""
+        from comity import notebook
+
+        return notebook.tag(self.permissions, f"{self.url} for {self.agent.token}")
+
     @property
     def follow(self) -> Decision:
         """May the links of the page be followed?"""

@@ -306,6 +306,12 @@ class Site:
         See RSL 1.0 section-4.4."""
         return self._view(agent).documents
 
+    def _repr_html_(self) -> str:
+        """Return the policy files of the site as a notebook shows them."""
+        from comity import notebook
+
+        return notebook.site(self)
+
     @cached_property
     def policies(self) -> dict[str, dict[str, Any]]:
         """URL -> status, SHA-256 and fetch time of every policy file, in the form of a tag."""

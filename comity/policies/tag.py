@@ -354,6 +354,12 @@ class Tag(NamedTuple):
         """Return the reasons of a statement, the deciding one first."""
         return tuple(self.raw["reasons"][number] for number in statement.reason_indices)
 
+    def _repr_html_(self) -> str:
+        """Return the tag as a notebook shows it."""
+        from comity import notebook
+
+        return notebook.tag(self.raw)
+
 
 def read_tag(raw: Any) -> Tag:
     """Read a tag from a record. TagError: a part of it is not understood."""
