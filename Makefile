@@ -46,8 +46,9 @@ format: .venv/ready-to-test  ## lay out the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: .venv/ready-to-test  ## write the generated parts of README.md and docs/, the JSON Schema of the tag, docs/conformance.md and pictures
+docs: .venv/ready-to-test  ## write the generated parts of README.md and docs/, the JSON Schema of the tag, the list of public names, docs/conformance.md and pictures
 	$(BIN)/python -m tests.generated
+	$(BIN)/python -m tests.public_api
 	$(BIN)/python -m tests.test_conformance
 	$(BIN)/python -m tests.authoring.workbench.screenshots
 	$(BIN)/python -m tests.report.screenshots
@@ -103,11 +104,11 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python $*/bin/python install --quiet 'pip >= 25.1'
 
 .venv/ready: setup.cfg pyproject.toml | .venv/bin/pip
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install -qq --editable .
 	@touch $@
 
 .venv/ready-to-test: setup.cfg pyproject.toml | .venv/bin/pip
-	$(BIN)/pip install --quiet --editable . --group test
+	$(BIN)/pip install -qq --editable . --group test
 	@touch .venv/ready $@
 
 # The tests are compiled once, and Hypothesis finds out once which characters there are, before each worker would do it all.
@@ -118,16 +119,16 @@ clean:  ## remove what was set up
 
 # Ray, Dask, Spark with a Java of its own, and a store of objects: a gigabyte.
 .venv/ready-for-engines: .venv/ready-to-test
-	$(BIN)/pip install --quiet --editable . --group test-all
+	$(BIN)/pip install -qq --editable . --group test-all
 	@touch $@
 
 # Without atheris, which not every Python has, fuzzing goes by chance.
 .venv/ready-to-fuzz: .venv/ready-to-test
-	-$(BIN)/pip install --quiet --editable . --group fuzz
+	-$(BIN)/pip install -qq --editable . --group fuzz
 	@touch $@
 
 .venv/ready-for-mutants: .venv/ready-to-test
-	$(BIN)/pip install --quiet --editable . --group mutants
+	$(BIN)/pip install -qq --editable . --group mutants
 	@touch $@
 
 .venv-oldest/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-oldest/bin/pip
