@@ -94,12 +94,16 @@ clean:  ## remove what was set up
 	@$(PYTHON) -m pip --version >/dev/null || { echo "comity's set-up needs pip: install it for $(PYTHON)" >&2; exit 1; }
 	$(PYTHON) -m venv --clear --without-pip $*
 
+# The tests of html5lib for trees of HTML are in the source distribution of tinyhtml5.
+TREE_TESTS = $(PYTHON) -m pip --python $(@D)/bin/python download --quiet --no-deps --no-binary tinyhtml5 --dest $(@D)/tree-tests 'tinyhtml5 == 2.1.0'
+
 .venv/ready: setup.cfg pyproject.toml | .venv/bin/python
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable .
 	@touch $@
 
 .venv/ready-to-test: setup.cfg pyproject.toml | .venv/bin/python
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test]'
+	$(TREE_TESTS)
 	@touch .venv/ready $@
 
 # The tests are compiled once, and Hypothesis finds out once which characters there are, before each worker would do it all.
@@ -125,6 +129,7 @@ clean:  ## remove what was set up
 .venv-oldest/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-oldest/bin/python
 	$(MAKE) --silent floors > .venv-oldest/floors.txt
 	$(PYTHON) -m pip --python .venv-oldest/bin/python install --quiet --editable '.[test]' --constraint .venv-oldest/floors.txt
+	$(TREE_TESTS)
 	@touch $@
 
 .venv-scrapy/ready-to-test: setup.cfg pyproject.toml Makefile tests/scrapy_suite/requirements.txt | .venv-scrapy/bin/python
@@ -133,6 +138,7 @@ clean:  ## remove what was set up
 
 .venv-scrapy-%/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-scrapy-%/bin/python
 	$(PYTHON) -m pip --python .venv-scrapy-$*/bin/python install --quiet --editable '.[test]' 'scrapy == $*.*'
+	$(TREE_TESTS)
 	@touch $@
 
 .PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy test-scrapies floors lint format docs bench fuzz mutants words clean
