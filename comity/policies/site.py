@@ -26,6 +26,7 @@ from comity.policies.answers.decision import (
     Decision,
     Finding,
     Reason,
+    Source,
     Verdict,
 )
 from comity.policies.answers.fetched import Availability, Fetched
@@ -228,20 +229,25 @@ class Site:
 
         # Most pages of a site have shared statements only. Others have sources of their own too.
         if view.is_same_for_pages and not (
-            access_refusals or element_sources or licenses or agent.arrangements
+            access_refusals
+            or element_sources
+            or licenses
+            or agent.arrangements
+            or content.is_unread
         ):
             return _shared_page(self, view, access, sources).of_url(url, body or b"", findings)
         capture = Capture(
             url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts
         )
         page_sources = view.page_sources(targets, capture)
+        refusals = access_refusals + _refusals_of_unread(url, content)
         further = [*map(jointly, page_sources), *element_sources]
         return Page(
             agent,
             url,
             access=access,
-            sources=sources.of_page(access_refusals, further),
-            embedded=sources.of_embedded(access_refusals, further),
+            sources=sources.of_page(refusals, further),
+            embedded=sources.of_embedded(refusals, further),
             page_sources=[source for of_format in page_sources for source in of_format],
             licenses=licenses,
             policies=self.policies,
@@ -569,6 +575,14 @@ def _refusals_by_page(url: str, access: Decision) -> list[UseSource]:
         if reason.source.url == url and reason.source.part != BODY
     )
     return [RefusingSource(reasons)] if reasons else []
+
+
+def _refusals_of_unread(url: str, content: Content) -> list[UseSource]:
+    """Return the refusal of every use if the page has statements that were not read."""
+    if not content.is_unread:
+        return []
+    source = Source(url=url, part=BODY, text="the page is too long or too deeply nested")
+    return [RefusingSource((Reason(rule="comity.unread", source=source),))]
 
 
 def _elements(

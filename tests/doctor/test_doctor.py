@@ -15,7 +15,7 @@ import pytest
 from scrapy.settings import Settings
 
 from comity.doctor import extras
-from comity.doctor.extras import OF_DEVELOPERS, installed_extras
+from comity.doctor.extras import installed_extras
 from comity.doctor.origins import OF_SCRAPY, origins
 from comity.gate.options import DEFAULTS
 from tests.redis_server import Server, free_port
@@ -266,11 +266,11 @@ def test_extras_are_there_or_their_packages_are_named(
     version = metadata.version("pytest")
     assert rows == {
         "": (("nosuch-always",), "pip install comity-of-test"),
-        "missing": (("nosuch-one",), 'pip install "comity-of-test[missing]"'),
-        "there": ((), 'pip install "comity-of-test[there]"'),
+        "missing": (("nosuch-one",), 'pip install "comity[missing]"'),
+        "there": ((), 'pip install "comity[there]"'),
         "tooold": (
             (f"pytest>=99999 (version {version} is installed)",),
-            'pip install "comity-of-test[tooold]"',
+            'pip install "comity[tooold]"',
         ),
     }
 
@@ -278,4 +278,3 @@ def test_extras_are_there_or_their_packages_are_named(
 def test_the_extras_for_users_are_those_of_the_package() -> None:
     names = {extra.name for extra in installed_extras()} - {""}
     assert {"aiohttp", "parquet", "playwright", "redis", "report", "warc"} <= names
-    assert not names & OF_DEVELOPERS

@@ -28,6 +28,7 @@ from comity.gate.options.store import machine_store, project_store
 from comity.gate.request.sessions import DeclaredSession
 from comity.gate.settings import Settings
 from comity.policies import Agent, PolicyError
+from comity.policies.document import html
 
 __all__ = [
     "ASYNCIO_REACTOR",
@@ -135,6 +136,7 @@ class Options:
 
         PolicyError: a setting is invalid. The message has its name and a correct value."""
         agent = _agent(settings)
+        html.choose(declared.HTML_PARSER.read(settings))
         _check_slots(settings)
         _check_state(settings)
         read = {

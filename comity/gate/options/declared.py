@@ -36,6 +36,8 @@ from comity.gate.settings import DEFAULT_AGENT
 from comity.policies.agent import CONTENT_USAGE as DRAFTS
 from comity.policies.agent import FEATURES
 from comity.policies.answers.request import PURPOSE_HEADER as PURPOSE_FIELD
+from comity.policies.document.html import AUTO, TINYHTML5, TURBOHTML
+from comity.policies.document.html import SETTING as PARSER_SETTING
 
 _PROFILES = ", ".join(f"`{profile}`" for profile in PROFILES)
 _FEATURES = ", ".join(f"`{feature}`" for feature in FEATURES)
@@ -363,6 +365,16 @@ MAX_DELAY = Setting(
         "the longest time that a crawl waits for a host, between two requests or before the next "
         "one. Requests to a slower host are set aside, and kept with `JOBDIR` "
         "([pace.md](pace.md#hosts-that-are-too-slow))"
+    ),
+)
+HTML_PARSER = Setting(
+    name=PARSER_SETTING,
+    default=AUTO,
+    kind=one_of(AUTO, TURBOHTML, TINYHTML5),
+    meaning=(
+        "the parser of HTML pages ([dependencies.md](dependencies.md#two-parsers-of-html)), for "
+        "the whole process. `auto`: `turbohtml` if it is installed, else `tinyhtml5`. The guard "
+        "and commands without settings read the environment variable of the same name"
     ),
 )
 
