@@ -277,6 +277,7 @@ RULE_TABLES = (
     "decisions: usage content-usage content-signal training-rules robots-meta tdmrep rsl ait spawning"
     " comity.modification comity.arrangement",
     "decisions: acap.request",
+    "decisions: registry",
     "findings: robots",
     "findings: acap",
     "findings: automation",

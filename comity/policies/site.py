@@ -13,12 +13,20 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urljoin
 
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
-from comity.policies.agent_view import AgentView, Carrier, Outcome, combine_carriers, of_images
+from comity.policies.agent_view import (
+    AgentView,
+    Carrier,
+    Outcome,
+    combine_carriers,
+    of_images,
+    refusal_of_request,
+)
+from comity.policies.answers.combining import strictest
 from comity.policies.answers.decision import (
     OF_PAGE,
     ActionRequest,
@@ -49,10 +57,12 @@ from comity.policies.formats.format import (
     Unanswered,
     UseSource,
 )
-from comity.policies.page import Page, RefusingSource, UnreachableSource, jointly
+from comity.policies.page import OptOutSource, Page, RefusingSource, UnreachableSource, jointly
+from comity.policies.registry import OptOut
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Location
+from comity.policies.vocabulary.table import Vocabulary
 
 # Agents whose rules are cached in compiled form.
 MAX_AGENTS = 1000
@@ -176,6 +186,7 @@ class Site:
         *,
         headers: Iterable[tuple[bytes, bytes]] = (),
         body: bytes | None = b"",
+        sha256: str = "",
         is_read: bool = True,
         now: datetime | None = None,
         first_seen: Mapping[str, datetime] | None = None,
@@ -190,6 +201,7 @@ class Site:
             url: absolute URL of the page.
             headers: header fields of the response.
             body: None if nothing was fetched.
+            sha256: SHA-256 of the body if `body` is None, in hexadecimal. "": it is unknown.
             is_read: False if the body is only the known part of the page. Then, and if `body` is
                 None, `Page.elements` contains every element that a rule names, even if the page
                 may not have it.
@@ -210,6 +222,9 @@ class Site:
         access_rules = view.access_rules(of_response[-1])
         if access_rules or access is None:
             access = view.access(targets, facts, now, access_rules)
+        opt_outs = _opt_outs(view, targets, body, sha256)
+        if (refusal := refusal_of_request(opt_outs.of_work, agent.vocabulary)) is not None:
+            access = strictest([refusal, access])
         access_refusals = _refusals_by_page(url, access) if access_rules else []
 
         # All statements about each target: in the files, the response, and documents they refer to.
@@ -234,6 +249,7 @@ class Site:
             or licenses
             or agent.arrangements
             or content.is_unread
+            or any(opt_outs)
         ):
             return _shared_page(self, view, access, sources).of_url(url, body or b"", findings)
         capture = Capture(
@@ -241,7 +257,11 @@ class Site:
         )
         page_sources = view.page_sources(targets, capture)
         refusals = access_refusals + _refusals_of_unread(url, content)
-        further = [*map(jointly, page_sources), *element_sources]
+        further = [
+            *map(jointly, page_sources),
+            *element_sources,
+            *opt_outs.sources(agent.vocabulary),
+        ]
         return Page(
             agent,
             url,
@@ -268,7 +288,7 @@ class Site:
         statements = (
             tuple(view.statements(self._resource(target)).statements.items()) for target in targets
         )
-        return view.access(targets, PLAIN, now), frozenset(statements)
+        return view.access(targets, PLAIN, now), frozenset(statements), view.opt_outs(targets)
 
     def refused_by_headers(
         self,
@@ -596,6 +616,29 @@ def _elements(
     except FormatError as error:
         return None, [RefusingSource((error.reason,))]
     return elements, [elements.source] if elements else []
+
+
+class _OptOuts(NamedTuple):
+    """The entries of registries about a page."""
+
+    of_url: tuple[OptOut, ...] = ()
+    of_work: tuple[OptOut, ...] = ()
+
+    def sources(self, vocabulary: Vocabulary) -> Iterator[UseSource]:
+        if self.of_url:
+            yield OptOutSource(self.of_url, vocabulary)
+        if self.of_work:
+            yield OptOutSource(self.of_work, vocabulary, is_of_work=True)
+
+
+def _opt_outs(view: AgentView, targets: Sequence[str], body: bytes | None, sha256: str) -> _OptOuts:
+    """Return the entries about a page. `sha256`: hash of the body if `body` is None."""
+    registries = view.agent.opt_outs
+    if not registries:
+        return _OptOuts()
+    if body and registries.has_works:
+        sha256 = hashlib.sha256(body).hexdigest()
+    return _OptOuts(view.opt_outs(targets), registries.of_work(sha256))
 
 
 class _Sources:

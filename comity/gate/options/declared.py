@@ -21,6 +21,7 @@ from comity.gate.options.kinds import (
     one_of,
     text_of,
 )
+from comity.gate.options.opt_outs import read_opt_outs
 from comity.gate.options.profiles import NAME as PROFILE_NAME
 from comity.gate.options.profiles import PROFILES, profile_name
 from comity.gate.options.store import store_path
@@ -109,6 +110,15 @@ ARRANGEMENTS = Setting(
         "your arrangements with sites ([arrangements.md](arrangements.md)). `example.com` is the "
         "host with all its ports, `example.com:8080` the one port, `*.example.com` all hosts "
         "below it"
+    ),
+)
+OPT_OUT = Setting(
+    name="COMITY_OPT_OUT",
+    default=(),
+    kind=Kind("list of paths", read_opt_outs),
+    meaning=(
+        "registries of opt-outs: files with domains, URLs and works that may not be used, which "
+        "refuse beside the sites' own statements ([opt-outs.md](opt-outs.md))"
     ),
 )
 SESSIONS = Setting(
