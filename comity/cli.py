@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module, metadata
 from itertools import groupby
@@ -53,7 +53,7 @@ def _run(arguments: Sequence[str]) -> int:
         complain(f"comity: there is no {kind} `{name}`: {remedy}")
         return USAGE
     elif COMMANDS[name].by_scrapy:
-        return _run_by_scrapy([name, *rest])
+        return _run_by_scrapy(name, *rest)
     else:
         return _run_module(name, rest)
     return 0
@@ -74,18 +74,26 @@ def _run_module(name: str, arguments: Sequence[str]) -> int:
     return status
 
 
-def _run_by_scrapy(arguments: Sequence[str]) -> int:
+def _run_by_scrapy(*arguments: str) -> int:
     """Run a command as `scrapy` does, within its project if there is one."""
-    program, sys.argv = sys.argv, ["comity", *arguments]
-    try:
-        import_module("scrapy.cmdline").execute()
-    except SystemExit as ended:
-        if isinstance(ended.code, str):
-            raise
-        return ended.code or 0
-    finally:
-        sys.argv = program
+    with named_comity(*arguments):
+        try:
+            import_module("scrapy.cmdline").execute()
+        except SystemExit as ended:
+            if isinstance(ended.code, str):
+                raise
+            return ended.code or 0
     return 0
+
+
+@contextmanager
+def named_comity(*arguments: str) -> Iterator[None]:
+    """Let the name of this program be `comity`, for Scrapy and its commands."""
+    before, sys.argv = sys.argv, ["comity", *arguments]
+    try:
+        yield
+    finally:
+        sys.argv = before
 
 
 def _module(name: str) -> Any:
@@ -109,10 +117,16 @@ def usage() -> str:
     )
 
 
-def _print_versions() -> None:
-    """Print the versions of comity and of the packages on which its behaviour depends."""
-    say(f"comity {__version__}")
-    say(f"Python {platform.python_version()} on {platform.platform()}")
+def versions() -> dict[str, str]:
+    """Return the versions of comity, Python and the packages that decide how comity behaves."""
+    found = {"comity": __version__, "Python": platform.python_version()}
     for package in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
-            say(f"{package} {metadata.version(package)}")
+            found[package] = metadata.version(package)
+    return found
+
+
+def _print_versions() -> None:
+    for name, version in versions().items():
+        system = f" on {platform.platform()}" if name == "Python" else ""
+        say(f"{name} {version}{system}")

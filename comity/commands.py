@@ -82,4 +82,12 @@ COMMANDS = {
     "workbench": Command(
         POLICIES, "Write policies in the browser, and see their effect", f"{_AUTHORING}.workbench"
     ),
+    "doctor": Command(
+        INSTALLATION,
+        "Check what is installed, which settings count, and what a crawl needs",
+        "comity.doctor.command:DoctorCommand",
+    ),
+    "completion": Command(
+        INSTALLATION, "Print a script that completes commands in a shell", "comity.completion"
+    ),
 }

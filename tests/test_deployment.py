@@ -134,7 +134,7 @@ def test_scrapyd_runs_the_spider(project: Path, site: Loopback) -> None:
 @pytest.mark.slow
 def test_hadolint_has_no_complaint_about_the_dockerfile() -> None:
     hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent))
-    assert hadolint, "hadolint is in the extra `test-all`"
+    assert hadolint, "hadolint is in the dependency group test-all"
     done = subprocess.run(
         [hadolint, "--no-color", "-"],
         input=block("dockerfile"),

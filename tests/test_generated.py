@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from comity.policies.answers.rule import RULES
-from tests import generated
+from tests import generated, public_api
 
 
 @pytest.mark.requirement("MEET-4")
@@ -34,6 +34,14 @@ def test_every_part_has_one_place(path: str) -> None:
 def test_the_pages_of_the_rules_are_current() -> None:
     pages = {path.name: path.read_text("utf-8") for path in generated.RULE_PAGES.iterdir()}
     assert pages == generated.rule_pages()
+
+
+def test_the_list_of_public_names_is_current() -> None:
+    """If a public name goes or changes, docs/stability.md says how long the old one stays."""
+    recorded = public_api.RECORDED.read_text("utf-8").splitlines()
+    current = public_api.public_api().splitlines()
+    assert sorted(set(recorded) - set(current)) == []
+    assert sorted(set(current) - set(recorded)) == []
 
 
 def test_each_rule_is_in_one_table() -> None:

@@ -51,6 +51,7 @@ KEYWORDS = (
     "defaults",
     "vocabulary",
     "arrangements",
+    "opt_out",
     "purpose_header",
     "key_header",
     "content_usage",

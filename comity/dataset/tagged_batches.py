@@ -1,4 +1,4 @@
-"""`scrapy dataset tag` as a step of other programs. It maps Arrow batches to batches with tags.
+"""`comity dataset tag` as a step of other programs. It maps Arrow batches to batches with tags.
 
     tag = tagger(policies, "examplebot", ["train"])
 

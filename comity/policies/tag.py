@@ -163,7 +163,8 @@ REASON = Object(
         "spec": Member(TEXT, "Specification and section."),
         "url": Member(
             TEXT,
-            "URL of the statement. The name of a setting, or empty, if it is not in a file.",
+            "URL of the statement, or name of a registry. The name of a setting, or empty, if it "
+            "is not in a file.",
         ),
         "part": Member(
             TEXT,

@@ -1,4 +1,4 @@
-"""Read spider arguments, which `scrapy crawl -a name=value` passes as text.
+"""Read spider arguments, which `comity crawl -a name=value` passes as text.
 
 The functions end the program with one line if an argument is invalid."""
 
@@ -15,7 +15,7 @@ def stop(spider: str, message: str) -> NoReturn:
     """End the program with one line: `message`. If a spider raised, Scrapy would print a traceback.
 
     `spider`: the name of the spider, for the beginning of the line."""
-    options.stop(message, program=f"scrapy crawl {spider}")
+    options.stop(message, program=f"comity crawl {spider}")
 
 
 def number(spider: str, name: str, value: str | int | None) -> int | None:

@@ -44,7 +44,7 @@ BOM = b"\xef\xbb\xbf"
 class PoliciesSpider(Spider):
     """Fetch the policy files of the sites in a list into the policy store, and into a WARC file.
 
-    scrapy crawl policies -a origins=FILE [-a field=NAME] [-a warc=FILE.warc.gz] [-a tries=N]
+    comity crawl policies -a origins=FILE [-a field=NAME] [-a warc=FILE.warc.gz] [-a tries=N]
         [-a unreachable=FILE.jsonl]"""
 
     name = "policies"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import BaseRunSpiderCommand, crawl, runspider
 from scrapy.exceptions import UsageError
-from scrapy.settings import Settings
+from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.conf import arglist_to_dict
 from scrapy.utils.project import inside_project
 
@@ -53,7 +53,7 @@ class _RunSpider(BaseRunSpiderCommand):
                 raise UsageError(f"there is no option `{unknown}`", print_help=False)
             if len(args) != 1:
                 raise UsageError(f"write {self.argument}", print_help=False)
-        if _has_addon(self.settings, opts):
+        if has_addon(self.settings, opts.set):
             import_formats()
             from comity.crawler.feeds import add_exporters  # only projects with the add-on need it
 
@@ -130,12 +130,11 @@ def _spider_remedy(name: str, names: list[str]) -> str:
     return f"write one of {', '.join(sorted(names))}" if names else "SPIDER_MODULES has no spider"
 
 
-def _has_addon(settings: Settings, opts: Namespace) -> bool:
+def has_addon(settings: BaseSettings, assignments: list[str] | None = None) -> bool:
+    """Return True if the add-on is on. `assignments`: NAME=VALUE, which the settings lack yet."""
     try:
-        addon_settings = Settings(
-            {"ADDONS": arglist_to_dict(opts.set).get("ADDONS") or settings["ADDONS"]}
-        )
-        addons = addon_settings.getdict("ADDONS")
+        added = arglist_to_dict(assignments or []).get("ADDONS")
+        addons = Settings({"ADDONS": added or settings["ADDONS"]}).getdict("ADDONS")
     except ValueError:  # Scrapy reports it
         return False
     return any(

@@ -47,6 +47,10 @@ class Demo(ListedCommand):
     name = "demo"
 
 
+class Doctor(ListedCommand):
+    name = "doctor"
+
+
 class Frontier(ListedCommand):
     name = "frontier"
 

@@ -1,4 +1,4 @@
-"""`scrapy report`: report on a crawl or on the permissions of items, or compare two reports."""
+"""`comity report`: report on a crawl or on the permissions of items, or compare two reports."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ReportCommand(listed.Report):
             )
         as_page = not opts.json and (output is None or output.suffix in PAGES)
         if as_page and not (opts.diff and output is None):
-            needs.check("scrapy report", needs.PAGE)
+            needs.check("comity report", needs.PAGE)
         if opts.diff:
             self._show_difference(args, output, wants_json=opts.json)
             return

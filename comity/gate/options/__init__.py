@@ -4,6 +4,7 @@
     kinds       kinds of settings: numbers, words, lists, ...
     values      the mappings and files among the settings
     profiles    lists of settings for common wishes
+    opt_outs    the files of registries of opt-outs
     store       the path of the store for policy files
     declared    every setting, with its name, default, kind and meaning
 
@@ -28,6 +29,9 @@ from comity.gate.options.store import machine_store, project_store
 from comity.gate.request.sessions import DeclaredSession
 from comity.gate.settings import Settings
 from comity.policies import Agent, PolicyError
+from comity.policies.document import html
+from comity.policies.registry import OptOuts
+from comity.policies.vocabulary.table import Vocabulary
 
 __all__ = [
     "ASYNCIO_REACTOR",
@@ -135,6 +139,7 @@ class Options:
 
         PolicyError: a setting is invalid. The message has its name and a correct value."""
         agent = _agent(settings)
+        html.choose(declared.HTML_PARSER.read(settings))
         _check_slots(settings)
         _check_state(settings)
         read = {
@@ -149,20 +154,29 @@ class Options:
 
 
 def _agent(settings: Settings) -> Agent:
-    token = declared.AGENT.read(settings)
+    token, vocabulary = declared.AGENT.read(settings), declared.VOCABULARY.read(settings)
     return Agent(
         token,
         user_agent=str(settings.get("USER_AGENT") or token),
         purposes=declared.PURPOSES.read(settings),
         uses=declared.USES.read(settings),
         arrangements=declared.ARRANGEMENTS.read(settings),
+        opt_outs=_opt_outs(settings, vocabulary),
         defaults=declared.USE_DEFAULTS.read(settings),
-        vocabulary=declared.VOCABULARY.read(settings),
+        vocabulary=vocabulary,
         key_header=declared.KEY_HEADER.read(settings),
         content_usage=declared.CONTENT_USAGE.read(settings),
         automation_required=declared.AUTOMATION_REQUIRED.read(settings),
         denies_unreachable=declared.UNREACHABLE_USES.read(settings) == "deny",
     )
+
+
+def _opt_outs(settings: Settings, vocabulary: Vocabulary) -> OptOuts:
+    """Return the registries of opt-outs. PolicyError: one is invalid, or names unknown uses."""
+    opt_outs = declared.OPT_OUT.read(settings)
+    for registry in opt_outs.registries:
+        registry.check_uses(vocabulary)
+    return opt_outs
 
 
 def _check_slots(settings: Settings) -> None:
