@@ -245,12 +245,10 @@ Requires-Dist: pytest>=99999; extra == "tooold"
 Requires-Dist: nosuch-one>=1; extra == "missing"
 Requires-Dist: scrapy>=2; extra == "there"
 Requires-Dist: comity-of-test[there]; extra == "all"
-Requires-Dist: nosuch-two; extra == "test"
 Provides-Extra: tooold
 Provides-Extra: missing
 Provides-Extra: there
 Provides-Extra: all
-Provides-Extra: test
 """
 
 
