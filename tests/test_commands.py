@@ -319,6 +319,30 @@ def test_a_misspelled_spider_of_a_project_is_one_line(project: Path) -> None:
     assert done.stderr.endswith("this project has no spider `nosuch`: write one of quotes\n")
 
 
+def test_a_file_that_does_not_exist_is_one_line(folder: Path) -> None:
+    done = run(COMITY, "runspider", "nosuch.py", "--nolog", folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "comity runspider: File not found: nosuch.py\n"
+
+
+@pytest.mark.parametrize("name", ["crawl", "doctor"])
+def test_settings_that_do_not_exist_are_one_line(name: str, folder: Path) -> None:
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = nosuch.settings\n", "utf-8")
+    done = run(COMITY, name, folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    complaint = "comity: there is no module `nosuch.settings` with settings: write its name into"
+    assert done.stderr.splitlines()[-1].startswith(complaint)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_module_that_the_settings_lack_is_shown_with_its_place(project: Path) -> None:
+    (project / "project.py").write_text("import nosuch\n", "utf-8")
+    done = run(COMITY, "crawl", "quotes", folder=project)
+    assert done.returncode == 1
+    assert "project.py" in done.stderr
+    assert "No module named 'nosuch'" in done.stderr
+
+
 def test_a_ready_spider_in_a_project_is_explained(project: Path) -> None:
     done = run(COMITY, "crawl", READY[0], folder=project)
     assert done.returncode == 2

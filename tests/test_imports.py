@@ -121,7 +121,7 @@ def test_help_imports_no_other_command(words: list[str], tmp_path: Path) -> None
 def test_a_command_of_scrapy_imports_no_tool_of_other_commands(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").touch()
     program = "from comity.cli import main\nmain(['policy', '--offline', '.', 'https://a.test/'])"
-    others = ["shtab", "comity.completion", "comity.doctor", "comity.authoring", "packaging.tags"]
+    others = ["shtab", "comity.completion", "comity.doctor", "comity.authoring"]
     assert loaded_by(program, tmp_path, ["scrapy", *others]) == "scrapy"
 
 
