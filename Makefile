@@ -1,4 +1,4 @@
-# `make crawl URL=https://example.com` and `make test`: each sets up .venv by itself when it is missing or setup.cfg has changed.
+# `make crawl URL=https://example.com` and `make test`: each sets up .venv by itself when it is missing or setup.cfg or pyproject.toml has changed.
 # Needed: Python >= 3.11 with pip, make, and a package index.
 
 PYTHON ?= python3
@@ -82,7 +82,10 @@ test-scrapies: $(SCRAPIES:%=.venv-scrapy-%/ready-to-test)  ## the tests of crawl
 	done
 
 floors:  ## the oldest versions that setup.cfg promises, as constraints of pip; what only the tests need promises none
-	@sed -n '/^install_requires/,/^fuzz/s/^ *\([a-z0-9.-]*\) >= \([0-9.]*\).*/\1 == \2/p' setup.cfg
+	@sed -n '/^install_requires/,/^.tool:/s/^ *\([a-z0-9.-]*\) >= \([0-9.]*\).*/\1 == \2/p' setup.cfg
+
+release: .venv/ready-to-test  ## TAG=yes: make and try the wheel and the source distribution in dist/, make the tag; it publishes nothing (half an hour)
+	$(BIN)/python -m tests.release.run $(if $(TAG),--tag)
 
 clean:  ## remove what was set up
 	rm -rf .venv .venv-oldest .venv-scrapy .venv-scrapy-*
@@ -94,12 +97,17 @@ clean:  ## remove what was set up
 	@$(PYTHON) -m pip --version >/dev/null || { echo "comity's set-up needs pip: install it for $(PYTHON)" >&2; exit 1; }
 	$(PYTHON) -m venv --clear --without-pip $*
 
-.venv/ready: setup.cfg pyproject.toml | .venv/bin/python
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable .
+# pip 25.1 is the first that installs the dependency groups of pyproject.toml. -qq: pip warns about
+# every editable installation.
+%/bin/pip: | %/bin/python
+	$(PYTHON) -m pip --python $*/bin/python install --quiet 'pip >= 25.1'
+
+.venv/ready: setup.cfg pyproject.toml | .venv/bin/pip
+	$(BIN)/pip install --quiet --editable .
 	@touch $@
 
-.venv/ready-to-test: setup.cfg pyproject.toml | .venv/bin/python
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test]'
+.venv/ready-to-test: setup.cfg pyproject.toml | .venv/bin/pip
+	$(BIN)/pip install --quiet --editable . --group test
 	@touch .venv/ready $@
 
 # The tests are compiled once, and Hypothesis finds out once which characters there are, before each worker would do it all.
@@ -109,31 +117,31 @@ clean:  ## remove what was set up
 	@touch $@
 
 # Ray, Dask, Spark with a Java of its own, and a store of objects: a gigabyte.
-.venv/ready-for-engines: setup.cfg .venv/ready-to-test
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test-all]'
+.venv/ready-for-engines: .venv/ready-to-test
+	$(BIN)/pip install --quiet --editable . --group test-all
 	@touch $@
 
 # Without atheris, which not every Python has, fuzzing goes by chance.
-.venv/ready-to-fuzz: setup.cfg .venv/ready-to-test
-	-$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test,fuzz]'
+.venv/ready-to-fuzz: .venv/ready-to-test
+	-$(BIN)/pip install --quiet --editable . --group fuzz
 	@touch $@
 
-.venv/ready-for-mutants: setup.cfg .venv/ready-to-test
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test,mutants]'
+.venv/ready-for-mutants: .venv/ready-to-test
+	$(BIN)/pip install --quiet --editable . --group mutants
 	@touch $@
 
-.venv-oldest/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-oldest/bin/python
+.venv-oldest/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-oldest/bin/pip
 	$(MAKE) --silent floors > .venv-oldest/floors.txt
-	$(PYTHON) -m pip --python .venv-oldest/bin/python install --quiet --editable '.[test]' --constraint .venv-oldest/floors.txt
+	.venv-oldest/bin/pip install -qq --editable . --group test --constraint .venv-oldest/floors.txt
 	@touch $@
 
 .venv-scrapy/ready-to-test: setup.cfg pyproject.toml Makefile tests/scrapy_suite/requirements.txt | .venv-scrapy/bin/python
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
 	@touch $@
 
-.venv-scrapy-%/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-scrapy-%/bin/python
-	$(PYTHON) -m pip --python .venv-scrapy-$*/bin/python install --quiet --editable '.[test]' 'scrapy == $*.*'
+.venv-scrapy-%/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-scrapy-%/bin/pip
+	.venv-scrapy-$*/bin/pip install -qq --editable . --group test 'scrapy == $*.*'
 	@touch $@
 
-.PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy test-scrapies floors lint format docs bench fuzz mutants words clean
-.PRECIOUS: %/bin/python
+.PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy test-scrapies floors lint format docs bench fuzz mutants words release clean
+.PRECIOUS: %/bin/python %/bin/pip

@@ -40,6 +40,7 @@ class Command(NamedTuple):
 
 _SCRAPY = "comity.crawler.commands"
 _AUTHORING = "comity.authoring.commands"
+_PROJECT = "comity.project"
 COMMANDS = {
     "crawl": Command(CRAWLS, "Run a spider by its name", f"{_SCRAPY}.crawl:CrawlCommand"),
     "runspider": Command(CRAWLS, "Run the spider in a Python file", f"{_SCRAPY}.crawl:RunSpider"),
@@ -50,6 +51,12 @@ COMMANDS = {
     ),
     "demo": Command(
         CRAWLS, "Serve a demonstration site on this machine", f"{_SCRAPY}.demo:DemoCommand"
+    ),
+    "startproject": Command(
+        CRAWLS, "Create a Scrapy project that uses comity", f"{_PROJECT}.startproject"
+    ),
+    "profile": Command(
+        CRAWLS, "Print the settings of a profile, with the reasons", f"{_PROJECT}.profile"
     ),
     "report": Command(
         RESULTS,

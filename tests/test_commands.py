@@ -146,6 +146,8 @@ def test_an_unknown_command_is_one_line(
         (["rule", "nosuch"], "comity rule: `nosuch` is not a rule"),
         (["languageserver", "--tcp", "x"], "comity languageserver: argument --tcp"),
         (["workbench", "--port", "x"], "comity workbench: argument --port"),
+        (["startproject"], "comity startproject: the following arguments are required: NAME"),
+        (["profile", "serch"], "comity profile: PROFILE `serch` is not a profile"),
         (["completion"], "comity completion: the following arguments are required: shell"),
         (["doctor", "-s", "x"], "comity doctor: Invalid -s value, use -s NAME=VALUE"),
     ],

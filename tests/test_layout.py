@@ -19,18 +19,10 @@ from comity.cluster.address import PASSWORD
 from comity.gate.options import DEFAULTS
 from comity.policies.answers.rule import RULES
 from comity.policies.formats import FORMATS
+from tests.sources import LINKS, ROOT, git, is_checkout, path_of, source_files
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
-
-ROOT = Path(__file__).parent.parent
-LINKS = {name: f"comity/{name}" for name in ("crawler", "policies", "spiders")}
-
-
-def git(*arguments: str) -> str:
-    return subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
 
 
 def test_no_folder_has_more_modules_than_one_look_takes_in() -> None:
@@ -51,19 +43,14 @@ def test_every_oldest_version_that_is_promised_is_tested() -> None:
     """`make floors` says with which versions `make test-oldest` tests."""
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg", "utf-8")
-    extras = {
-        name: lines
-        for name, lines in setup["options.extras_require"].items()
-        if name not in ("test", "test-all", "fuzz", "mutants")
-    }
-    promised = "\n".join([setup["options"]["install_requires"], *extras.values()]).split("\n")
+    options = setup["options"]["install_requires"], *setup["options.extras_require"].values()
     done = subprocess.run(
         ["make", "--silent", "floors"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert [
         re.split("[,;]", line)[0].replace(" >= ", " == ")
-        for line in promised
-        if line and not line.startswith("#")
+        for line in "\n".join(options).split("\n")
+        if line and not line.startswith(("#", "comity["))
     ] == done.stdout.splitlines()
 
 
@@ -139,16 +126,10 @@ def test_a_rule_that_is_named_is_seen(
     assert named_rules([tmp_path / "some.py"]) == {("some", name) for name in named}
 
 
-def tracked() -> list[Path]:
-    """Every file of the repository, links apart."""
-    return [
-        path
-        for name in git("ls-files", "-z").split("\0")[:-1]
-        if (path := ROOT / name).is_file() and not path.is_symlink()
-    ]
-
-
-def test_links_are_links_in_git() -> None:
+def test_links_are_links_in_git_and_missing_in_a_source_distribution() -> None:
+    if not is_checkout():
+        assert [name for name in LINKS if (ROOT / name).exists()] == []
+        return
     staged = [
         line.split(maxsplit=3) for line in git("ls-files", "--stage", "--", *LINKS).splitlines()
     ]
@@ -195,7 +176,7 @@ def test_tests_are_no_packages() -> None:
 def test_settings_that_are_named_exist() -> None:
     named = {
         name
-        for path in tracked()
+        for path in source_files()
         for name in re.findall(rb"\bCOMITY_[A-Z_]*[A-Z]\b", path.read_bytes())
     }
     assert {name.decode() for name in named} == {
@@ -207,7 +188,7 @@ def test_settings_that_are_named_exist() -> None:
 def test_pages_that_are_named_exist() -> None:
     named = {
         (ROOT / page.decode())
-        for path in tracked()
+        for path in source_files()
         for page in re.findall(rb"\bdocs/[a-z-]+\.md\b", path.read_bytes())
     }
     linked = {
@@ -227,17 +208,19 @@ def test_source_files_that_the_docs_name_exist() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
     named = {name for page in pages for name in path.findall(page.read_text("utf-8"))}
     assert "comity/policies/permissions.schema.json" in named
-    assert sorted(name for name in named if not (ROOT / name).exists()) == []
+    assert sorted(name for name in named if not path_of(name).exists()) == []
 
 
 def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "README.md").read_text("utf-8")
-    pages = {Path(name).name for name in git("ls-files", ":(glob)docs/*.md").split()}
+    pages = {path.name for path in source_files() if path.match("docs/*.md")}
     assert [page for page in sorted(pages - {"README.md"}) if f"]({page})" not in index] == []
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:
     local = re.compile(rb"/(?:home|Users|root)/\w|[A-Z]:\\Users\\|" + re.escape(bytes(ROOT) + b"/"))
     assert [
-        (str(path), hit.group()) for path in tracked() if (hit := local.search(path.read_bytes()))
+        (str(path), hit.group())
+        for path in source_files()
+        if (hit := local.search(path.read_bytes()))
     ] == []

@@ -1,24 +1,31 @@
-"""The wheel in a project of somebody else: it takes nothing over, and one line makes the project polite."""
+"""The wheel and the source distribution, and the wheel in a project of another author.
+
+The wheel changes nothing there, until one line makes the project polite."""
 
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import site
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
+from configparser import ConfigParser
 from dataclasses import dataclass
+from email import message_from_bytes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.release.distributions import Distributions, build
+from tests.release.environments import EXTRAS, Example, examples, extras, programs
+from tests.sources import ROOT, path_of, source_files
+
 if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
-
-ROOT = Path(__file__).parent.parent
 
 SPIDER = """
 import scrapy
@@ -36,20 +43,13 @@ class SiteSpider(scrapy.Spider):
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    for name in tracked.split("\0")[:-1]:
-        copy = folder / "tree" / name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).exists():
-            shutil.copy2(ROOT / name, copy, follow_symlinks=False)
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--wheel-dir", str(folder), str(folder / "tree")], check=True)
-    (built,) = folder.glob("comity-*.whl")
-    return built
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
+    return build(tmp_path_factory.mktemp("distributions"))
+
+
+@pytest.fixture(scope="module")
+def wheel(distributions: Distributions) -> Path:
+    return distributions.wheel
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,51 @@ def test_wheel_holds_one_package(wheel: Path) -> None:
 
 
 @pytest.mark.slow
+def test_sources_hold_every_file_of_the_repository(distributions: Distributions) -> None:
+    top = f"comity-{distributions.version}/"
+    with tarfile.open(distributions.sources) as archive:
+        names = {member.name.removeprefix(top) for member in archive if member.isfile()}
+        setup = archive.extractfile(f"{top}setup.cfg")
+        assert setup is not None
+        assert setup.read() == (ROOT / "setup.cfg").read_bytes()  # with its comments
+    made = {name for name in names if name.startswith(("PKG-INFO", "comity.egg-info/"))}
+    assert names - made == {path.relative_to(ROOT).as_posix() for path in source_files()}
+
+
+@pytest.mark.slow
+def test_programs_that_check_distributions_find_no_fault(distributions: Distributions) -> None:
+    assert distributions.faults() == []
+
+
+@pytest.mark.slow
+def test_links_of_the_index_page_are_absolute_and_lead_to_files(
+    distributions: Distributions,
+) -> None:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", "utf-8")
+    version = distributions.version
+    files = f"{setup['metadata']['url']}/blob/v{version}/"
+    with zipfile.ZipFile(distributions.wheel) as archive:
+        metadata = message_from_bytes(archive.read(f"comity-{version}.dist-info/METADATA"))
+    links = re.findall(r"\]\(([^)]*)\)", str(metadata.get_payload()))
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    own = [
+        *(link for link in links if link.startswith(files)),
+        *(line.partition(", ")[2] for line in metadata.get_all("Project-URL", [])),
+    ]
+    paths = [link.removeprefix(files).partition("#")[0] for link in own if "/blob/" in link]
+    assert "docs/README.md" in paths
+    assert [path for path in paths if not path_of(path).exists()] == []
+
+
+def test_the_address_of_the_repository_is_in_one_place() -> None:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", "utf-8")
+    address = setup["metadata"]["url"].encode()
+    assert [path.name for path in source_files() if address in path.read_bytes()] == ["setup.cfg"]
+
+
+@pytest.mark.slow
 def test_project_keeps_what_is_its_own(project: Project, serve: Serve) -> None:
     project.add_the_line()
     code = "import comity, crawler.settings as settings; print(comity.__file__, settings.__file__, sep='\\n')"
@@ -158,3 +203,21 @@ def test_one_line_makes_the_project_polite(project: Project, serve: Serve) -> No
     assert obliging.paths == ["/robots.txt", "/a"]
     project.crawl(failing, "/a")
     assert set(failing.paths) == {"/robots.txt"}
+
+
+def test_each_extra_has_an_example_for_the_release() -> None:
+    assert {name for names in extras().values() for name in names} - EXTRAS.keys() <= {"all"}
+    assert EXTRAS.keys() <= extras().keys()
+
+
+def test_the_release_finds_the_commands_and_programs_of_the_page() -> None:
+    page = (
+        "```\n$ one --two\nfirst\nsecond\n$ three\n```\n"
+        "```python\nA = 1\n```\ntext\n"
+        "```python\nprint(2)\n```\n```\n2\n```\n"
+    )
+    assert list(examples(page)) == [Example("one --two", "first"), Example("three", "")]
+    assert list(programs(page)) == [("print(2)\n", "2\n")]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert len(list(examples(readme))) > 2
+    assert len(list(programs(readme))) > 0

@@ -4,9 +4,9 @@ The functions end the program with one line if an argument is invalid."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import NoReturn
 
+from comity import extras
 from comity.dataset.tagging.page_fields import Extractor, by_trafilatura
 from comity.gate import options
 
@@ -48,8 +48,8 @@ def extractor(spider: str, value: str) -> Extractor | None:
         return None
     if value != "trafilatura":
         stop(spider, f"text `{value}` is invalid: write main or trafilatura")
-    if find_spec("trafilatura") is None:
-        stop(spider, "text=trafilatura: trafilatura is not installed: pip install 'comity[text]'")
+    if extras.is_missing("trafilatura"):
+        stop(spider, extras.needs("text=trafilatura", "trafilatura", "text"))
     return by_trafilatura
 
 

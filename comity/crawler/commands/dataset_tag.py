@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +16,7 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from comity import extras
 from comity.crawler.captures import open_captures
 from comity.crawler.commands import dataset_verify
 from comity.crawler.commands.base import process_count
@@ -179,10 +179,9 @@ def run(
     """Tag the records, and return the exit status.
 
     UsageError, DatasetError, PolicyError or OSError: it fails."""
-    if opts.text == "trafilatura" and find_spec("trafilatura") is None:
+    if opts.text == "trafilatura" and extras.is_missing("trafilatura"):
         raise UsageError(
-            "--text trafilatura: trafilatura is not installed: pip install 'comity[text]'",
-            print_help=False,
+            extras.needs("--text trafilatura", "trafilatura", "text"), print_help=False
         )
     question, (output, in_folder) = _question(opts, settings), output_place(opts)
     columns = Columns(*(getattr(opts, f"{name}_field") for name in Columns._fields))

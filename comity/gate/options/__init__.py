@@ -3,6 +3,7 @@
     errors      the errors about invalid settings
     kinds       kinds of settings: numbers, words, lists, ...
     values      the mappings and files among the settings
+    profiles    lists of settings for common wishes
     store       the path of the store for policy files
     declared    every setting, with its name, default, kind and meaning
 
@@ -54,6 +55,7 @@ class Options:
     Attributes:
         agent: The crawler: COMITY_AGENT, USER_AGENT, and the settings of its purposes, uses,
             arrangements and readings.
+        profile: COMITY_PROFILE. "" means none.
         sessions: COMITY_SESSIONS, one for each host.
         purpose_header: COMITY_PURPOSE_HEADER. "" means no header field.
         skip_unusable: COMITY_SKIP_UNUSABLE.
@@ -81,6 +83,7 @@ class Options:
     """
 
     agent: Agent
+    profile: str = declared.PROFILE.attribute()
     sessions: tuple[DeclaredSession, ...] = declared.SESSIONS.attribute()
     purpose_header: str = declared.PURPOSE_HEADER.attribute()
     skip_unusable: bool = declared.SKIP_UNUSABLE.attribute()

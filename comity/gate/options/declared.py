@@ -21,6 +21,8 @@ from comity.gate.options.kinds import (
     one_of,
     text_of,
 )
+from comity.gate.options.profiles import NAME as PROFILE_NAME
+from comity.gate.options.profiles import PROFILES, profile_name
 from comity.gate.options.store import store_path
 from comity.gate.options.values import (
     arrangements,
@@ -35,6 +37,7 @@ from comity.policies.agent import CONTENT_USAGE as DRAFTS
 from comity.policies.agent import FEATURES
 from comity.policies.answers.request import PURPOSE_HEADER as PURPOSE_FIELD
 
+_PROFILES = ", ".join(f"`{profile}`" for profile in PROFILES)
 _FEATURES = ", ".join(f"`{feature}`" for feature in FEATURES)
 
 
@@ -49,6 +52,15 @@ AGENT = Setting(
     meaning=(
         "the name by which sites address the crawler in their files. With the default, comity "
         "warns at the start: set your own"
+    ),
+)
+PROFILE = Setting(
+    name=PROFILE_NAME,
+    default="",
+    kind=Kind(f'one of {_PROFILES}, or `""`', profile_name),
+    meaning=(
+        "a list of settings for a common wish ([profiles.md](profiles.md)). Each of them applies "
+        "unless you set it yourself. Empty: none"
     ),
 )
 PURPOSES = Setting(

@@ -276,5 +276,5 @@ def test_without_the_library_its_extra_is_named(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert (
-        done.stderr == "comity workbench: the page needs NiceGUI: pip install comity[workbench]\n"
+        done.stderr == 'comity workbench: the page needs nicegui: pip install "comity[workbench]"\n'
     )
