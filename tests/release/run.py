@@ -62,9 +62,13 @@ def faults_of_tree(tag: str) -> Iterator[str]:
     tagged = git("tag", "--list", tag) and git("rev-parse", f"{tag}^{{commit}}")
     if tagged and tagged != git("rev-parse", "HEAD"):
         yield f"{tag} is the tag of another commit. Increase comity.__version__."
-    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    if not re.search(rf"(?m)^## {re.escape(comity.__version__)}$", changes):
-        yield f"CHANGELOG.md has no section `## {comity.__version__}`. Write it."
+    yield from faults_of_changes((ROOT / "CHANGELOG.md").read_text("utf-8"), comity.__version__)
+
+
+def faults_of_changes(changes: str, version: str) -> Iterator[str]:
+    """Yield the reasons why the list of changes is not ready. `changes`: the text of CHANGELOG.md."""
+    if not re.search(rf"(?m)^## {re.escape(version)}$", changes):
+        yield f"CHANGELOG.md has no section `## {version}`. Write it."
     if re.search(r"(?m)^- ", changes.partition(UNSORTED)[2]):
         yield f"CHANGELOG.md has lines below `{UNSORTED}`. Move them into the list of the version."
 
