@@ -24,10 +24,10 @@ test-all: editors lint .venv/compiled .venv/ready-for-engines  ## every test in 
 	@$(MAKE) --no-print-directory test-oldest
 	$(BIN)/python tests/fuzz/run.py --minutes 1 --seed every-change
 
-# What the tests of editors/, and of captures by other programs, take that pip cannot install.
+# What the tests of editors/, of completion, and of captures by other programs, take that pip cannot install.
 editors:
-	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null && command -v wget >/dev/null || \
-		{ echo "make test-all needs editors and wget: apt-get install neovim emacs-nox elpa-eglot npm wget" >&2; exit 1; }
+	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null && command -v wget >/dev/null && command -v fish >/dev/null && command -v zsh >/dev/null || \
+		{ echo "make test-all needs editors, shells and wget: apt-get install neovim emacs-nox elpa-eglot npm wget fish zsh" >&2; exit 1; }
 
 quick: .venv/compiled
 	$(BIN)/$(TESTS)
@@ -98,6 +98,9 @@ clean:  ## remove what was set up
 	@$(PYTHON) -m pip --version >/dev/null || { echo "comity's set-up needs pip: install it for $(PYTHON)" >&2; exit 1; }
 	$(PYTHON) -m venv --clear --without-pip $*
 
+# The tests of html5lib for trees of HTML are in the source distribution of tinyhtml5.
+TREE_TESTS = $(@D)/bin/pip download --quiet --no-deps --no-binary tinyhtml5 --dest $(@D)/tree-tests 'tinyhtml5 == 2.1.0'
+
 # pip 25.1 is the first that installs the dependency groups of pyproject.toml. -qq: pip warns about
 # every editable installation.
 %/bin/pip: | %/bin/python
@@ -109,6 +112,7 @@ clean:  ## remove what was set up
 
 .venv/ready-to-test: setup.cfg pyproject.toml | .venv/bin/pip
 	$(BIN)/pip install -qq --editable . --group test
+	$(TREE_TESTS)
 	@touch .venv/ready $@
 
 # The tests are compiled once, and Hypothesis finds out once which characters there are, before each worker would do it all.
@@ -134,6 +138,7 @@ clean:  ## remove what was set up
 .venv-oldest/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-oldest/bin/pip
 	$(MAKE) --silent floors > .venv-oldest/floors.txt
 	.venv-oldest/bin/pip install -qq --editable . --group test --constraint .venv-oldest/floors.txt
+	$(TREE_TESTS)
 	@touch $@
 
 .venv-scrapy/ready-to-test: setup.cfg pyproject.toml Makefile tests/scrapy_suite/requirements.txt | .venv-scrapy/bin/python
@@ -142,6 +147,7 @@ clean:  ## remove what was set up
 
 .venv-scrapy-%/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-scrapy-%/bin/pip
 	.venv-scrapy-$*/bin/pip install -qq --editable . --group test 'scrapy == $*.*'
+	$(TREE_TESTS)
 	@touch $@
 
 .PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy test-scrapies floors lint format docs bench fuzz mutants words release clean

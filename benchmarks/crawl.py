@@ -56,6 +56,21 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "COMITY_MIN_DELAY": 0,
     },
 }
+UVLOOP = {"ASYNCIO_EVENT_LOOP": "uvloop.Loop"}
+AIOHTTP = {
+    "DOWNLOAD_HANDLERS": dict.fromkeys(
+        ("http", "https"), "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
+    )
+}
+SETTINGS_BY_REQUEST = {  # crawlers that run only if `--crawlers` names them
+    f"{name}-{addition}": SETTINGS[name] | settings
+    for name in ("tuned", "comity")
+    for addition, settings in (
+        ("uvloop", UVLOOP),
+        ("aiohttp", AIOHTTP),
+        ("uvloop-aiohttp", UVLOOP | AIOHTTP),
+    )
+}
 
 
 def robots_txt(rules: int) -> bytes:
@@ -283,7 +298,9 @@ def served(case: Case) -> Iterator[list[str]]:
 
 def measured(name: str, case: Case, urls: list[str], way: Way) -> Figures:
     with tempfile.TemporaryDirectory() as folder:
-        settings = SETTINGS[name] | {"COMITY_STORE": f"{folder}/policies.sqlite"}
+        settings = (SETTINGS | SETTINGS_BY_REQUEST)[name] | {
+            "COMITY_STORE": f"{folder}/policies.sqlite"
+        }
         if not case.bare:
             settings["FEEDS"] = {f"{folder}/items.jsonl": {"format": "jsonlines"}}
         if not way.reactor:
@@ -378,7 +395,12 @@ def main(arguments: list[str] | None = None) -> None:
         default="tree",
         help="tree: most pages wait at a time; chain: few do",
     )
-    parser.add_argument("--crawlers", choices=tuple(SETTINGS), nargs="*", default=list(SETTINGS))
+    parser.add_argument(
+        "--crawlers",
+        choices=(*SETTINGS, *SETTINGS_BY_REQUEST),
+        nargs="*",
+        default=list(SETTINGS),
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--no-reactor", action="store_true", help="with TWISTED_REACTOR_ENABLED=False"

@@ -21,7 +21,7 @@ SIZE = 500 * 1024
 COMMAND = (
     sys.executable,
     "-c",
-    "import sys; from comity.authoring.cli import main; sys.exit(main())",
+    "import sys; from comity.cli import main; sys.exit(main())",
     "languageserver",
 )
 

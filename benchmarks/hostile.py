@@ -175,6 +175,10 @@ ROBOTS: dict[str, Callable[[int], bytes]] = {
     "content-signal in groups": lambda n: numbered(
         "User-agent: b{}\ncontent-signal: search=yes\nAllow: /\n", n
     ),
+    "training rules": lambda n: numbered("DisallowAITraining: /{}*a\n", n, "User-agent: *\n"),
+    "training rules in groups": lambda n: numbered(
+        "User-agent: b{}\nAllowAITraining: /a\nAllow: /\n", n
+    ),
     "licenses": lambda n: numbered("License: https://example.com/{}.xml\n", n),
     "licenses and comments": lambda n: repeated(
         b"#\nLicense: /a.xml\n", n, b"User-agent: *\nAllow: /\n\n"

@@ -26,7 +26,7 @@ IMPORTED = (
     "import scrapy.extensions.feedexport, scrapy.downloadermiddlewares.robotstxt;"
     "import scrapy.downloadermiddlewares.cookies;"
 )
-LINT = "from comity.authoring.cli import main; main(['lint', {target!r}])"
+LINT = "from comity.cli import main; main(['lint', {target!r}])"
 FILES = {
     "scrapy.cfg": "[settings]\ndefault = project\n",
     "project.py": "SPIDER_MODULES = ['idle']\nTELNETCONSOLE_ENABLED = False\n",

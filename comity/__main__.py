@@ -1,6 +1,6 @@
 """Run the command `comity` as `python -m comity`."""
 
-from comity.authoring.cli import main
+from comity.cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

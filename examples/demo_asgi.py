@@ -1,4 +1,4 @@
-"""The demonstration site of `scrapy demo`, for an ASGI server. What its guard did so far: /guard.
+"""The demonstration site of `comity demo`, for an ASGI server. What its guard did so far: /guard.
 
 uvicorn --app-dir examples demo_asgi:app"""
 

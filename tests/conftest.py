@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import importlib
 import inspect
 import json
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -242,6 +245,8 @@ class _Listener(ThreadingHTTPServer):
         handler: type[BaseHTTPRequestHandler],
         certificate: Path | None,
     ) -> None:
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
         super().__init__(address, handler)
         self.names: list[str | None] = []  # that clients named in their handshakes (SNI)
         self._context = None
@@ -322,7 +327,8 @@ class Loopback:
 
     @property
     def origin(self) -> str:
-        return f"{self.scheme}://{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
 
     @property
     def paths(self) -> list[str]:
@@ -533,6 +539,14 @@ def _workers() -> Iterator[Callable[[str, int], Worker]]:
 def mode(request: pytest.FixtureRequest) -> str:
     """Both modes of Scrapy: the asyncio reactor, and TWISTED_REACTOR_ENABLED=False."""
     return str(request.param)
+
+
+@pytest.fixture(params=["asyncio", *(["uvloop"] if sys.platform != "win32" else [])])
+def each_event_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test with each event loop. `asyncio.run` in the test uses it."""
+    if request.param == "uvloop":
+        new_event_loop = importlib.import_module("uvloop").new_event_loop
+        monkeypatch.setattr(asyncio.events, "new_event_loop", new_event_loop)
 
 
 @pytest.fixture

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import json
 import re
+from argparse import SUPPRESS, Action, ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, Artefact, Form, Intent
 from comity.authoring.rules import as_markdown
+from comity.commands import COMMANDS
+from comity.completion import full_parser, subparsers
 from comity.gate.fetching.causes import CAUSES
 from comity.gate.options.declared import SETTINGS
+from comity.gate.options.profiles import PROFILES
 from comity.policies import formats as policies
 from comity.policies.answers.rule import RULES, Effect
 from comity.policies.formats.format import Format
@@ -246,19 +251,37 @@ def settings() -> str:
     )
 
 
+def profiles() -> str:
+    """Return the table of profiles in docs/profiles.md, with a row for each setting."""
+    return table(
+        ("profile", "setting", "why"),
+        (
+            (f"`{name}`", f"`{setting} = {json.dumps(value)}`", why)
+            for name, profile in PROFILES.items()
+            for setting, (value, why) in profile.settings.items()
+        ),
+    )
+
+
+def wishes() -> str:
+    """Return the table of the wishes that profiles are for."""
+    return table(("profile", "for"), ((f"`{name}`", one.wish) for name, one in PROFILES.items()))
+
+
 # The tables of docs/rules.md: findings or decisions, and then the beginnings of ids, or whole ids.
 RULE_TABLES = (
     "decisions: robots",
     "decisions: acap",
     "decisions: acap.expired acap.no-arrangement acap.resource",
     "decisions: automation",
-    "decisions: usage content-usage content-signal robots-meta tdmrep rsl ait spawning"
+    "decisions: usage content-usage content-signal training-rules robots-meta tdmrep rsl ait spawning"
     " comity.modification comity.arrangement",
     "decisions: acap.request",
+    "decisions: registry",
     "findings: robots",
     "findings: acap",
     "findings: automation",
-    "findings: usage content-usage content-signal robots-meta tdmrep rsl",
+    "findings: usage content-usage content-signal training-rules robots-meta tdmrep rsl",
     "findings: ait spawning",
     "findings: comity",
     "decisions: comity",
@@ -313,6 +336,64 @@ def rule_pages() -> dict[str, str]:
     }
 
 
+# The commands of which Scrapy writes the help. docs/commands.md has a text of its own.
+OF_SCRAPY = ("crawl", "runspider")
+
+
+def commands() -> str:
+    """Return the sections of docs/commands.md: each command with its arguments."""
+    parsers = subparsers(full_parser())
+    lines = []
+    for group, names in groupby(COMMANDS, key=lambda name: COMMANDS[name].group):
+        lines += [f"## {group}", ""]
+        for name in names:
+            lines += [*_command(name, parsers[name], "###")]
+            for action, parser in subparsers(parsers[name]).items():
+                lines += [*_command(f"{name} {action}", parser, "####")]
+    return _block(lines).removesuffix("\n")
+
+
+def _command(name: str, parser: ArgumentParser, heading: str) -> Iterator[str]:
+    yield from (f"{heading} {name}", "", f"{(parser.description or '').rstrip('.')}.", "")
+    if parser.usage:
+        yield from (f"`{parser.usage}`", "")
+    if name in OF_SCRAPY:
+        return
+    rows = [(_argument_cell(action), _help_of(action, parser)) for action in arguments_of(parser)]
+    if rows:
+        yield from table(("argument", "meaning"), rows).strip().split("\n")
+        yield ""
+    if parser.epilog:
+        yield from (parser.epilog.replace("<", r"\<"), "")
+
+
+def arguments_of(parser: ArgumentParser) -> list[Action]:
+    """Return the arguments of a command, without --help and the options of all Scrapy commands."""
+    return [
+        action
+        for group in parser._action_groups
+        if group.title != "Global Options"
+        for action in group._group_actions
+        if action.help and action.help != SUPPRESS and not {"-h", "-s"} & {*action.option_strings}
+    ]
+
+
+def _argument_cell(action: Action) -> str:
+    metavar = action.metavar if isinstance(action.metavar, str) else ""
+    if not action.option_strings:
+        words = [metavar or action.dest]
+    elif action.nargs == 0:
+        words = list(action.option_strings)
+    else:
+        value = metavar or "|".join(map(str, action.choices or ())) or action.dest.upper()
+        words = [f"{option} {value}" for option in action.option_strings]
+    return ", ".join(f"`{word}`" for word in words).replace("|", r"\|")
+
+
+def _help_of(action: Action, parser: ArgumentParser) -> str:
+    return parser._get_formatter()._expand_help(action).replace("|", r"\|")
+
+
 def _python(value: object) -> str:
     return json.dumps(value) if isinstance(value, str) else repr(value)
 
@@ -320,6 +401,7 @@ def _python(value: object) -> str:
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"formats": formats},
     "docs/authoring.md": {"intents": intents},
+    "docs/commands.md": {"commands": commands},
     "docs/fetching.md": {
         "files": unreachable_files,
         "causes": causes,
@@ -329,6 +411,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "docs/guard.md": {"files": partial(files, "")},
     "docs/policy-captures.md": {"files": partial(files, "/")},
     "docs/policy-command.md": {"files": partial(files, "DIR/")},
+    "docs/profiles.md": {"wishes": wishes, "profiles": profiles},
     "docs/rules.md": {name: partial(rules, name) for name in RULE_TABLES},
     "docs/settings.md": {"settings": settings},
     "docs/vocabulary.md": {

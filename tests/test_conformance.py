@@ -133,6 +133,7 @@ ROWS = {
     "SIG-1": "Content-Signal lines and fields: search, ai-input, ai-train, use",
     "SIG-2": "whom a line is meant for: a refusal counts by any reading, a permission by all",
     "SIG-3": "a signal that permits what may not be fetched is reported",
+    "CANEL-1": "DisallowAITraining and AllowAITraining rules, matched as Disallow and Allow, decide training",
     "META-1": "meta robots, meta of the agent's name and X-Robots-Tag with scopes add up",
     "META-2": "each directive is mapped to uses, with lengths and ends",
     "META-3": "noai and noml refuse uses for AI, noimageai those of images; a page binds what is embedded in it",
@@ -212,6 +213,7 @@ ROWS = {
     "WEB-3": "requests of httpx, aiohttp and scripts without Scrapy are judged, paced and counted as those of a crawl",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
+    "AUDIT-4": "registries of opt-outs (lists of domains, URLs or works of any origin) refuse beside the signals, with source, date and hash",
 }
 
 
@@ -225,7 +227,7 @@ def page(proofs: dict[str, set[str]]) -> str:
         "MEET: combinations of these; RATE: the pace of requests; SEC: hostile sites; GUARD: these rules at the server",
         "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH, STATE: several machines",
         "([dataset-clusters.md](dataset-clusters.md)); TAG: records of others ([existing-data.md](existing-data.md)); WEB: other",
-        "clients ([clients.md](clients.md)); WHY: explanations.",
+        "clients ([clients.md](clients.md)); WHY: explanations; AUDIT: evidence ([opt-outs.md](opt-outs.md)).",
     ]
     for requirement, text in ROWS.items():
         lines += [

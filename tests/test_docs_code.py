@@ -115,6 +115,10 @@ GIVEN = {
         response: TextResponse
         MyItem: Any
     """,
+    "docs/notebooks.md": """
+        item: dict[str, Any]
+        text: str
+    """,
     "docs/policy-captures.md": "moment: datetime",
     "docs/projects.md": """
         from scrapy.crawler import Crawler

@@ -34,9 +34,7 @@ importlib.metadata.entry_points = lambda **selection: ()
 # The modules that hold the names and summaries of commands.
 LISTS = {
     "comity",
-    "comity.authoring",
-    "comity.authoring.commands",
-    "comity.authoring.scrapy_command",
+    "comity.commands",
     "comity.crawler",
     "comity.crawler.commands",
     "comity.crawler.commands.base",
@@ -98,18 +96,18 @@ def test_a_module_is_imported_without_scrapy(module: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("command", ["lint", "explain"])
 def test_a_command_on_a_folder_runs_without_scrapy(command: str, tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n", "utf-8")
-    program = f"from comity.authoring.cli import main\nassert main(['{command}', '.']) == 0"
+    program = f"from comity.cli import main\nassert main(['{command}', '.']) == 0"
     assert loaded_by(program, tmp_path) == ""
 
 
 def test_a_rule_is_explained_without_scrapy(tmp_path: Path) -> None:
-    program = "from comity.authoring.cli import main\nassert main(['rule', 'robots.path']) == 0"
+    program = "from comity.cli import main\nassert main(['rule', 'robots.path']) == 0"
     assert loaded_by(program, tmp_path) == ""
 
 
 def test_lint_of_robots_txt_imports_no_parser_of_pages(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private/\nDisalow: /", "utf-8")
-    program = "from comity.authoring.cli import main\nassert main(['lint', 'robots.txt']) == 1"
+    program = "from comity.cli import main\nassert main(['lint', 'robots.txt']) == 1"
     assert loaded_by(program, tmp_path, PAGES_AND_SITES) == ""
 
 
@@ -138,5 +136,5 @@ def test_the_version_is_told_without_an_import_of_the_packages(tmp_path: Path) -
     assert {"Python", "Scrapy", "Twisted", "lxml"} < {name for name, *_ in versions}
     assert ["Scrapy", version("scrapy")] in versions
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "comity.authoring.cli" in imported
+    assert "comity.cli" in imported
     assert not imported & {"scrapy", "twisted", "aiohttp"}

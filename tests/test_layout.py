@@ -81,7 +81,7 @@ def texts(path: Path) -> set[str]:
 
 def named_rules(paths: Iterable[Path]) -> set[tuple[str, str]]:
     """Each module, by its dotted name, with the rules of formats that it names in a text."""
-    rules = {name for name in RULES if not name.startswith("comity.")}
+    rules = {name for name in RULES if not name.startswith(("comity.", "registry."))}
     return {
         (".".join(path.relative_to(ROOT).with_suffix("").parts), name)
         for path in paths

@@ -71,7 +71,7 @@ def test_a_policy_is_explained_without_the_names_of_unix(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "words",
     [
-        ["comity.authoring.cli", "lint", "."],
+        ["comity.cli", "lint", "."],
         ["scrapy", "policy", "--offline", ".", "https://example.com/\u65e5"],
         ["scrapy", "lint", "."],
     ],
@@ -80,7 +80,7 @@ def test_a_policy_is_explained_without_the_names_of_unix(tmp_path: Path) -> None
 def test_characters_that_a_pipe_cannot_take_are_escaped(words: list[str], tmp_path: Path) -> None:
     text = "User-agent: *\nDisallow: /\u65e5\nDisalow: /\u65e5\n"
     (tmp_path / "robots.txt").write_text(text, "utf-8")
-    run = "from comity.authoring.cli import main; raise SystemExit(main())"
+    run = "from comity.cli import main; raise SystemExit(main())"
     how = ["-c", run] if words[0].startswith("comity") else ["-m", "scrapy"]
     done = subprocess.run(
         [sys.executable, *how, *words[1:]],

@@ -18,7 +18,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "policy-command.md").read_text("
 OPTIONS = {
     name: row[1].strip()
     for row in (line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("| `-"))
-    for name in re.findall(r"--?[a-z]+", row[0])
+    for name in re.findall(r"--?[a-z](?:-?[a-z])*", row[0])
 }
 ORIGIN = "https://example.com"
 AGENT = Agent("examplebot")
@@ -31,8 +31,9 @@ def site(**files: str) -> Site:
 
 
 def test_options() -> None:
-    parser = ArgumentParser(conflict_handler="resolve")
-    before = ArgumentParser(conflict_handler="resolve")
+    parser, before = (
+        ArgumentParser(usage="scrapy policy", conflict_handler="resolve") for _ in range(2)
+    )
     command = PolicyCommand()
     command.settings = Settings()
     command.add_options(parser)
@@ -40,7 +41,7 @@ def test_options() -> None:
     own = set(parser._option_string_actions) - set(before._option_string_actions)
     assert own == set(OPTIONS) - {"-s"}
     usage = PAGE.partition("```\n")[2].partition("\n```")[0]
-    assert own == set(re.findall(r"--[a-z]+", usage))
+    assert own == set(re.findall(r"--[a-z-]+", usage))
 
 
 def test_keys_of_the_json() -> None:

@@ -1,6 +1,4 @@
-"""`scrapy lint`: `comity lint` as a command of Scrapy projects.
-
-Scrapy imports this module for each of its commands, so the methods import what they need."""
+"""`scrapy lint`: `comity lint` as a command of Scrapy projects."""
 
 from __future__ import annotations
 
@@ -8,35 +6,31 @@ from argparse import ArgumentParser, Namespace
 
 from scrapy.exceptions import UsageError
 
-from comity.authoring.commands import LINT
-from comity.crawler.commands.base import BaseCommand
+from comity.authoring.commands import lint
+from comity.crawler.commands import listed
+from comity.crawler.commands.base import prepare
+from comity.dataset.records import DatasetError
+from comity.policies import PolicyError
 
 
-class LintCommand(BaseCommand):
+class LintCommand(listed.Lint):
+    """It reads no settings, so it has none of Scrapy's options."""
+
     requires_crawler_process = False
 
     def syntax(self) -> str:
         return "[options] [FILE|FOLDER|URL ...]"
 
-    def short_desc(self) -> str:
-        return LINT.capitalize()
-
-    def long_desc(self) -> str:
-        return f"{self.short_desc()}: the same as `comity lint`."
-
     def add_options(self, parser: ArgumentParser) -> None:
-        super().add_options(parser)
-        from comity.authoring.commands import lint
-
+        prepare(parser)
+        parser.set_defaults(profile=None)  # Scrapy reads it
         lint.add_options(parser)
 
-    def run(self, args: list[str], opts: Namespace) -> None:
-        from comity.authoring.commands import lint
-        from comity.dataset.records import DatasetError
-        from comity.policies import PolicyError
-
+    def process_options(self, args: list[str], opts: Namespace) -> None:
         if args:
-            raise UsageError(f"lint knows no `{args[0]}`", print_help=False)
+            raise UsageError(f"unrecognized arguments: {' '.join(args)}", print_help=False)
+
+    def run(self, args: list[str], opts: Namespace) -> None:
         try:
             self.exitcode = lint.run(opts)
         except (PolicyError, DatasetError) as error:

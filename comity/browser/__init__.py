@@ -12,7 +12,10 @@
 
 With scrapy-playwright, the add-on guards browsers by itself (docs/browsers.md)."""
 
-from comity.browser.guard import BrowserGuard, guard
-from comity.browser.refusals import Refusal
+from comity.extras import required
+
+with required("comity.browser", "playwright"):
+    from comity.browser.guard import BrowserGuard, guard
+    from comity.browser.refusals import Refusal
 
 __all__ = ["BrowserGuard", "Refusal", "guard"]

@@ -5,7 +5,7 @@ Bodies and answers pass unchanged. httptools finds the ends of answers."""
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 from urllib.parse import urlsplit
 
 import httptools
@@ -35,9 +35,9 @@ class Stream(asyncio.StreamReaderProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        assert isinstance(transport, asyncio.Transport)
+        # The transports of uvloop are not instances of asyncio.Transport.
         self._writer = asyncio.StreamWriter(
-            transport, self, self.reader, asyncio.get_running_loop()
+            cast("asyncio.Transport", transport), self, self.reader, asyncio.get_running_loop()
         )
 
     def eof_received(self) -> bool:

@@ -20,19 +20,22 @@ from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from aiohttp import (
-    ClientConnectionError,
-    ClientError,
-    ClientHandlerType,
-    ClientMiddlewareType,
-    ClientRequest,
-    ClientResponse,
-    TraceConfig,
-    hdrs,
-)
-from aiohttp.connector import Connection
-from aiohttp.http import SERVER_SOFTWARE
-from aiohttp.tracing import Trace
+from comity.extras import required
+
+with required("comity.client.aiohttp", "aiohttp"):
+    from aiohttp import (
+        ClientConnectionError,
+        ClientError,
+        ClientHandlerType,
+        ClientMiddlewareType,
+        ClientRequest,
+        ClientResponse,
+        TraceConfig,
+        hdrs,
+    )
+    from aiohttp.connector import Connection
+    from aiohttp.http import SERVER_SOFTWARE
+    from aiohttp.tracing import Trace
 
 from comity.client.admission import Admission
 from comity.client.client import Client

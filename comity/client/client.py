@@ -51,6 +51,7 @@ KEYWORDS = (
     "defaults",
     "vocabulary",
     "arrangements",
+    "opt_out",
     "purpose_header",
     "key_header",
     "content_usage",
@@ -60,6 +61,7 @@ KEYWORDS = (
     "policy_timeout",
     "proxy",
     "inner",
+    "profile",
 )
 
 # The name of a setting in a message. The group of the match is the keyword in upper case.
@@ -81,11 +83,11 @@ class Client:
         agent: str,
         *,
         user_agent: str = "",
-        uses: Iterable[str] = (),
-        purposes: Iterable[str] = (),
+        uses: Iterable[str] | None = None,
+        purposes: Iterable[str] | None = None,
         store: Path | str | None = "",
-        min_delay: float = 1.0,
-        max_delay: float = 300.0,
+        min_delay: float | None = None,
+        max_delay: float | None = None,
         per_host: int = 8,
         **settings: Any,
     ) -> None:
@@ -94,14 +96,14 @@ class Client:
         Arguments:
             agent: The product token by which policies name the agent.
             user_agent: The User-Agent field of all requests. "" means the product token alone.
-            uses: The intended uses of the content.
-            purposes: The purposes of the requests.
+            uses: The intended uses of the content. None means the use of `profile`, or none.
+            purposes: The purposes of the requests. None means the purpose of `profile`, or none.
             store: The path of the file with policies. The pace file is in the same folder. All
                 processes with this store share both files. "" means the default store of crawls,
                 None a temporary store of this client.
-            min_delay: The minimum number of seconds between two requests to a host.
+            min_delay: The minimum number of seconds between two requests to a host. None means 1.
             max_delay: The maximum wait of a request in seconds. If a request would have to wait
-                longer, it is refused.
+                longer, it is refused. None means 300.
             per_host: The maximum number of requests in flight to a host.
             settings: Settings of KEYWORDS (docs/settings.md).
 
@@ -116,10 +118,12 @@ class Client:
             )
         keywords = settings | {
             "agent": agent,
-            "uses": word_list(uses),
-            "purposes": word_list(purposes),
+            "uses": None if uses is None else word_list(uses),
+            "purposes": None if purposes is None else word_list(purposes),
+            "store": str(store or ""),
+            "min_delay": min_delay,
+            "max_delay": max_delay,
         }
-        keywords |= {"store": str(store or ""), "min_delay": min_delay, "max_delay": max_delay}
         self._settings = PlainSettings(
             {
                 **{f"COMITY_{name.upper()}": value for name, value in keywords.items()},

@@ -16,12 +16,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-try:
+from comity.extras import required
+
+with required("comity.client.httpx", "httpx"):
     import httpx
-except ImportError as error:
-    raise ImportError(
-        "comity.client.httpx needs httpx: pip install 'comity[httpx]'", name=error.name
-    ) from None
 
 from comity.client.admission import Admission
 from comity.client.client import Client

@@ -45,7 +45,7 @@ _REMEDIES = (
         "give the user its keys and commands: ACL SETUSER {user} resetkeys ~comity:* +@all -@admin",
     ),
     ("read only replica", "write the address of its primary"),
-    ("used memory", "raise `maxmemory`, or delete a crawl with `scrapy frontier NAME --delete`"),
+    ("used memory", "raise `maxmemory`, or delete a crawl with `comity frontier NAME --delete`"),
     ("loading the dataset", "the server reads its files: start again when it has"),
     ("max number of clients", "raise `maxclients` in redis.conf"),
     ("misconf", "the server cannot write its files: look at its log, and at the room on its disk"),
@@ -74,9 +74,10 @@ class Fault(NamedTuple):
     line: str = ""
 
 
-def check_server(address: StateAddress) -> list[str]:
+def check_server(address: StateAddress, *, sets_version: bool = True) -> list[str]:
     """Return remarks about the server.
 
+    `sets_version`: mark an empty database as one of comity's. False: change nothing.
     PolicyError, with all faults and their remedies: the crawl cannot rely on the server."""
     remarks: list[str] = []
     faults: dict[Fault, list[str]] = {}  # fault -> the nodes that have it, as HOST:PORT
@@ -93,7 +94,7 @@ def check_server(address: StateAddress) -> list[str]:
                 )
             version = client.get(VERSION)
             # Set only once, because a full server can still serve the crawls that it has.
-            if version is None and not faults:
+            if sets_version and version is None and not faults:
                 client.set(VERSION, DATA_VERSION, nx=True)
                 version = client.get(VERSION)
             if version is not None and int(version) != DATA_VERSION:
@@ -213,7 +214,7 @@ def _remarks(node: Any, info: Mapping[str, Any]) -> Iterator[str]:
     if most and used > 0.8 * most:
         yield (
             f"has {used / most:.0%} of its memory in use. When it is full, no requests are put into"
-            " the queue: raise `maxmemory`, or delete a crawl with `scrapy frontier NAME --delete`"
+            " the queue: raise `maxmemory`, or delete a crawl with `comity frontier NAME --delete`"
         )
     if info.get("aof_last_write_status", "ok") != "ok":
         yield "failed to write its log when it last tried: look at the room on its disk"

@@ -39,6 +39,8 @@ from comity.crawler.middlewares.page import PageMiddleware
 from comity.crawler.progress import Progress
 from comity.crawler.scrapy_internals import take_shipped_suffixes
 from comity.database import make_private_folder
+from comity.dataset.tags.setting import AS_JSON, IN_FIELD
+from comity.extras import required
 from comity.gate.options import (
     ASYNCIO_REACTOR,
     DEFAULTS,
@@ -47,6 +49,7 @@ from comity.gate.options import (
     project_store,
     stop,
 )
+from comity.gate.options.profiles import note_of_profile
 from comity.gate.settings import DEFAULT_AGENT
 from comity.policies import PolicyError
 
@@ -127,10 +130,13 @@ class Addon:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", reporting.Reporting, 0)
         if options.sets_gc:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", GarbageCollection, 0)
+        if options.profile:
+            logger.info("%s", note_of_profile(settings))
         warnings = (
             _warn_of_anonymity(settings, agent.token),
             _warn_of_missing_defaults(options),
             _warn_of_separate_store(settings, options),
+            _warn_of_untagged_feeds(settings, options),
             _warn_of_missing_components(settings),
         )
         for warning in chain.from_iterable(warnings):
@@ -149,11 +155,7 @@ def _place_of_queue(settings: BaseSettings, options: Options) -> str:
 
 def _guard_browsers(settings: BaseSettings, options: Options) -> None:
     """Put a guard between the network and the browsers of scrapy-playwright, if it is in use."""
-    handlers = {
-        scheme: handler
-        for scheme, handler in settings.getdict("DOWNLOAD_HANDLERS").items()
-        if _is_of_browser(handler)
-    }
+    handlers = browser_handlers(settings)
     if not handlers:
         return
     browser = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
@@ -163,13 +165,9 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
             " comity cannot judge them: set it to chromium"
         )
     try:
-        guard = load_object("comity.browser.handler.guarded_handler")
-        load_object("comity.browser.handler.check")(settings)
-    except ImportError as error:
-        stop(
-            f"DOWNLOAD_HANDLERS has scrapy-playwright, which needs {error.name}:"
-            " pip install 'comity[playwright]'"
-        )
+        with required("scrapy-playwright in DOWNLOAD_HANDLERS", "playwright", PolicyError):
+            guard = load_object("comity.browser.handler.guarded_handler")
+            load_object("comity.browser.handler.check")(settings)
     except PolicyError as error:
         stop(str(error))
     all_handlers = {
@@ -183,6 +181,15 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
     settings.set(
         "PLAYWRIGHT_DEFAULT_NAVIGATION_TIMEOUT", options.max_delay * 1000, priority="addon"
     )
+
+
+def browser_handlers(settings: BaseSettings) -> dict[str, Any]:
+    """Return the download handlers of scrapy-playwright by scheme."""
+    return {
+        scheme: handler
+        for scheme, handler in settings.getdict("DOWNLOAD_HANDLERS").items()
+        if _is_of_browser(handler)
+    }
 
 
 def _is_of_browser(handler: Any) -> bool:
@@ -270,6 +277,26 @@ def _warn_of_separate_store(settings: BaseSettings, options: Options) -> Iterato
             f"COMITY_STORE is not set, and this project has a store of its own, {options.store}:"
             f" it is used. Other projects use {machine_store()}, and do not share the pace of hosts"
             " with this project: set COMITY_STORE to the store that you want"
+        )
+
+
+def _warn_of_untagged_feeds(settings: BaseSettings, options: Options) -> Iterator[str]:
+    """Warn of feeds whose fields leave out the tag. WARC files have tags with all fields."""
+    if options.tag.kind not in {IN_FIELD, AS_JSON}:
+        return
+    fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
+    untagged = [
+        str(uri)
+        for uri, feed in settings.getdict("FEEDS").items()
+        if (written := feed.get("fields") or fields)
+        and options.tag.name not in written
+        and "warc" not in str(feed.get("format") or uri)
+    ]
+    if untagged:
+        yield (
+            f"The fields of {', '.join(untagged)} leave out `{options.tag.name}`, so their items"
+            f" have no tags: add `{options.tag.name}` to FEED_EXPORT_FIELDS, or to `fields` in"
+            ' FEEDS, or write the tags into a file: COMITY_TAG = "sidecar:permissions.jsonl"'
         )
 
 

@@ -30,6 +30,7 @@ from comity.crawler.scrapy_internals import (
     url_as_judged,
 )
 from comity.database import log_mode
+from comity.extras import required
 from comity.gate.fetching.files import PolicyFiles
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.http import Request as AnyRequest
@@ -303,10 +304,8 @@ def _observer(options: Options) -> Observer:
 
 def open_state(options: Options, crawl: str) -> SharedState:
     """Return the state that the workers of a crawl share. PolicyError: invalid URL or name."""
-    try:
+    with required("COMITY_STATE", "redis", PolicyError):
         from comity.cluster.state import SharedState
-    except ImportError as error:
-        raise PolicyError(f"COMITY_STATE needs {error.name}: pip install 'comity[redis]'") from None
     return SharedState(options.state, crawl, ttl=options.worker_timeout)
 
 

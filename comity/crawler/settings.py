@@ -1,7 +1,7 @@
 """Settings of the ready crawler: the add-on and the ready spiders, at a modest pace.
 
-In this checkout (scrapy.cfg), and outside of projects: scrapy crawl site -a url=...
-In another project: SCRAPY_SETTINGS_MODULE=comity.crawler.settings scrapy crawl site -a url=..."""
+In this checkout (scrapy.cfg), and outside of projects: comity crawl site -a url=...
+In another project: SCRAPY_SETTINGS_MODULE=comity.crawler.settings comity crawl site -a url=..."""
 
 BOT_NAME = "comity"
 SPIDER_MODULES = ["comity.spiders"]

@@ -16,7 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
+from comity.extras import required
+
+with required("comity.dataset.batches", "parquet"):
+    import pyarrow as pa
 
 from comity.dataset.arrow_step import Table, pass_through
 from comity.dataset.counts.summary import Summary

@@ -1,4 +1,4 @@
-"""`scrapy dataset tag` as a step of other programs. It maps Arrow batches to batches with tags.
+"""`comity dataset tag` as a step of other programs. It maps Arrow batches to batches with tags.
 
     tag = tagger(policies, "examplebot", ["train"])
 
@@ -18,7 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, cast
 
-import pyarrow as pa
+from comity.extras import required
+
+with required("comity.dataset.tagged_batches", "parquet"):
+    import pyarrow as pa
 
 from comity.dataset.arrow_step import Table, pass_through
 from comity.dataset.captures.captures import PolicyCaptures

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from comity.policies.answers.decision import Reason, Source, UseDecision, Verdict
 from comity.policies.answers.errors import PolicyError
+from comity.policies.registry import NO_OPT_OUTS, OptOuts
 from comity.policies.vocabulary.table import Vocabulary
 
 # RFC 9309 section-2.2.1
@@ -75,6 +76,7 @@ class Agent:
         purposes: purposes of its requests.
         uses: what the operator will do with the content.
         arrangements: the operator's agreements with sites.
+        opt_outs: registries of opt-outs, which refuse beside the sites' own statements.
         defaults: use -> verdict if no source mentions the use. Uses that are missing here are
             refused.
         vocabulary: meaning of the terms of each vocabulary for each use.
@@ -92,6 +94,7 @@ class Agent:
     purposes: tuple[str, ...] = field(default=(), kw_only=True)
     uses: tuple[str, ...] = field(default=(), kw_only=True)
     arrangements: tuple[Arrangement, ...] = field(default=(), kw_only=True)
+    opt_outs: OptOuts = field(default=NO_OPT_OUTS, kw_only=True, repr=False)
     defaults: Mapping[str, Verdict] = field(default_factory=dict, kw_only=True, hash=False)
     vocabulary: Vocabulary = field(
         default_factory=Vocabulary.shipped, kw_only=True, hash=False, repr=False

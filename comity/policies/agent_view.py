@@ -60,10 +60,12 @@ from comity.policies.formats.format import (
     UseSource,
     nothing_more,
 )
-from comity.policies.page import UnreachableSource, jointly
+from comity.policies.page import OptOutSource, UnreachableSource, jointly
+from comity.policies.registry import OptOut
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.preferences import Preferences
 from comity.policies.vocabulary.statement import Statement
+from comity.policies.vocabulary.table import Vocabulary
 
 # Sets of purposes for which the refusal of the whole site is cached.
 MAX_PURPOSES = 64
@@ -168,6 +170,20 @@ class AgentView:
             facts: facts about the request.
             now: an aware datetime. None: the clock.
             pages: result of `access_rules`. None: no page came back yet."""
+        decision = self._access_by_files(targets, facts, now, pages)
+        if not self.agent.opt_outs:
+            return decision
+        refusal = self._refusal_by_registries(targets)
+        return decision if refusal is None else strictest([refusal, decision])
+
+    def _access_by_files(
+        self,
+        targets: Sequence[str],
+        facts: Facts,
+        now: datetime | None,
+        pages: Mapping[str, object] | None,
+    ) -> Decision:
+        """Return the decision of the site's files about a request."""
         sent = targets[0]
         if self._only is not None and len(targets) == 1 and not pages:
             decision = self._only.access(sent, sent, facts, now)
@@ -186,6 +202,22 @@ class AgentView:
             for name, reading in restricting
         )
         return strictest([decision for decision in decisions if decision is not None])
+
+    def _refusal_by_registries(self, targets: Sequence[str]) -> Decision | None:
+        return refusal_of_request(self.opt_outs(targets), self.agent.vocabulary)
+
+    def opt_outs(self, targets: Sequence[str]) -> tuple[OptOut, ...]:
+        """Return the entries of registries about the site, and about a URL of it.
+
+        `targets`: path and query in all `spellings`."""
+        if not self.agent.opt_outs:
+            return ()
+        of_targets = self.agent.opt_outs.of_targets(self._files.origin, targets)
+        return (*self._opt_outs_of_site, *of_targets)
+
+    @cached_property
+    def _opt_outs_of_site(self) -> tuple[OptOut, ...]:
+        return self.agent.opt_outs.of_site(self._files.origin)
 
     def access_rules(self, document: Carrier) -> Mapping[str, object]:
         """Return name of a format -> its rules for requests in the page that came back.
@@ -212,6 +244,8 @@ class AgentView:
             for _, reading in self._restricting
             for reason in reading.considered(target, facts)
         ]
+        if (refusal := self._refusal_by_registries(targets)) is not None:
+            reasons += refusal.reasons
         deciding = self.access(targets, facts, None).reasons
         return tuple(sorted(dict.fromkeys(reasons), key=lambda reason: reason not in deciding))
 
@@ -323,6 +357,8 @@ class AgentView:
                         rules.rules, self.agent.vocabulary, partial(_reason_of_rule, rules, "")
                     )
                 )
+        if self._opt_outs_of_site:
+            sources.append(OptOutSource(self._opt_outs_of_site, self.agent.vocabulary))
         if with_unanswered:
             files = chain(*self.unanswered.values())
             sources += (UnreachableSource(file, self.agent.vocabulary) for file in files)
@@ -400,6 +436,12 @@ class AgentView:
         return ElementRules(
             content, all_rules, url, self.agent.vocabulary, reason_of, is_read=is_read
         )
+
+
+def refusal_of_request(opt_outs: Iterable[OptOut], vocabulary: Vocabulary) -> Decision | None:
+    """Return the refusal of a request if one of the entries refuses to crawl; else None."""
+    reasons = tuple(entry.reason for entry in opt_outs if entry.refuses("crawl", vocabulary))
+    return Decision(verdict=Verdict.DENY, reasons=reasons) if reasons else None
 
 
 def _overrides(reading: AgentReading, method: str) -> bool:

@@ -27,6 +27,7 @@ from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.elements.coverage import refuses
 from comity.policies.elements.rules import Element, ElementRules, Traced
 from comity.policies.formats.format import PageSource, Unanswered, UseSource
+from comity.policies.registry import OptOut
 from comity.policies.syntax.printable import MAX_SHOWN
 from comity.policies.tag import BASIC_USES, USE_NAME, without_extracts, write_tag
 from comity.policies.vocabulary.table import Vocabulary
@@ -75,6 +76,34 @@ class UnreachableSource:
             return refuses((ALL,), use, self._vocabulary)
         name, _, word = term.partition(":")
         return word in self._vocabulary.related(name, use).words
+
+    def limits(self, use: str) -> tuple[Limit, ...]:
+        return ()
+
+
+class OptOutSource:
+    """A source that refuses the uses that entries of registries refuse (docs/opt-outs.md).
+
+    Attributes:
+        is_of_work: True if the entries are about the work itself. A licence from the site does not
+            lift them, because the work may have another owner."""
+
+    def __init__(
+        self, opt_outs: Sequence[OptOut], vocabulary: Vocabulary, *, is_of_work: bool = False
+    ) -> None:
+        self.is_of_work = is_of_work
+        self._opt_outs = opt_outs
+        self._vocabulary = vocabulary
+
+    @property
+    def named_uses(self) -> Iterable[str]:
+        return (use for opt_out in self._opt_outs for use in opt_out.uses)
+
+    def decide(self, use: str) -> UseDecision | None:
+        reasons = tuple(
+            opt_out.reason for opt_out in self._opt_outs if opt_out.refuses(use, self._vocabulary)
+        )
+        return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons) if reasons else None
 
     def limits(self, use: str) -> tuple[Limit, ...]:
         return ()
@@ -179,7 +208,7 @@ class Uses(Mapping[str, UseDecision]):
         ]
         licences = [self._agent.licence(url, use) for url in self._urls]
         arranged = licences[0]
-        if arranged is not None and None not in licences:
+        if arranged is not None and None not in licences and not self._is_work_opted_out(use):
             source = Source(
                 url="COMITY_ARRANGEMENTS",
                 part="setting",
@@ -207,6 +236,14 @@ class Uses(Mapping[str, UseDecision]):
         reasons = tuple(dict.fromkeys((*decision.reasons, *(reason for _, reason in limits))))
         return replace(decision, reasons=reasons).conjoined(
             *(qualifiers for qualifiers, _ in limits)
+        )
+
+    def _is_work_opted_out(self, use: str) -> bool:
+        return any(
+            isinstance(source, OptOutSource)
+            and source.is_of_work
+            and source.decide(use) is not None
+            for source in self._sources
         )
 
     def _prohibiting(self, use: str) -> list[Reason]:
@@ -333,6 +370,12 @@ class Page:
         is_same = self._embedded is self._uses
         self.embedded = self.uses if is_same else UsesOfPage(self._embedded, self.url)
         """Use -> decision for files embedded in the page."""
+
+    def _repr_html_(self) -> str:
+        """Return the permissions of the page as a notebook shows them."""
+        from comity import notebook
+
+        return notebook.tag(self.permissions, f"{self.url} for {self.agent.token}")
 
     @property
     def follow(self) -> Decision:

@@ -13,12 +13,20 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urljoin
 
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
-from comity.policies.agent_view import AgentView, Carrier, Outcome, combine_carriers, of_images
+from comity.policies.agent_view import (
+    AgentView,
+    Carrier,
+    Outcome,
+    combine_carriers,
+    of_images,
+    refusal_of_request,
+)
+from comity.policies.answers.combining import strictest
 from comity.policies.answers.decision import (
     OF_PAGE,
     ActionRequest,
@@ -26,6 +34,7 @@ from comity.policies.answers.decision import (
     Decision,
     Finding,
     Reason,
+    Source,
     Verdict,
 )
 from comity.policies.answers.fetched import Availability, Fetched
@@ -48,10 +57,12 @@ from comity.policies.formats.format import (
     Unanswered,
     UseSource,
 )
-from comity.policies.page import Page, RefusingSource, UnreachableSource, jointly
+from comity.policies.page import OptOutSource, Page, RefusingSource, UnreachableSource, jointly
+from comity.policies.registry import OptOut
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Location
+from comity.policies.vocabulary.table import Vocabulary
 
 # Agents whose rules are cached in compiled form.
 MAX_AGENTS = 1000
@@ -175,6 +186,7 @@ class Site:
         *,
         headers: Iterable[tuple[bytes, bytes]] = (),
         body: bytes | None = b"",
+        sha256: str = "",
         is_read: bool = True,
         now: datetime | None = None,
         first_seen: Mapping[str, datetime] | None = None,
@@ -189,6 +201,7 @@ class Site:
             url: absolute URL of the page.
             headers: header fields of the response.
             body: None if nothing was fetched.
+            sha256: SHA-256 of the body if `body` is None, in hexadecimal. "": it is unknown.
             is_read: False if the body is only the known part of the page. Then, and if `body` is
                 None, `Page.elements` contains every element that a rule names, even if the page
                 may not have it.
@@ -209,6 +222,9 @@ class Site:
         access_rules = view.access_rules(of_response[-1])
         if access_rules or access is None:
             access = view.access(targets, facts, now, access_rules)
+        opt_outs = _opt_outs(view, targets, body, sha256)
+        if (refusal := refusal_of_request(opt_outs.of_work, agent.vocabulary)) is not None:
+            access = strictest([refusal, access])
         access_refusals = _refusals_by_page(url, access) if access_rules else []
 
         # All statements about each target: in the files, the response, and documents they refer to.
@@ -228,20 +244,30 @@ class Site:
 
         # Most pages of a site have shared statements only. Others have sources of their own too.
         if view.is_same_for_pages and not (
-            access_refusals or element_sources or licenses or agent.arrangements
+            access_refusals
+            or element_sources
+            or licenses
+            or agent.arrangements
+            or content.is_unread
+            or any(opt_outs)
         ):
             return _shared_page(self, view, access, sources).of_url(url, body or b"", findings)
         capture = Capture(
             url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts
         )
         page_sources = view.page_sources(targets, capture)
-        further = [*map(jointly, page_sources), *element_sources]
+        refusals = access_refusals + _refusals_of_unread(url, content)
+        further = [
+            *map(jointly, page_sources),
+            *element_sources,
+            *opt_outs.sources(agent.vocabulary),
+        ]
         return Page(
             agent,
             url,
             access=access,
-            sources=sources.of_page(access_refusals, further),
-            embedded=sources.of_embedded(access_refusals, further),
+            sources=sources.of_page(refusals, further),
+            embedded=sources.of_embedded(refusals, further),
             page_sources=[source for of_format in page_sources for source in of_format],
             licenses=licenses,
             policies=self.policies,
@@ -262,7 +288,7 @@ class Site:
         statements = (
             tuple(view.statements(self._resource(target)).statements.items()) for target in targets
         )
-        return view.access(targets, PLAIN, now), frozenset(statements)
+        return view.access(targets, PLAIN, now), frozenset(statements), view.opt_outs(targets)
 
     def refused_by_headers(
         self,
@@ -305,6 +331,12 @@ class Site:
 
         See RSL 1.0 section-4.4."""
         return self._view(agent).documents
+
+    def _repr_html_(self) -> str:
+        """Return the policy files of the site as a notebook shows them."""
+        from comity import notebook
+
+        return notebook.site(self)
 
     @cached_property
     def policies(self) -> dict[str, dict[str, Any]]:
@@ -565,6 +597,14 @@ def _refusals_by_page(url: str, access: Decision) -> list[UseSource]:
     return [RefusingSource(reasons)] if reasons else []
 
 
+def _refusals_of_unread(url: str, content: Content) -> list[UseSource]:
+    """Return the refusal of every use if the page has statements that were not read."""
+    if not content.is_unread:
+        return []
+    source = Source(url=url, part=BODY, text="the page is too long or too deeply nested")
+    return [RefusingSource((Reason(rule="comity.unread", source=source),))]
+
+
 def _elements(
     view: AgentView, target: str, content: Content, url: str, *, is_read: bool
 ) -> tuple[ElementRules | None, list[UseSource]]:
@@ -576,6 +616,29 @@ def _elements(
     except FormatError as error:
         return None, [RefusingSource((error.reason,))]
     return elements, [elements.source] if elements else []
+
+
+class _OptOuts(NamedTuple):
+    """The entries of registries about a page."""
+
+    of_url: tuple[OptOut, ...] = ()
+    of_work: tuple[OptOut, ...] = ()
+
+    def sources(self, vocabulary: Vocabulary) -> Iterator[UseSource]:
+        if self.of_url:
+            yield OptOutSource(self.of_url, vocabulary)
+        if self.of_work:
+            yield OptOutSource(self.of_work, vocabulary, is_of_work=True)
+
+
+def _opt_outs(view: AgentView, targets: Sequence[str], body: bytes | None, sha256: str) -> _OptOuts:
+    """Return the entries about a page. `sha256`: hash of the body if `body` is None."""
+    registries = view.agent.opt_outs
+    if not registries:
+        return _OptOuts()
+    if body and registries.has_works:
+        sha256 = hashlib.sha256(body).hexdigest()
+    return _OptOuts(view.opt_outs(targets), registries.of_work(sha256))
 
 
 class _Sources:

@@ -163,7 +163,8 @@ REASON = Object(
         "spec": Member(TEXT, "Specification and section."),
         "url": Member(
             TEXT,
-            "URL of the statement. The name of a setting, or empty, if it is not in a file.",
+            "URL of the statement, or name of a registry. The name of a setting, or empty, if it "
+            "is not in a file.",
         ),
         "part": Member(
             TEXT,
@@ -353,6 +354,12 @@ class Tag(NamedTuple):
     def reasons_of(self, statement: Use | TaggedElement) -> tuple[dict[str, Any], ...]:
         """Return the reasons of a statement, the deciding one first."""
         return tuple(self.raw["reasons"][number] for number in statement.reason_indices)
+
+    def _repr_html_(self) -> str:
+        """Return the tag as a notebook shows it."""
+        from comity import notebook
+
+        return notebook.tag(self.raw)
 
 
 def read_tag(raw: Any) -> Tag:

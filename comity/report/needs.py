@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
+from comity import extras
 from comity.report.value import ReportError
 
 PAGE = ("jinja2", "pygal")
 METRICS = ("prometheus_client",)
-INSTALL = "pip install 'comity[report]'"
 
 
 def check(subject: str, names: tuple[str, ...]) -> None:
     """ReportError: one of the packages is missing. `subject`: the feature that needs them."""
-    missing = [name for name in names if find_spec(name) is None]
+    missing = [name for name in names if extras.is_missing(name)]
     if missing:
-        raise ReportError(f"{subject} needs {' and '.join(missing)}: {INSTALL}")
+        raise ReportError(extras.needs(subject, " and ".join(missing), "report"))

@@ -451,6 +451,12 @@ class Report:
     actions: ReportedActions = field(default_factory=ReportedActions)
     advice: list[Advice] = field(default_factory=list)
 
+    def _repr_html_(self) -> str:
+        """Return the refusals and permissions of the report as a notebook shows them."""
+        from comity import notebook
+
+        return notebook.report(self)
+
 
 def as_json(report: Report, *, indent: int | None = None) -> str:
     return json.dumps(asdict(report), indent=indent, ensure_ascii=False, allow_nan=False)

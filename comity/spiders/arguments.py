@@ -1,12 +1,12 @@
-"""Read spider arguments, which `scrapy crawl -a name=value` passes as text.
+"""Read spider arguments, which `comity crawl -a name=value` passes as text.
 
 The functions end the program with one line if an argument is invalid."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import NoReturn
 
+from comity import extras
 from comity.dataset.tagging.page_fields import Extractor, by_trafilatura
 from comity.gate import options
 
@@ -15,7 +15,7 @@ def stop(spider: str, message: str) -> NoReturn:
     """End the program with one line: `message`. If a spider raised, Scrapy would print a traceback.
 
     `spider`: the name of the spider, for the beginning of the line."""
-    options.stop(message, program=f"scrapy crawl {spider}")
+    options.stop(message, program=f"comity crawl {spider}")
 
 
 def number(spider: str, name: str, value: str | int | None) -> int | None:
@@ -48,8 +48,8 @@ def extractor(spider: str, value: str) -> Extractor | None:
         return None
     if value != "trafilatura":
         stop(spider, f"text `{value}` is invalid: write main or trafilatura")
-    if find_spec("trafilatura") is None:
-        stop(spider, "text=trafilatura: trafilatura is not installed: pip install 'comity[text]'")
+    if extras.is_missing("trafilatura"):
+        stop(spider, extras.needs("text=trafilatura", "trafilatura", "text"))
     return by_trafilatura
 
 

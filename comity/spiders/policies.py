@@ -7,13 +7,13 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
 from scrapy import Spider
 
+from comity import extras
 from comity.crawler.crawl import Crawl
 from comity.crawler.sites.survey import Survey
 from comity.dataset.files.formats import ending_of
@@ -44,7 +44,7 @@ BOM = b"\xef\xbb\xbf"
 class PoliciesSpider(Spider):
     """Fetch the policy files of the sites in a list into the policy store, and into a WARC file.
 
-    scrapy crawl policies -a origins=FILE [-a field=NAME] [-a warc=FILE.warc.gz] [-a tries=N]
+    comity crawl policies -a origins=FILE [-a field=NAME] [-a warc=FILE.warc.gz] [-a tries=N]
         [-a unreachable=FILE.jsonl]"""
 
     name = "policies"
@@ -236,8 +236,8 @@ def _archive_class(name: str) -> type[PolicyArchive] | None:
         return None
     if not name.lower().endswith(ENDINGS):
         raise DatasetError(f"warc `{name}`: name a file that ends in {' or '.join(ENDINGS)}")
-    if find_spec("warcio") is None:
-        raise DatasetError("warc: warcio is not installed: pip install 'comity[warc]'")
+    if extras.is_missing("warcio"):
+        raise DatasetError(extras.needs(f"warc `{name}`", "warcio", "warc"))
     from comity.crawler.feeds.policy_archive import PolicyArchive  # needs the extra `warc`
 
     return PolicyArchive

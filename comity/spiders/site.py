@@ -31,7 +31,7 @@ registered_domain = tldextract.TLDExtract(suffix_list_urls=())
 class SiteSpider(Spider):
     """Follow the links within a host, and read the sitemaps in its robots.txt.
 
-    scrapy crawl site -a url=https://example.com [-a depth=N] [-a max_pages=N] [-a subdomains=true]
+    comity crawl site -a url=https://example.com [-a depth=N] [-a max_pages=N] [-a subdomains=true]
     [-a html=true] [-a text=trafilatura]"""
 
     name = "site"

@@ -26,8 +26,8 @@ class UrlsSpider(Spider):
 
     Blank lines and lines that begin with # are skipped.
 
-    scrapy crawl urls -a file=urls.txt [-a html=true] [-a text=trafilatura]
-    ... | scrapy crawl urls -a file=-"""
+    comity crawl urls -a file=urls.txt [-a html=true] [-a text=trafilatura]
+    ... | comity crawl urls -a file=-"""
 
     name = "urls"
     most_waiting = 1000  # reading of the list pauses while at least this many requests wait

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from comity.authoring.cli import main
+from comity.cli import main
 from comity.policies.formats.authoring import Draft, Edit, Fix, apply
 
 MISSPELLED = b"User-agent: *\r\nDissallow: /private/ # mine\r\nUseragent: x\nDisallow: /"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from comity.authoring.cli import main
 from comity.authoring.lint import lint_site
 from comity.authoring.rules import files_of
 from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
+from comity.cli import main
 from comity.policies import Fetched, Site
 from comity.policies.answers.rule import RULES, Effect
 from comity.policies.formats import WELL_KNOWN

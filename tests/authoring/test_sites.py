@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from comity.authoring.cli import main
 from comity.authoring.language_server.tasks import Snapshot, find_problems_in_folder
 from comity.authoring.sites import MAX_PAGES, load
 from comity.authoring.workbench.desk import desk_of
+from comity.cli import main
 from comity.policies import Agent, PolicyError, Verdict
 
 if TYPE_CHECKING:

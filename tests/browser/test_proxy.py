@@ -426,6 +426,7 @@ async def tunnel(browser: Peer, port: int, *, is_secure: bool = True) -> str:
     return base64.b64encode(hashlib.sha256(key).digest()).decode()
 
 
+@pytest.mark.usefixtures("each_event_loop")
 def test_a_request_in_a_tunnel_is_judged_before_the_server_is_connected_to(
     context: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -524,6 +525,7 @@ def test_no_site_leads_to_an_inner_address() -> None:
     run(work())
 
 
+@pytest.mark.usefixtures("each_event_loop")
 @pytest.mark.parametrize("path", ["open", "private"])
 def test_a_websocket_is_judged_and_handed_on(path: str) -> None:
     async def script(peer: Peer) -> None:

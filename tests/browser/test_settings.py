@@ -77,7 +77,9 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.delitem(sys.modules, "comity.browser.handler", raising=False)
     with pytest.raises(
-        SettingsError, match=r"scrapy_playwright.*: pip install 'comity\[playwright\]'"
+        SettingsError,
+        match=r'scrapy-playwright in DOWNLOAD_HANDLERS needs scrapy_playwright.*: pip install "com'
+        r'ity\[playwright\]"',
     ):
         Addon().update_settings(settings())
 

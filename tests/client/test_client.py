@@ -823,3 +823,29 @@ def test_it_needs_no_reactor() -> None:
         [sys.executable, "-c", WITHOUT_REACTOR], capture_output=True, text=True, check=True
     )
     assert done.stdout == "False False\n"
+
+
+def test_a_profile_sets_the_purposes_and_uses_of_a_client(serve: Serve) -> None:
+    url = serve({FILE: "user-agent: *\nallowed-methods: GET\nallowed-purposes: training\n"}).url()
+
+    async def run() -> None:
+        async with alone(profile="training") as client:
+            assert client.agent.uses == ("train",)
+            (await client.admit(url)).ended()
+            page = await client.page(url, 200, {}, b"")
+            assert page.uses["train"].verdict is Verdict.DENY
+        async with alone(profile="training", defaults="train:allow") as client:
+            page = await client.page(url, 200, {}, b"")
+            assert page.uses["train"].verdict is Verdict.ALLOW
+        async with alone(profile="training", uses=(), purposes="search") as client:
+            assert client.agent.uses == ()
+            with pytest.raises(RefusedError) as refused:
+                await client.admit(url)
+            assert rule(refused) == "automation.purpose"
+
+    asyncio.run(run())
+
+
+def test_an_unknown_profile_of_a_client() -> None:
+    with pytest.raises(PolicyError, match=r"^profile `research!` is not a profile: did you mean"):
+        alone(profile="research!")

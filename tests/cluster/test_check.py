@@ -126,7 +126,7 @@ def test_an_error_of_the_server_is_told_with_its_own_remedy(own_server: Server) 
     client.delete(VERSION)
     client.config_set("maxmemory", 1000)
     assert refusal(own_server.address()).endswith(
-        "raise `maxmemory`, or delete a crawl with `scrapy frontier NAME --delete`"
+        "raise `maxmemory`, or delete a crawl with `comity frontier NAME --delete`"
     )
     for url, remedy in (
         (

@@ -340,7 +340,7 @@ def test_a_paused_crawl_hands_nothing_out_and_an_ended_one_begins_no_more(server
             assert two.queue.is_finished
             with pytest.raises(
                 PolicyError,
-                match="crawl `crawl` has been ended: resume it with `scrapy frontier crawl --resume`",
+                match="crawl `crawl` has been ended: resume it with `comity frontier crawl --resume`",
             ):
                 await two.queue.open(SPIDER)
 
@@ -450,7 +450,7 @@ def test_a_request_that_kills_its_readers_takes_no_other_one_with_it(
 
     asyncio.run(run())
     assert (
-        "1 requests could not be read, and are set aside: `scrapy frontier crawl` lists them"
+        "1 requests could not be read, and are set aside: `comity frontier crawl` lists them"
         in caplog.text
     )
 

@@ -101,7 +101,7 @@ def test_an_engine_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, execut
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(
         DatasetError,
-        match=rf"--executor {executor}: .* is not installed: pip install 'comity\[{executor}\]'",
+        match=rf'--executor {executor} needs .*: pip install "comity\[{executor}\]"',
     ):
         next(in_order(abs, [1], executor))
 

@@ -347,6 +347,8 @@ LINES: dict[str, tuple[str, ...]] = {
         "Content-Usage: {preferences}",
         "Content-Usage: {path} {preferences}",
         "Content-Signal: {preferences}",
+        "DisallowAITraining: {pattern}",
+        "AllowAITraining: {pattern}",
         "License: {path}",
         "License: /license.xml",
         "##ACAP version=1.0",

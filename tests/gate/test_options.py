@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from comity.gate.options import DEFAULTS, Options, SettingsError
+from comity.gate.options.profiles import PROFILES
 from comity.policies import PolicyError, Verdict
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -302,3 +304,53 @@ def test_there_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ):
         options()
     assert options(COMITY_STORE="a.sqlite").store == Path("a.sqlite")
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_sets_its_list_and_nothing_else(name: str) -> None:
+    listed = {setting: value for setting, (value, _) in PROFILES[name].settings.items()}
+    assert listed.keys() < DEFAULTS.keys()
+    assert options(COMITY_PROFILE=name.upper()) == replace(options(**listed), profile=name)
+    assert options(COMITY_PROFILE=name, **listed) == options(COMITY_PROFILE=name)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_each_setting_of_a_profile_gives_way_to_the_operator(name: str) -> None:
+    without: dict[str, Any] = {
+        "COMITY_PURPOSES": "",
+        "COMITY_USES": (),
+        "COMITY_DEFAULTS": {},
+        "COMITY_ELEMENTS": "tag",
+    }
+    found = options(COMITY_PROFILE=name, **without)
+    assert found == replace(options(), profile=name)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_declares_one_use_and_a_default_for_it(name: str) -> None:
+    agent = options(COMITY_PROFILE=name).agent
+    (use,) = agent.uses
+    assert use in agent.defaults
+
+
+def test_the_highest_priority_of_scrapy_chooses_the_profile() -> None:
+    settings = Settings()
+    settings.set("COMITY_PROFILE", "search", priority="project")
+    settings.set("COMITY_USES", "index", priority="project")
+    settings.set("COMITY_PROFILE", "training", priority="spider")
+    agent = Options.from_settings(settings).agent
+    assert (agent.uses, agent.purposes) == (("index",), ("training",))
+
+
+@pytest.mark.parametrize(
+    ("name", "beginning"),
+    [
+        ("serch", "did you mean `search`? Else write search, archive,"),
+        ("x", "write search, archive, training, research or monitoring"),
+    ],
+)
+def test_an_unknown_profile(name: str, beginning: str) -> None:
+    with pytest.raises(PolicyError) as error:
+        options(COMITY_PROFILE=name)
+    assert str(error.value).startswith(f"COMITY_PROFILE `{name}` is not a profile: {beginning}")
+    assert "\n" not in str(error.value)

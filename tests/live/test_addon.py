@@ -101,6 +101,7 @@ def test_ours_stands_before_every_other_pipeline_and_spider_middleware(lowest: i
 ACCESS = "comity.crawler.middlewares.access.AccessMiddleware"
 PIPELINE = "comity.crawler.items.pipeline.PermissionsPipeline"
 PAGE = "comity.crawler.middlewares.page.PageMiddleware"
+CSV = {"format": "csv"}
 
 
 @pytest.mark.parametrize(
@@ -122,6 +123,14 @@ PAGE = "comity.crawler.middlewares.page.PageMiddleware"
         ({"ITEM_PIPELINES": {Component: 0, PIPELINE: 0}}, "Component before PermissionsPipeline"),
         ({"DOWNLOAD_VERIFY_CERTIFICATES": False}, "DOWNLOAD_VERIFY_CERTIFICATES is off"),
         ({"ROBOTSTXT_OBEY": False}, "comity obeys robots.txt all the same"),
+        (
+            {"FEEDS": {"a.csv": CSV, "b.csv": CSV}, "FEED_EXPORT_FIELDS": ["name"]},
+            "a.csv, b.csv leave out `permissions`",
+        ),
+        (
+            {"FEEDS": {"a.csv": {**CSV, "fields": {"name": "title"}}}, "COMITY_TAG": "json:rights"},
+            "a.csv leave out `rights`",
+        ),
         (
             {"COMITY_USES_": "index"},
             "COMITY_USES_ is not a setting of comity: did you mean COMITY_USES?",
@@ -155,6 +164,12 @@ def test_each_thing_that_is_switched_off_is_said(
             "ITEM_PIPELINES": {PIPELINE: 0},
         },
         {"USER_AGENT": "Mozilla/5.0 (compatible; TestBot; bots@example.org)"},
+        {"FEEDS": {"a.csv": CSV}},
+        {"FEEDS": {"a.csv": CSV}, "FEED_EXPORT_FIELDS": ["name", "permissions"]},
+        {"FEEDS": {"a.csv": {**CSV, "fields": ["permissions"]}}, "FEED_EXPORT_FIELDS": ["name"]},
+        {"FEEDS": {"a.warc.gz": {"format": "warc.gz"}}, "FEED_EXPORT_FIELDS": ["name"]},
+        {"FEEDS": {"a.csv": CSV}, "FEED_EXPORT_FIELDS": ["name"], "COMITY_TAG": "off"},
+        {"FEEDS": {"a.csv": CSV}, "FEED_EXPORT_FIELDS": ["name"], "COMITY_TAG": "sidecar:a.jsonl"},
     ],
 )
 def test_nothing_is_said_without_need(
@@ -315,7 +330,7 @@ def test_bad_argument_of_a_ready_spider_ends_the_crawl_with_one_line(
     spiders = {"SPIDER_MODULES": ["comity.spiders"], "TWISTED_REACTOR_ENABLED": mode == "reactor"}
     done, _ = project(spiders, {}, *(("-a", argument) if argument else ()), spider="site")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("scrapy crawl site: ")
+    assert line.startswith("comity crawl site: ")
     assert done.returncode == 1
 
 

@@ -117,6 +117,18 @@ CARRIERS = {
     "content-signal-permits": in_robots(
         "content-signal: ai-train=yes", "ai-train+ train+", "content-signal.allow"
     ),
+    "training-rules": in_robots(
+        "DisallowAITraining: /",
+        "train-",
+        "training-rules.disallow",
+        text="DisallowAITraining: /",
+    ),
+    "training-rules-permit": in_robots(
+        "AllowAITraining: /",
+        "train+",
+        "training-rules.allow",
+        text="AllowAITraining: /",
+    ),
     "license": Stating(
         "ai-train- train-",
         "rsl.prohibits",
@@ -395,6 +407,7 @@ EVERYWHERE = frozenset(
         "usage-pref",
         "content-usage",
         "content-signal",
+        "training-rules",
         "license",
         "license-not-there",
         "acap",

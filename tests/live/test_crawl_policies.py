@@ -203,7 +203,7 @@ WRONG = [
     ({"origins": "nothing.parquet"}, "nothing.parquet cannot be read"),
     (
         {"origins": "list.txt", "warc": "a.zip"},
-        "^scrapy crawl policies: warc `a.zip`: name a file that ends in .warc",
+        "^comity crawl policies: warc `a.zip`: name a file that ends in .warc",
     ),
     ({"origins": "list.txt", "tries": "few"}, "tries `few` is not a whole number"),
     ({"origins": "list.txt", "pages": "1"}, "there is no argument `pages`"),

@@ -140,6 +140,6 @@ def test_where_it_is_not_installed_the_crawl_does_not_start(
         check=False,
     )
     assert done.returncode == 1
-    told = f"scrapy crawl {spider}: text=trafilatura: trafilatura is not installed: pip install 'comity[text]'"
+    told = f'comity crawl {spider}: text=trafilatura needs trafilatura: pip install "comity[text]"'
     assert done.stderr.splitlines()[-1] == told
     assert "Traceback" not in done.stderr

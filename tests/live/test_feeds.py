@@ -588,7 +588,7 @@ def test_what_is_not_installed_is_told(site: Loopback, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert (
         done.stderr.splitlines()[-1]
-        == "comity: pages.warc.gz: warcio is not installed: pip install 'comity[warc]'"
+        == 'comity: pages.warc.gz needs warcio: pip install "comity[warc]"'
     )
     assert "Traceback" not in done.stderr
     done = run(

@@ -192,7 +192,7 @@ def test_without_pyarrow_it_says_what_to_install(serve: Callable[..., Any], tmp_
     )
     assert done.returncode == 1
     assert done.stderr.decode().splitlines()[-1] == (
-        "comity: items.parquet: pyarrow is not installed: pip install 'comity[parquet]'"
+        'comity: items.parquet needs pyarrow: pip install "comity[parquet]"'
     )
 
 

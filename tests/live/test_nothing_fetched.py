@@ -126,9 +126,9 @@ def test_one_warning_names_the_cause_and_a_remedy(
         for origin in origins
     )
     assert remedy in cause
-    assert "`scrapy policy http" in cause
+    assert "`comity policy http" in cause
     assert (
-        f"No page came: {len(urls)} requests were refused (robots.unreachable: {len(urls)}). `scrapy policy http"
+        f"No page came: {len(urls)} requests were refused (robots.unreachable: {len(urls)}). `comity policy http"
         in nothing
     )
     (row,) = (
@@ -158,12 +158,12 @@ def test_each_cause_has_its_warning(crawl: Crawl, serve: Serve, certificate: Pat
     [
         (
             "barred",
-            "No page came: 2 requests were refused (robots.disallow: 2). `scrapy policy http",
+            "No page came: 2 requests were refused (robots.disallow: 2). `comity policy http",
         ),
         ("forbidden", "No page came: 2 answers were errors (HTTP status 403: 2)."),
         (
             "unusable",
-            "No page came: 2 requests were refused (content-usage.disallow: 2). `scrapy policy http",
+            "No page came: 2 requests were refused (content-usage.disallow: 2). `comity policy http",
         ),
     ],
 )

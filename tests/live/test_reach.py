@@ -256,7 +256,7 @@ def test_a_request_that_kills_its_readers_is_set_aside_and_told(
         statuses.append(running.end())
     assert statuses == [-signal.SIGKILL] * 4 + [0]
     assert (
-        "1 requests could not be read, and are set aside: `scrapy frontier test` lists them"
+        "1 requests could not be read, and are set aside: `comity frontier test` lists them"
         in workers.end()
     )
     assert set(asked(server)) == set(numbered(10))

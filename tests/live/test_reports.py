@@ -415,7 +415,7 @@ def test_kill_9_leaves_a_whole_page(serve: Serve, tmp_path: Path, in_full: bool)
         (
             ["COMITY_REPORT=report.html"],
             "pygal",
-            "COMITY_REPORT needs pygal: pip install 'comity[report]'",
+            'COMITY_REPORT needs pygal: pip install "comity[report]"',
         ),
         (["COMITY_REPORT=none/report.html"], "", "there is no folder `none`"),
         (
@@ -429,7 +429,7 @@ def test_kill_9_leaves_a_whole_page(serve: Serve, tmp_path: Path, in_full: bool)
                 (
                     "COMITY_METRICS=0",
                     "prometheus_client",
-                    "COMITY_METRICS needs prometheus_client: pip install 'comity[report]'",
+                    'COMITY_METRICS needs prometheus_client: pip install "comity[report]"',
                 ),
                 ("COMITY_REPORT=report.pdf", "", "ends in neither .html nor .json"),
                 ("COMITY_METRICS=99999", "", "is not a port"),

@@ -1,3 +1,1 @@
-"""The commands of `comity`, a module each: `add_options(parser)`, `run(options) -> status`."""
-
-LINT = "find the problems in robots.txt, ai.txt and other policy files"  # its summary
+"""The commands for authors of policies, a module each: `add_options`, `run(options) -> status`."""

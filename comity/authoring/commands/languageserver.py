@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
+from comity.extras import required
 from comity.policies import PolicyError
 
 LOOPBACK = "127.0.0.1"
@@ -61,12 +62,8 @@ def run(options: Namespace) -> int:
     """Serve editors until they disconnect or a signal ends the server. Return the exit status 0."""
     if options.allow_origin and not options.websocket:
         raise PolicyError("--allow-origin needs --websocket: write both")
-    try:
+    with required("the server", "languageserver", PolicyError):
         from comity.authoring.language_server import server
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] in ("comity", ""):
-            raise
-        raise PolicyError("pygls is not installed: pip install comity[languageserver]") from None
     if options.tcp or options.websocket:
         server.show_address()
     try:

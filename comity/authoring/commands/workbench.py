@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from comity.authoring.workbench.desk import desk_of
+from comity.extras import required
 from comity.policies import PolicyError
 
 PORT = 8643
@@ -28,12 +29,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Serve the workbench until it is interrupted. Return the exit status 0."""
-    try:
+    with required("the page", "workbench", PolicyError):
         from comity.authoring.workbench.server import serve
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "comity":
-            raise
-        raise PolicyError("the page needs NiceGUI: pip install comity[workbench]") from None
     serve(
         desk_of(options.target, origin=options.origin),
         port=options.port,

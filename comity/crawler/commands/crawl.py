@@ -1,20 +1,29 @@
-"""`scrapy crawl` and `scrapy runspider` with comity's feed formats and ready spiders.
+"""`crawl` and `runspider`, with comity's feed formats and ready spiders.
 
 Scrapy checks the formats of -o and -O before it asks any add-on. The ready spiders need no project.
-"""
+
+Run by `scrapy`, the commands behave as Scrapy's own wherever these work: a project that does not
+use comity must not notice it. Run by `comity`, wrong arguments are explained in one line."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from argparse import ArgumentParser, Namespace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import BaseRunSpiderCommand, crawl, runspider
 from scrapy.exceptions import UsageError
-from scrapy.settings import Settings
+from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.conf import arglist_to_dict
 from scrapy.utils.project import inside_project
 
-from comity.crawler.commands.base import import_formats
+from comity.crawler.commands.base import (
+    COMITY,
+    import_formats,
+    name_program,
+    program_name,
+    unknown_option,
+)
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler, CrawlerRunnerBase
@@ -30,9 +39,21 @@ class _RunSpider(BaseRunSpiderCommand):
 
     The feeds are there if the add-on is on."""
 
+    argument: ClassVar[str]  # the argument that the command takes
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        if program_name() == COMITY:
+            name_program(parser)
+
     def process_options(self, args: list[str], opts: Namespace) -> None:
         assert self.settings is not None
-        if _has_addon(self.settings, opts):
+        if program_name() == COMITY:
+            if unknown := unknown_option(args):
+                raise UsageError(f"there is no option `{unknown}`", print_help=False)
+            if len(args) != 1:
+                raise UsageError(f"write {self.argument}", print_help=False)
+        if has_addon(self.settings, opts.set):
             import_formats()
             from comity.crawler.feeds import add_exporters  # only projects with the add-on need it
 
@@ -51,9 +72,10 @@ class _RunSpider(BaseRunSpiderCommand):
 
 
 class CrawlCommand(_RunSpider, crawl.Command):
-    """`scrapy crawl`. Outside of a project it runs comity's ready spiders."""
+    """Run a spider of the project by its name; outside of a project, one of the ready spiders."""
 
     requires_project = False
+    argument = "the name of one spider"
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         assert self.settings is not None
@@ -69,27 +91,50 @@ class CrawlCommand(_RunSpider, crawl.Command):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         assert self.crawler_process
+        names = self.crawler_process.spider_loader.list()
         for name in args:
-            if name in READY and name not in self.crawler_process.spider_loader.list():
+            if name in READY and name not in names:
                 raise UsageError(
                     f"this project has no spider `{name}`. To run comity's own, use its settings:"
-                    f" SCRAPY_SETTINGS_MODULE={READY_SETTINGS} scrapy crawl {name}. Or add"
+                    f" SCRAPY_SETTINGS_MODULE={READY_SETTINGS} comity crawl {name}. Or add"
                     ' "comity.spiders" to SPIDER_MODULES of the project',
+                    print_help=False,
+                )
+            if program_name() == COMITY and name not in names:
+                raise UsageError(
+                    f"this project has no spider `{name}`: {_spider_remedy(name, names)}",
                     print_help=False,
                 )
         super().run(args, opts)
 
 
 class RunSpider(_RunSpider, runspider.Command):
-    """`scrapy runspider`."""
+    """Run the spider in a Python file.
+
+    `comity runspider` outside of a project uses the settings of the ready crawler, which turn the
+    add-on on. `scrapy runspider` does not: comity may be installed for another project."""
+
+    argument = "the name of one Python file"
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        assert self.settings is not None
+        if program_name() == COMITY and not inside_project():
+            self.settings.setmodule(READY_SETTINGS, priority="project")
+        super().process_options(args, opts)
 
 
-def _has_addon(settings: Settings, opts: Namespace) -> bool:
+def _spider_remedy(name: str, names: list[str]) -> str:
+    close = get_close_matches(name, names, 1)
+    if close:
+        return f"did you mean `{close[0]}`?"
+    return f"write one of {', '.join(sorted(names))}" if names else "SPIDER_MODULES has no spider"
+
+
+def has_addon(settings: BaseSettings, assignments: list[str] | None = None) -> bool:
+    """Return True if the add-on is on. `assignments`: NAME=VALUE, which the settings lack yet."""
     try:
-        addon_settings = Settings(
-            {"ADDONS": arglist_to_dict(opts.set).get("ADDONS") or settings["ADDONS"]}
-        )
-        addons = addon_settings.getdict("ADDONS")
+        added = arglist_to_dict(assignments or []).get("ADDONS")
+        addons = Settings({"ADDONS": added or settings["ADDONS"]}).getdict("ADDONS")
     except ValueError:  # Scrapy reports it
         return False
     return any(

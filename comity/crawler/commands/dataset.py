@@ -1,4 +1,4 @@
-"""`scrapy dataset tag|export|expire|stats|verify`: tag a dataset, and keep it compliant."""
+"""`comity dataset tag|export|expire|stats|verify`: tag a dataset, and keep it compliant."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ from comity.dataset.records import DatasetError
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.options import Options
 from comity.gate.options.values import use_defaults
+from comity.gate.run.arguments import CommandParser
 from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.printable import printable, unhidden
@@ -53,7 +54,7 @@ Process = AsyncCrawlerProcess | CrawlerProcess | None
 
 
 class DatasetAction(NamedTuple):
-    """One of the words after `scrapy dataset`.
+    """One of the words after `comity dataset`.
 
     Attributes:
         help: The description of the action.
@@ -87,11 +88,15 @@ class DatasetCommand(listed.Dataset):
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
         actions = parser.add_subparsers(
-            dest="action", metavar="|".join(ACTIONS), required=True, title="actions"
+            parser_class=CommandParser,
+            dest="action",
+            metavar="|".join(ACTIONS),
+            required=True,
+            title="actions",
         )
         for name, action in ACTIONS.items():
             subparser = actions.add_parser(
-                name, help=action.help, description=f"{action.help}.", prog=f"scrapy dataset {name}"
+                name, help=action.help, description=f"{action.help}.", prog=f"{parser.prog} {name}"
             )
             subparser.add_argument(
                 "-s",

@@ -1,4 +1,4 @@
-"""`scrapy dataset tag IN -o OUT --for USE`: tag records that comity did not crawl."""
+"""`comity dataset tag IN -o OUT --for USE`: tag records that comity did not crawl."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -17,9 +16,10 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from comity import extras
 from comity.crawler.captures import open_captures
 from comity.crawler.commands import dataset_verify
-from comity.crawler.commands.base import process_count
+from comity.crawler.commands.base import add_opt_out, process_count, set_opt_out
 from comity.crawler.commands.dataset_output import add_output, output_place
 from comity.crawler.commands.refresh import refresh
 from comity.dataset import manifest
@@ -98,6 +98,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"the policies that count (default: {CAPTURE}; {BOTH_DATES} with --policies and"
         " --refresh)",
     )
+    add_opt_out(parser)
     parser.add_argument(
         "--missing",
         choices=MISSING,
@@ -130,6 +131,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         ("text", "its text"),
         ("headers", "its header fields"),
         ("status", "its HTTP status"),
+        ("sha256", "the SHA-256 of the answer's body"),
         ("type", "its media type"),
     ):
         parser.add_argument(
@@ -164,6 +166,7 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
         settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
     # The project's crawls may use another reactor.
     settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")
+    set_opt_out(settings, opts)
     try:
         _question(opts, settings)
         open_readers(opts.inputs)  # fail before any site is asked
@@ -179,10 +182,9 @@ def run(
     """Tag the records, and return the exit status.
 
     UsageError, DatasetError, PolicyError or OSError: it fails."""
-    if opts.text == "trafilatura" and find_spec("trafilatura") is None:
+    if opts.text == "trafilatura" and extras.is_missing("trafilatura"):
         raise UsageError(
-            "--text trafilatura: trafilatura is not installed: pip install 'comity[text]'",
-            print_help=False,
+            extras.needs("--text trafilatura", "trafilatura", "text"), print_help=False
         )
     question, (output, in_folder) = _question(opts, settings), output_place(opts)
     columns = Columns(*(getattr(opts, f"{name}_field") for name in Columns._fields))

@@ -1,4 +1,4 @@
-"""`scrapy dataset verify DATASET`: find the records that today's policies would refuse."""
+"""`comity dataset verify DATASET`: find the records that today's policies would refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scrapy demo`: a local site to crawl and to look at."""
+"""`comity demo`: a local site to crawl and to look at."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def _serve(server: demo.DemoServer) -> None:
         print(  # noqa: T201
             f"The demonstration site is at {server.url} (Ctrl-C ends it). In another terminal:"
         )
-        print(f"  scrapy policy {server.url}news/1.html")  # noqa: T201
-        print(f"  scrapy crawl site -a url={server.url} -O items.jsonl", flush=True)  # noqa: T201
+        print(f"  comity policy {server.url}news/1.html")  # noqa: T201
+        print(f"  comity crawl site -a url={server.url} -O items.jsonl", flush=True)  # noqa: T201
         Event().wait()
     except KeyboardInterrupt:
         print()  # noqa: T201

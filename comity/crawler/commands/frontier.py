@@ -1,4 +1,4 @@
-"""`scrapy frontier`: look at a crawl by several workers, and control it."""
+"""`comity frontier`: look at a crawl by several workers, and control it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.live import Live
 from scrapy.exceptions import UsageError
 
 from comity.crawler.commands import listed
+from comity.crawler.commands.base import program_name
 from comity.crawler.crawl import open_state
 from comity.gate.options import Options
 from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
@@ -108,7 +109,7 @@ class FrontierCommand(listed.Frontier):
         except PolicyError as error:
             raise UsageError(str(error), print_help=False) from None
         except OSError as error:
-            complain(f"scrapy frontier: {error}")
+            complain(f"{program_name()} frontier: {error}")
             self.exitcode = FAILED
 
 

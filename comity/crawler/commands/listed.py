@@ -11,53 +11,60 @@ from typing import ClassVar
 
 from scrapy.utils.misc import load_object
 
+from comity.commands import COMMANDS
 from comity.crawler.commands.base import BaseCommand, import_formats
 
 
 class ListedCommand(BaseCommand):
     """A command that becomes its subclass as soon as Scrapy runs it."""
 
-    subclass: ClassVar[str]  # the path of the class that does the work
-    summary: ClassVar[str]
+    name: ClassVar[str]  # a key of COMMANDS
 
     def short_desc(self) -> str:
-        return self.summary
+        return COMMANDS[self.name].summary
 
     def syntax(self) -> str:
         """Import the subclass: Scrapy asks only the command that it runs for its syntax.
 
         Scrapy asks for the syntax before anything else but the summary."""
         import_formats()
-        self.__class__ = load_object(self.subclass)
+        self.__class__ = load_object(self.subclass())
         return self.syntax()
+
+    def subclass(self) -> str:
+        """Return the path of the class that does the work."""
+        return COMMANDS[self.name].target.replace(":", ".")
 
     def run(self, args: list[str], opts: Namespace) -> None:
         raise NotImplementedError  # Scrapy runs the subclass
 
 
 class Dataset(ListedCommand):
-    subclass = "comity.crawler.commands.dataset.DatasetCommand"
-    summary = (
-        "Tag records from elsewhere; export usable records of a dataset, remove records that may"
-        " not be kept, count, verify"
-    )
+    name = "dataset"
 
 
 class Demo(ListedCommand):
-    subclass = "comity.crawler.commands.demo.DemoCommand"
-    summary = "Serve a demonstration site on this machine, to crawl and to look at"
+    name = "demo"
+
+
+class Doctor(ListedCommand):
+    name = "doctor"
 
 
 class Frontier(ListedCommand):
-    subclass = "comity.crawler.commands.frontier.FrontierCommand"
-    summary = "Show a crawl by several workers, pause it, let it go on, end it or delete it"
+    name = "frontier"
+
+
+class Lint(ListedCommand):
+    name = "lint"
+
+    def subclass(self) -> str:
+        return "comity.authoring.scrapy_command.LintCommand"
 
 
 class Policy(ListedCommand):
-    subclass = "comity.crawler.commands.policy.PolicyCommand"
-    summary = "Explain a site's policies on a URL"
+    name = "policy"
 
 
 class Report(ListedCommand):
-    subclass = "comity.crawler.commands.report.ReportCommand"
-    summary = "Write a page about a crawl and the permissions of its items, or compare two"
+    name = "report"

@@ -1,4 +1,4 @@
-"""`scrapy policy URL`: explain a site's policies on one URL, with the deciding lines."""
+"""`comity policy URL`: explain a site's policies on one URL, with the deciding lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy.exceptions import UsageError
 
 from comity.crawler.captures import open_captures
 from comity.crawler.commands import listed
-from comity.crawler.commands.base import unknown_option
+from comity.crawler.commands.base import add_opt_out, set_opt_out, unknown_option
 from comity.crawler.commands.policy_history import as_json, history
 from comity.crawler.commands.policy_history import show as show_history
 from comity.crawler.sites.sources import PolicySpider
@@ -41,7 +41,7 @@ class PolicyCommand(listed.Policy):
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
     def syntax(self) -> str:
-        return "[history] [options] <url>, or scrapy policy --xml <url or file>"
+        return "[history] [options] <url>, or --xml <url or file>"
 
     def long_desc(self) -> str:
         return (
@@ -101,6 +101,7 @@ class PolicyCommand(listed.Policy):
             help="with history: keep an index of the captures in this file, so that the next call"
             " is faster",
         )
+        add_opt_out(parser)
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="print JSON")
         form.add_argument(
@@ -131,6 +132,7 @@ class PolicyCommand(listed.Policy):
         self.settings.setdict(
             {name: value for name, value in overrides.items() if value}, priority="cmdline"
         )
+        set_opt_out(self.settings, opts)
         if not (opts.loglevel or opts.logfile):
             self.settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
         # The project's crawls may use another reactor.
@@ -152,7 +154,7 @@ class PolicyCommand(listed.Policy):
             return
         if opts.policies or opts.index:
             raise UsageError(
-                "--policies and --index need the word history: scrapy policy history URL",
+                "--policies and --index need the word history: comity policy history URL",
                 print_help=False,
             )
         if len(args) != 1:

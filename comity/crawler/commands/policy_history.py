@@ -1,4 +1,4 @@
-"""`scrapy policy history URL`: the changes of a site's policies on a URL, over captures."""
+"""`comity policy history URL`: the changes of a site's policies on a URL, over captures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scrapy report`: report on a crawl or on the permissions of items, or compare two reports."""
+"""`comity report`: report on a crawl or on the permissions of items, or compare two reports."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from comity.crawler.commands import listed, tag_option
 from comity.crawler.commands.base import process_count, unknown_option
 from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError
+from comity.extras import install
 from comity.gate.run.console import add_row, flush_output, line, open_console, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
@@ -39,7 +40,7 @@ class ReportCommand(listed.Report):
             f"{self.short_desc()}. The page is made from a saved report (.html or .json,"
             " COMITY_REPORT), from items (JSON Lines, Parquet or WARC, also several files and"
             " folders), from a policy store, or from the statistics of a crawl as JSON (.json)."
-            " Pages need `pip install 'comity[report]'`."
+            f" Pages need `{install('report')}`."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -82,7 +83,7 @@ class ReportCommand(listed.Report):
             )
         as_page = not opts.json and (output is None or output.suffix in PAGES)
         if as_page and not (opts.diff and output is None):
-            needs.check("scrapy report", needs.PAGE)
+            needs.check("comity report", needs.PAGE)
         if opts.diff:
             self._show_difference(args, output, wants_json=opts.json)
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -13,6 +12,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.serialize import ScrapyJSONEncoder
 from w3lib.url import file_uri_to_path
 
+from comity import extras
 from comity.crawler.crawl import Crawl
 from comity.crawler.scrapy_internals import fields_of
 from comity.gate.options import stop
@@ -31,8 +31,8 @@ def check(settings: BaseSettings) -> None:
     for uri, feed in settings.getdict("FEEDS").items():
         if feed.get("format", Path(str(uri)).suffix[1:]) != FORMAT:
             continue
-        if find_spec("pyarrow") is None:
-            stop(f"{uri}: pyarrow is not installed: pip install 'comity[parquet]'")
+        if extras.is_missing("pyarrow"):
+            stop(extras.needs(str(uri), "pyarrow", "parquet"))
         parts = urlsplit(str(uri))
         path = Path(file_uri_to_path(str(uri)) if parts.scheme == "file" else str(uri))
         if (

@@ -1,4 +1,4 @@
-"""WARC files of policy files, made by `scrapy crawl policies`.
+"""WARC files of policy files, made by `comity crawl policies`.
 
 An archive has a WARC response for each policy file of each origin that was answered. Its text is
 the text that comity read.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -12,6 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Request, Response
 from scrapy.settings import BaseSettings
 
+from comity import extras
 from comity.crawler.crawl import Crawl
 from comity.gate.options import stop
 from comity.gate.request.passage import Arrival, Passage
@@ -97,6 +97,6 @@ def _archives(settings: BaseSettings) -> bool:
                 f"{uri}: the format `{name}` does not fit the name: leave the format out,"
                 " .warc and .warc.gz are known by their names"
             )
-    if archives and find_spec("warcio") is None:
-        stop(f"{next(iter(archives))}: warcio is not installed: pip install 'comity[warc]'")
+    if archives and extras.is_missing("warcio"):
+        stop(extras.needs(next(iter(archives)), "warcio", "warc"))
     return bool(archives)

@@ -131,7 +131,7 @@ class SharedQueue:
         if self._queue.state == "ended":
             name = self._queue.address.crawl
             raise PolicyError(
-                f"crawl `{name}` has been ended: resume it with `scrapy frontier {name} --resume`,"
+                f"crawl `{name}` has been ended: resume it with `comity frontier {name} --resume`,"
                 " or set COMITY_CRAWL to another name"
             )
         for task in (self._work(), self._renew(), self._bury(), self._look(), self._sweep()):
@@ -160,7 +160,7 @@ class SharedQueue:
             "COMITY_STATE: crawl `%(crawl)s` has been finished since %(since)s. Requests"
             " that it has seen are not made again. To begin it again, with the known policies and"
             " pace, set COMITY_AGAIN_AFTER to the seconds after which a finished crawl begins"
-            " again (%(again)s), or delete it with `scrapy frontier %(crawl)s --delete`",
+            " again (%(again)s), or delete it with `comity frontier %(crawl)s --delete`",
             {**words, "again": again},
         )
 
@@ -282,7 +282,7 @@ class SharedQueue:
             "COMITY_STATE: %(address)s has lost crawl `%(crawl)s`, or a part of it: %(why)s."
             " This worker ends, and pages are missing. Look for FLUSHALL, a server that began"
             " without its files, and its maxmemory-policy. Then begin the crawl again. Before that,"
-            " delete the rest of it, if there is any, with `scrapy frontier %(crawl)s --delete`",
+            " delete the rest of it, if there is any, with `comity frontier %(crawl)s --delete`",
             {"address": self._queue.address, "crawl": self._queue.address.crawl, "why": error},
         )
         for task in self._tasks:
@@ -329,7 +329,7 @@ class SharedQueue:
             if self._queue.unreadable:
                 logger.warning(
                     "COMITY_STATE: %(number)d requests could not be read, and are set aside:"
-                    " `scrapy frontier %(crawl)s` lists them",
+                    " `comity frontier %(crawl)s` lists them",
                     {"number": self._queue.unreadable, "crawl": self._queue.address.crawl},
                 )
             wake(self._crawler)

@@ -62,8 +62,9 @@ async def _refusal_of_file(
 ) -> Decision | None:
     """Return the refusal of a file by its own statements, or None.
 
-    The file is judged like a page: resources that its statements refer to are fetched first."""
-    if not access.agent.uses:
+    The file is judged like a page: resources that its statements refer to are fetched first.
+    Without declared uses, only a registry of works can refuse it."""
+    if not access.agent.uses and not access.agent.opt_outs.has_works:
         return None
     try:
         page = await pages.page(response)
@@ -71,7 +72,8 @@ async def _refusal_of_file(
             page = await pages.completed(response, page)
     except ClosingError:
         raise IgnoreRequest("the crawl is ending") from None
-    return refusal(page.uses[use] for use in access.agent.uses) if page is not None else None
+    uses = access.agent.uses or ("crawl",)
+    return refusal(page.uses[use] for use in uses) if page is not None else None
 
 
 def refusal(decisions: Iterable[UseDecision]) -> Decision | None:

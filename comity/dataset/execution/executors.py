@@ -30,6 +30,7 @@ from multiprocessing import get_context, parent_process
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from comity.dataset.records import DatasetError
+from comity.extras import required
 
 PROCESSES = "processes"  # the default executor
 # PROCESSES gives up a task when its process was killed TRIES times. An engine repeats it TRIES
@@ -346,12 +347,8 @@ def _call(do: AnyDo, task: Any) -> Any:
 
 
 def _engine(module: str, extra: str) -> Any:
-    try:
+    with required(f"--executor {extra}", extra, DatasetError):
         return import_module(module)
-    except ModuleNotFoundError:
-        raise DatasetError(
-            f"--executor {extra}: {module} is not installed: pip install 'comity[{extra}]'"
-        ) from None
 
 
 _POOLS: dict[str, Callable[[AnyDo, int | None, ExitStack], Pool]] = {

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol, Self, cast
 
 from comity.dataset.files.places import is_local
 from comity.dataset.records import Batch, DatasetError, Record
+from comity.extras import required
 
 # Ending of the name -> module of this package. Each has a `Reader(path)` and a `Writer(path)`, some
 # a `Rewriter(path, aside)`.
@@ -185,11 +186,5 @@ def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
 
 def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:
     name = format_of(path, hint)
-    try:
+    with required(str(path), name, DatasetError):
         return import_module(f"comity.dataset.files.{name}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("comity"):
-            raise
-        raise DatasetError(
-            f"{path}: {error.name} is not installed: pip install 'comity[{name}]'"
-        ) from None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from comity.dataset.records import DatasetError
+from comity.extras import install
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
@@ -32,9 +33,7 @@ def path_of(text: str) -> Path:
         # No cache: other processes write to the store too.
         return cast(Path, UPath(text.rstrip("/"), use_listings_cache=False))
     except (ImportError, ValueError) as error:
-        raise DatasetError(
-            f"{text} cannot be opened: {error}; pip install 'comity[cloud]'"
-        ) from None
+        raise DatasetError(f"{text} cannot be opened: {error}: {install('cloud')}") from None
 
 
 def is_local(path: Path) -> bool:

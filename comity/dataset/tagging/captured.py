@@ -42,6 +42,9 @@ class CapturedPage(NamedTuple):
     media_types: str = ""
     """Media types, separated by commas, for a page without the header field Content-Type."""
 
+    sha256: str = ""
+    """The SHA-256 of the body, in hexadecimal, if the body is not available. Empty: unknown."""
+
     @property
     def header(self) -> Fields:
         """The header fields, with the media type if the record has it in a field of its own."""

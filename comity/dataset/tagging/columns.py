@@ -1,4 +1,4 @@
-"""The fields of other people's records: URL, date, text, header fields, status and media type.
+"""The fields of other people's records: URL, date, text, header fields, status, hash, media type.
 
 Columns().names()           the usual names of these fields
 value_of(record, names)     the first value. `meta.url` is the member `url` of the field `meta`,
@@ -46,6 +46,7 @@ DATES = (
 TEXTS = ("text", "content", "raw_content", "TEXT", "caption")
 HEADERS = ("headers", "http_headers", "response_headers", "meta.headers", "metadata.headers")
 STATUSES = ("fetch_status",)
+HASHES = ("sha256",)  # comity's own records, img2dataset
 TYPES = ("content_mime_type", "content_mime_detected")  # served and detected type: both count
 
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
@@ -64,12 +65,17 @@ class Columns(NamedTuple):
     """The header fields of the answer."""
     status: str = ""
     """The HTTP status."""
+    sha256: str = ""
+    """The SHA-256 of the answer's body."""
     type: str = ""
     """The media type."""
 
-    def names(self) -> tuple[tuple[str, ...], ...]:
-        """Return the candidate names for each field of this class, in the order of the fields."""
-        usual = (URLS, DATES, TEXTS, HEADERS, STATUSES, TYPES)
+    def names(self, *, with_works: bool = True) -> tuple[tuple[str, ...], ...]:
+        """Return the candidate names for each field of this class, in the order of the fields.
+
+        `with_works`: False if no registry has works, so that `sha256` is not needed."""
+        hashes = HASHES if with_works else ()
+        usual = (URLS, DATES, TEXTS, HEADERS, STATUSES, hashes, TYPES)
         return tuple((name,) if name else names for name, names in zip(self, usual, strict=True))
 
 
@@ -118,13 +124,15 @@ def _member(record: Mapping[str, Any], name: str) -> Any:
 
 
 def captured_page(
-    url: Any, date: Any, headers: Any, status: Any, types: Iterable[Any]
+    url: Any, date: Any, headers: Any, status: Any, sha256: Any, types: Iterable[Any]
 ) -> CapturedPage:
     """Return the page of a record with these values. `types`: the values of all TYPES."""
     page = CapturedPage(url if isinstance(url, str) else "", moment_of(date))
     media_types = [text for text in map(str, types) if _MEDIA_TYPE.fullmatch(text)]
     if media_types:
         page = page._replace(media_types=",".join(media_types))
+    if isinstance(sha256, str):
+        page = page._replace(sha256=sha256.strip())
     if not is_blank(status):
         page = _with_status(page, status)
     try:

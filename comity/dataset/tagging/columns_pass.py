@@ -172,7 +172,7 @@ class _PageColumns:
 
     def __init__(self, batch: pa.RecordBatch, tagger: RecordTagger) -> None:
         self._batch, self._tagger = batch, tagger
-        # The others: names for header fields, statuses and media types.
+        # The others: names for header fields, statuses, hashes and media types.
         self._urls, self._dates, _, *self._others = tagger.names
         present = batch.schema.names
         self._text = _text_name(present, tagger)
@@ -194,13 +194,13 @@ class _PageColumns:
     def pages(self) -> list[CapturedPage]:
         """Return the page of each row."""
         urls, dates = self._column(self._urls), self._column(self._dates)
-        headers, statuses, types = self._others
-        others = [*map(self._column, (headers, statuses, *([name] for name in types)))]
+        headers, statuses, hashes, types = self._others
+        others = [*map(self._column, (headers, statuses, hashes, *([name] for name in types)))]
         if any(value is not None for column in others for value in column):
             rows = zip(urls, dates, *others, strict=True)
             return [
-                captured_page(url, date, header, status, media)
-                for url, date, header, status, *media in rows
+                captured_page(url, date, header, status, sha256, media)
+                for url, date, header, status, sha256, *media in rows
             ]
         by_text = {
             date: moment_of(date) for date in {date for date in dates if isinstance(date, str)}

@@ -336,6 +336,7 @@ class _PoliciesOfDate:
                 captured.url,
                 headers=captured.header,
                 body=captured.body,
+                sha256=captured.sha256,
                 now=self._now,
                 first_seen=first_seen,
                 facts=self._facts,
@@ -365,7 +366,14 @@ class _PoliciesOfDate:
         return (
             None
             if None in keys
-            else (self._site, tokens, keys, self._missing, self._captured.media_types)
+            else (
+                self._site,
+                tokens,
+                keys,
+                self._missing,
+                self._captured.media_types,
+                self._agent.opt_outs.of_work(self._captured.sha256),
+            )
         )
 
     def tag(self, agent: Agent, elements: Iterable[Traced]) -> Tag:

@@ -44,7 +44,7 @@ class RecordTagger:
     def __init__(self, judge: Judge, making: Making) -> None:
         self.judge = judge
         self.making = making
-        self.names = making.columns.names()
+        self.names = making.columns.names(with_works=judge.question.agent.opt_outs.has_works)
 
     def __call__(self, records: list[Record]) -> Outcome:
         tagged, output, notes = Tagged(), [], []
@@ -88,9 +88,9 @@ class RecordTagger:
         if isinstance(record, CapturedRecord):
             return record.page, record.left_out
         *singles, types = self.names
-        url, date, _, headers, status = (value_of(record, names)[1] for names in singles)
+        url, date, _, headers, status, sha256 = (value_of(record, names)[1] for names in singles)
         page = captured_page(
-            url, date, headers, status, [value_of(record, [name])[1] for name in types]
+            url, date, headers, status, sha256, [value_of(record, [name])[1] for name in types]
         )
         return page, page.left_out
 

@@ -143,6 +143,10 @@ def write_tagged(
 def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> History:
     """Return the history of tagging for the manifest."""
     question = judge.question
+    registries = [
+        {"name": registry.name, "sha256": registry.sha256, "entries": registry.entries}
+        for registry in question.agent.opt_outs.registries
+    ]
     moments = {
         "capture": ("when they were captured",),
         "today": (f"on {question.now:%Y-%m-%d}",),
@@ -173,6 +177,7 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> History:
             "asOf": question.as_of,
             "missing": question.missing,
             "policies": list(sources),
+            **({"registries": registries} if registries else {}),
         },
     )
 

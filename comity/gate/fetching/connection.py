@@ -15,7 +15,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import httptools
 
@@ -120,10 +120,10 @@ class Connection(asyncio.Protocol):
     # Of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # The transports of uvloop are not instances of asyncio.Transport.
+        self._transport = cast("asyncio.Transport", transport)
         if self._is_over:
-            transport.abort()
+            self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         self.octets += len(data)

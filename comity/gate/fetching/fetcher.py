@@ -275,7 +275,7 @@ class PolicyFetcher:
         self._told.add(cause)
         logger.warning(
             "Nothing of %(origin)s is fetched: %(error)s. %(remedy)s"
-            " `scrapy policy %(origin)s/` shows more."
+            " `comity policy %(origin)s/` shows more."
             " Further sites with this cause are logged at level INFO.",
             {"origin": origin, "error": error, "remedy": cause.remedy},
         )

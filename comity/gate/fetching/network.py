@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import aiohappyeyeballs
 import httptools
@@ -293,8 +293,8 @@ class _Tunnel(asyncio.Protocol):
         self._head: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # The transports of uvloop are not instances of asyncio.Transport.
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         self._received += data

@@ -3,6 +3,8 @@
     errors      the errors about invalid settings
     kinds       kinds of settings: numbers, words, lists, ...
     values      the mappings and files among the settings
+    profiles    lists of settings for common wishes
+    opt_outs    the files of registries of opt-outs
     store       the path of the store for policy files
     declared    every setting, with its name, default, kind and meaning
 
@@ -27,6 +29,9 @@ from comity.gate.options.store import machine_store, project_store
 from comity.gate.request.sessions import DeclaredSession
 from comity.gate.settings import Settings
 from comity.policies import Agent, PolicyError
+from comity.policies.document import html
+from comity.policies.registry import OptOuts
+from comity.policies.vocabulary.table import Vocabulary
 
 __all__ = [
     "ASYNCIO_REACTOR",
@@ -54,6 +59,7 @@ class Options:
     Attributes:
         agent: The crawler: COMITY_AGENT, USER_AGENT, and the settings of its purposes, uses,
             arrangements and readings.
+        profile: COMITY_PROFILE. "" means none.
         sessions: COMITY_SESSIONS, one for each host.
         purpose_header: COMITY_PURPOSE_HEADER. "" means no header field.
         skip_unusable: COMITY_SKIP_UNUSABLE.
@@ -81,6 +87,7 @@ class Options:
     """
 
     agent: Agent
+    profile: str = declared.PROFILE.attribute()
     sessions: tuple[DeclaredSession, ...] = declared.SESSIONS.attribute()
     purpose_header: str = declared.PURPOSE_HEADER.attribute()
     skip_unusable: bool = declared.SKIP_UNUSABLE.attribute()
@@ -132,6 +139,7 @@ class Options:
 
         PolicyError: a setting is invalid. The message has its name and a correct value."""
         agent = _agent(settings)
+        html.choose(declared.HTML_PARSER.read(settings))
         _check_slots(settings)
         _check_state(settings)
         read = {
@@ -146,20 +154,29 @@ class Options:
 
 
 def _agent(settings: Settings) -> Agent:
-    token = declared.AGENT.read(settings)
+    token, vocabulary = declared.AGENT.read(settings), declared.VOCABULARY.read(settings)
     return Agent(
         token,
         user_agent=str(settings.get("USER_AGENT") or token),
         purposes=declared.PURPOSES.read(settings),
         uses=declared.USES.read(settings),
         arrangements=declared.ARRANGEMENTS.read(settings),
+        opt_outs=_opt_outs(settings, vocabulary),
         defaults=declared.USE_DEFAULTS.read(settings),
-        vocabulary=declared.VOCABULARY.read(settings),
+        vocabulary=vocabulary,
         key_header=declared.KEY_HEADER.read(settings),
         content_usage=declared.CONTENT_USAGE.read(settings),
         automation_required=declared.AUTOMATION_REQUIRED.read(settings),
         denies_unreachable=declared.UNREACHABLE_USES.read(settings) == "deny",
     )
+
+
+def _opt_outs(settings: Settings, vocabulary: Vocabulary) -> OptOuts:
+    """Return the registries of opt-outs. PolicyError: one is invalid, or names unknown uses."""
+    opt_outs = declared.OPT_OUT.read(settings)
+    for registry in opt_outs.registries:
+        registry.check_uses(vocabulary)
+    return opt_outs
 
 
 def _check_slots(settings: Settings) -> None:

@@ -21,6 +21,9 @@ from comity.gate.options.kinds import (
     one_of,
     text_of,
 )
+from comity.gate.options.opt_outs import read_opt_outs
+from comity.gate.options.profiles import NAME as PROFILE_NAME
+from comity.gate.options.profiles import PROFILES, profile_name
 from comity.gate.options.store import store_path
 from comity.gate.options.values import (
     arrangements,
@@ -34,7 +37,10 @@ from comity.gate.settings import DEFAULT_AGENT
 from comity.policies.agent import CONTENT_USAGE as DRAFTS
 from comity.policies.agent import FEATURES
 from comity.policies.answers.request import PURPOSE_HEADER as PURPOSE_FIELD
+from comity.policies.document.html import AUTO, TINYHTML5, TURBOHTML
+from comity.policies.document.html import SETTING as PARSER_SETTING
 
+_PROFILES = ", ".join(f"`{profile}`" for profile in PROFILES)
 _FEATURES = ", ".join(f"`{feature}`" for feature in FEATURES)
 
 
@@ -49,6 +55,15 @@ AGENT = Setting(
     meaning=(
         "the name by which sites address the crawler in their files. With the default, comity "
         "warns at the start: set your own"
+    ),
+)
+PROFILE = Setting(
+    name=PROFILE_NAME,
+    default="",
+    kind=Kind(f'one of {_PROFILES}, or `""`', profile_name),
+    meaning=(
+        "a list of settings for a common wish ([profiles.md](profiles.md)). Each of them applies "
+        "unless you set it yourself. Empty: none"
     ),
 )
 PURPOSES = Setting(
@@ -95,6 +110,15 @@ ARRANGEMENTS = Setting(
         "your arrangements with sites ([arrangements.md](arrangements.md)). `example.com` is the "
         "host with all its ports, `example.com:8080` the one port, `*.example.com` all hosts "
         "below it"
+    ),
+)
+OPT_OUT = Setting(
+    name="COMITY_OPT_OUT",
+    default=(),
+    kind=Kind("list of paths", read_opt_outs),
+    meaning=(
+        "registries of opt-outs: files with domains, URLs and works that may not be used, which "
+        "refuse beside the sites' own statements ([opt-outs.md](opt-outs.md))"
     ),
 )
 SESSIONS = Setting(
@@ -351,6 +375,16 @@ MAX_DELAY = Setting(
         "the longest time that a crawl waits for a host, between two requests or before the next "
         "one. Requests to a slower host are set aside, and kept with `JOBDIR` "
         "([pace.md](pace.md#hosts-that-are-too-slow))"
+    ),
+)
+HTML_PARSER = Setting(
+    name=PARSER_SETTING,
+    default=AUTO,
+    kind=one_of(AUTO, TURBOHTML, TINYHTML5),
+    meaning=(
+        "the parser of HTML pages ([dependencies.md](dependencies.md#two-parsers-of-html)), for "
+        "the whole process. `auto`: `turbohtml` if it is installed, else `tinyhtml5`. The guard "
+        "and commands without settings read the environment variable of the same name"
     ),
 )
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from comity.gate.options.errors import invalid
+from comity.gate.options.profiles import profile_of
 from comity.gate.settings import Settings
 from comity.policies.agent import PRODUCT_TOKEN
 
@@ -48,7 +49,8 @@ class Setting(Generic[T]):
 
     Attributes:
         name: COMITY_ and the name.
-        default: The value if the operator writes none. It is written as the operator would.
+        default: The value if neither the operator nor the chosen profile sets it. It is written as
+            the operator would.
         kind: The unit, and how a value is read.
         meaning: The meaning, in Markdown, for docs/settings.md.
     """
@@ -59,9 +61,13 @@ class Setting(Generic[T]):
     meaning: str
 
     def read(self, settings: Settings) -> T:
-        """Return the value. PolicyError: it is invalid."""
+        """Return the value: the operator's, else that of the profile, else the default.
+
+        PolicyError: the value is invalid, or there is no profile of the chosen name."""
         value = settings.get(self.name)
-        return self.kind.parse(self.name, self.default if value is None else value)
+        if value is None:
+            value = profile_of(settings).get(self.name, self.default)
+        return self.kind.parse(self.name, value)
 
     def attribute(self) -> T:
         """Return the field of a dataclass for the value of this setting.

@@ -30,7 +30,7 @@ def nothing_came(stats: Mapping[str, Any], first_refused: str) -> str:
     if errors:
         causes.append(f"{_total(errors)} answers were errors (HTTP status {_join_counts(errors)})")
     remedy = (
-        f" `scrapy policy {first_refused}` shows the line that refuses." if first_refused else ""
+        f" `comity policy {first_refused}` shows the line that refuses." if first_refused else ""
     )
     return f"No page came: {', '.join(causes)}.{remedy}"
 

@@ -112,6 +112,12 @@ class Decision:
         until = f" until {self.not_before.isoformat()}" if self.not_before else ""
         return f"{self.verdict.value}{until}: {self.reasons[0]}"
 
+    def _repr_html_(self) -> str:
+        """Return the decision as a notebook shows it."""
+        from comity import notebook
+
+        return notebook.decision(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseDecision(Qualifiers):
@@ -131,6 +137,12 @@ class UseDecision(Qualifiers):
 
     def __str__(self) -> str:
         return f"{self.verdict.value}: {self.reasons[0]}"
+
+    def _repr_html_(self) -> str:
+        """Return the decision as a notebook shows it."""
+        from comity import notebook
+
+        return notebook.decision(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -162,6 +162,11 @@ declare(
             "the operator has arranged it with the site",
             names_licence=True,
         ),
+        "registry.opt-out": Rule(
+            REFUSES,
+            "comity, docs/opt-outs.md",
+            "a registry of opt-outs that the operator obeys lists the domain, the URL or the work",
+        ),
         "comity.more-findings": Rule(
             FINDING,
             "comity, docs/rules.md",

@@ -1,13 +1,14 @@
 """The content of a response: its type, text and trees, and elements that may state a policy.
 
-The parsers of trees (turbohtml, parsel) are imported with the first page. Most files of policies do
-without, and `comity lint robots.txt` starts faster."""
+The parsers of trees (html_parsers, parsel) are imported with the first page. Most files of policies
+do without, and `comity lint robots.txt` starts faster."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from html import unescape
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,8 @@ from comity.policies.syntax.urls import resolved
 if TYPE_CHECKING:
     from parsel import Selector
 
-    from comity.policies.document.markup import Html, Markup, MarkupTag, Xml
+    from comity.policies.document.html.tree import MarkupTag
+    from comity.policies.document.markup import Html, Markup, Xml
 
 # The encodings of browsers (Encoding Standard section-4.2), by the names of Python's codecs. Some
 # other codecs of Python raise, take minutes (punycode), or decode ASCII to other characters.
@@ -70,6 +72,9 @@ _LETTER = re.compile(
     rb"|x0*(?:2d|[46][1-9a-f]|[57][\da])(?![\da-f]))"
 )
 
+# Characters of a URL in a page that is unread. `unescape` raises for a reference of 4,301 digits.
+_MAX_HREF = 4_000
+_HREF = re.compile(r"""\bhref\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s>"']++)""", re.IGNORECASE)
 
 FILE_TYPES = ("html", "json", "xml")
 _TYPE_WORDS = {
@@ -236,6 +241,15 @@ class Content:
     def _any_text(self) -> str:
         return self.text or self.body.decode("utf-8", "replace")
 
+    @property
+    def is_unread(self) -> bool:
+        """True if the parser of HTML did not read the page to its end: its tree has no elements.
+
+        Only a page that was parsed can be unread."""
+        return any(
+            name in self.__dict__ and getattr(self, name).is_unread for name in ("markup", "html")
+        )
+
     @cached_property
     def selector(self) -> Selector:
         """The tree of a page, as parsel's selector."""
@@ -349,10 +363,15 @@ class Content:
             return url
 
     def hyperlinks(self) -> Iterator[tuple[str, str]]:
-        """Yield `rel` ("" if there is none) and URL of each `a` and `area` that has a URL."""
+        """Yield `rel` ("" if there is none) and URL of each `a` and `area` that has a URL.
+
+        In a page that is unread, each `href` is a link with rel=nofollow."""
         for link in self.markup.tags("a", "area"):
             if (address := link.attributes.get("href")) is not None:
                 yield link.attributes.get("rel", ""), address.strip()
+        if self.is_unread:
+            for match in _HREF.finditer(self._any_text):
+                yield "nofollow", unescape(match[1].strip("\"'")[:_MAX_HREF]).strip()
 
     def scripts(self, media_type: str) -> Iterator[tuple[str, int]]:
         """Yield the text of each `script` element of a type, and the line where the text starts.

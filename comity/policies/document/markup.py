@@ -8,26 +8,27 @@
 Each has a `root`, the `tags` with some names and their lines, and its octets `without` some
 elements.
 
-turbohtml implements the algorithm. It writes the tree as XML, and lxml reads this XML, which takes
-a fifth of the time of creating the elements one by one. Scripting is on around a `noscript`, as in
-browsers, and off inside it, so its content is in the tree. The content of `template` is in the tree
-too. Only invalid XML raises an error (XMLSyntaxError of lxml, ValueError)."""
+The parser of HTML (html) writes its tree as XML, and lxml reads this XML, which takes a
+fifth of the time of creating the elements one by one. Only invalid XML raises an error
+(XMLSyntaxError of lxml, ValueError)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from html import escape
 from html.entities import html5
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol, TypeVar
 
-import turbohtml
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
-from comity.policies.document.selector_index import PLAIN_NAME, tree_name
+from comity.policies.document.html import parse
+from comity.policies.document.html.tree import HtmlTree, MarkupTag, UnreadError
 from comity.policies.syntax.xml_tree import local_name, plain_attributes
+
+T = TypeVar("T")
 
 SPEC = "https://html.spec.whatwg.org/multipage/parsing.html"
 
@@ -42,10 +43,8 @@ _START_TAG = re.compile(  # section-13.2.5.32 and those after it
     r"(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>\"'][^\s>]*+)?)?)*+",
     re.IGNORECASE,
 )
-_NOSCRIPT = re.compile(r"<noscript[\s/>]", re.IGNORECASE)
 # A form feed is white space in HTML, and not allowed in XML.
 _FORM_FEED = re.compile(r"\f|&#(?:0*+12(?!\d)|[xX]0*+[cC](?![0-9a-fA-F]));?")
-_AS_XML = turbohtml.Html(xml=True)
 
 _XHTML, _SVG, _MATHML = (
     "http://www.w3.org/1999/xhtml",
@@ -80,34 +79,16 @@ _VOID = frozenset(
 _REMOVED = "{https://comity.invalid/}gone"
 
 
-class MarkupTag(NamedTuple):
-    """An element that may contain a statement.
-
-    Attributes:
-        name: its name.
-        attributes: name in lower case -> value.
-        text: its own text and that of the elements in it.
-        line: 1-based line where its start tag begins. 0: unknown.
-        text_line: 1-based line where its text begins. 0: unknown."""
-
-    name: str
-    attributes: Mapping[str, str]
-    text: str
-    line: int
-    text_line: int
-
-
-# Id of an element -> the lines where its start tag begins and ends, and the element itself, which
-# keeps the id valid. The key is not the element, because most elements have equal hashes.
-Lines = dict[int, tuple[int, int, turbohtml.Element]]
-
-
 class Markup(Protocol):
     """A document as a tree of lxml."""
 
     @property
     def root(self) -> Any:
         """The root of the tree (lxml)."""
+
+    @property
+    def is_unread(self) -> bool:
+        """True if the parser did not read the document to its end."""
 
     @property
     def is_quirky(self) -> bool:
@@ -121,121 +102,51 @@ class Markup(Protocol):
 
 
 class Html:
-    """HTML. Any text is valid HTML."""
+    """HTML. Any text is valid HTML.
+
+    Attributes:
+        is_unread: True if the parser did not read the text to its end. The document then has no
+            elements, and nothing in it is permission."""
 
     def __init__(self, text: str) -> None:
-        self._lines: Lines = {}  # of the elements in `noscript`
+        self.is_unread = False
         self._text = _limit_merged_tags(
             _FORM_FEED.sub(" ", text) if "\f" in text or "&#" in text else text
         )
 
     @cached_property
-    def _document(self) -> turbohtml.Document:
-        return _parse(self._text, self._lines)
+    def _tree(self) -> HtmlTree:
+        return parse(self._text)
+
+    def _read(self, read: Callable[[HtmlTree], T]) -> T:
+        """Return what `read` returns for the tree; for the tree of "" if the text is unread."""
+        try:
+            return read(self._tree)
+        except UnreadError:
+            self.is_unread = True
+            self._tree = parse("")
+            return read(self._tree)
 
     def tags(self, *names: str) -> Iterator[MarkupTag]:
-        for element in self._document.find_all([*names]):
-            # turbohtml splits lists of words; only `attr` returns them as written, but is slow.
-            values = {
-                name: value if isinstance(value, str) else element.attr(name) or ""
-                for name, value in element.attrs.items()
-            }
-            yield MarkupTag(
-                element.tag,
-                values,
-                element.text,
-                *(_lines(element) or self._lines.get(id(element), (0, 0))[:2]),
-            )
+        return iter(self._read(lambda tree: [*tree.tags(*names)]))
 
     @cached_property
     def is_quirky(self) -> bool:
         """True if the doctype asks for quirks mode (section-13.2.6.4.1)."""
-        return _parse(f"{_doctype(self._document)}<p><table>").select_one("p > table") is not None
+        return self._read(lambda tree: tree.is_quirky)
 
     @cached_property
     def root(self) -> Any:
-        document = self._document
-        elements = [*document.iter_elements()]
-        if not all(map(PLAIN_NAME.fullmatch, {element.tag for element in elements})):
-            for element in elements:
-                if not PLAIN_NAME.fullmatch(element.tag):
-                    element.tag = tree_name(element.tag)
-        if "xmlns" in self._text.lower():
-            for element in elements:
-                for name in [name for name in element.attrs if name.startswith("xmlns")]:
-                    del element.attrs[name]
         parser = etree.XMLParser(
             recover=True, huge_tree=True, resolve_entities=False, no_network=True, load_dtd=False
         )
-        parts = (
-            node.serialize(_AS_XML)
-            for node in document.children
-            if not isinstance(node, turbohtml.Doctype)
-        )
-        return _as_in_html(etree.fromstring("".join(parts).encode("utf-8", "replace"), parser))
+        xml = self._read(lambda tree: tree.as_xml())
+        return _as_in_html(etree.fromstring(xml.encode("utf-8", "replace"), parser))
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
-        document = _parse(self._text)
         positions = {node: position for position, node in enumerate(self.root.iter("*"))}
-        elements = [*document.iter_elements()]
-        for node in nodes:
-            elements[positions[node]].decompose()
-        doctype = _doctype(document)
-        parts = (
-            doctype if isinstance(node, turbohtml.Doctype) else node.serialize()
-            for node in document.children
-        )
-        return "".join(parts).encode(encoding, "xmlcharrefreplace")
-
-
-def _parse(text: str, lines: Lines | None = None) -> turbohtml.Document:
-    """Return the document, and add the lines of the elements in `noscript` to `lines`.
-
-    None: lines are not needed."""
-    has_lines = lines is not None
-    document = turbohtml.parse(
-        text, source_locations=has_lines, scripting=True, allow_declarative_shadow_roots=False
-    )
-    for element in [*document.find_all(["noscript"])] if _NOSCRIPT.search(text) else ():
-        if element.namespace is not turbohtml.Namespace.HTML:
-            continue
-        content = turbohtml.parse_fragment(element.text, "noscript", source_locations=has_lines)
-        # A `noscript` cannot contain another one, because scripting is on around it.
-        for inner in [*content.find_all(["noscript"])]:
-            inner.unwrap()
-        lines_within = [_lines(inner) for inner in content.iter_elements()] if has_lines else ()
-        element.clear()
-        element.extend([*content.children])
-        _, before = _lines(element) or (0, 0)
-        for inner, lines_of_inner in zip(element.iter_elements(), lines_within, strict=False):
-            if lines_of_inner and lines is not None:
-                begin, end = lines_of_inner
-                lines[id(inner)] = begin + before - 1, end + before - 1, inner
-    return document
-
-
-def _lines(element: turbohtml.Element) -> tuple[int, int] | None:
-    """Return the lines where the start tag of an element begins and ends; None: unknown."""
-    start = element.source_location.start_tag if element.source_location else None
-    return (start.start_line, start.end_line) if start else None
-
-
-def _doctype(document: turbohtml.Document) -> str:
-    """Return the doctype with its identifiers; "": there is none.
-
-    The identifiers decide about quirks mode, but turbohtml does not write them."""
-    doctype = next(
-        (node for node in document.children if isinstance(node, turbohtml.Doctype)), None
-    )
-    if doctype is None:
-        return ""
-    literals = [
-        f"'{identifier}'" if '"' in identifier else f'"{identifier}"'
-        for identifier in (doctype.public_id, doctype.system_id)
-        if identifier is not None
-    ]
-    keyword = ("PUBLIC",) if doctype.public_id is not None else ("SYSTEM",) if literals else ()
-    return f"<!DOCTYPE {' '.join((doctype.name or '', *keyword, *literals))}>"
+        text = self._read(lambda tree: tree.without([positions[node] for node in nodes]))
+        return text.encode(encoding, "xmlcharrefreplace")
 
 
 def _limit_merged_tags(text: str) -> str:
@@ -270,6 +181,7 @@ class Xml:
     it."""
 
     is_quirky = False
+    is_unread = False
 
     def __init__(self, octets: bytes) -> None:
         self._octets = octets

@@ -14,7 +14,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
@@ -28,6 +28,9 @@ from comity.policies.document.selectors import MAX_CHARS, SelectorError, compile
 from comity.policies.elements.spans import merge
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.table import Vocabulary
+
+if TYPE_CHECKING:
+    from comity.policies.document.markup import Markup
 
 # Limit of the steps for all rules of a document together. They take about half a second.
 MAX_STEPS = 2_000_000
@@ -192,7 +195,7 @@ class _Document:
             if isinstance(document, dict | list):
                 _in_json(document, names, self._budget)
         elif self._kind == "html":  # an HTML document may be XHTML, which is XML too
-            root = self._content.markup.root
+            root = self._root_of(self._content.markup)
             _in_xml(root, names, self._budget, _as_in_html)
         else:
             root = self._xml
@@ -213,7 +216,13 @@ class _Document:
     @cached_property
     def _outline(self) -> Outline:
         markup = self._content.markup if self._kind == "html" else self._content.html
-        return Outline(markup.root, self._budget, any_case=markup.is_quirky)
+        return Outline(self._root_of(markup), self._budget, any_case=markup.is_quirky)
+
+    def _root_of(self, markup: Markup) -> Any:
+        root = markup.root
+        if markup.is_unread:
+            self._refuse("the document is too long or too deeply nested to be read")
+        return root
 
     @cached_property
     def _json(self) -> Any:

@@ -22,6 +22,7 @@ from comity.policies.formats import (
     robots_meta,
     rsl,
     tdmrep,
+    training_rules,
 )
 from comity.policies.formats.format import Format
 from comity.policies.formats.installed import check_claims, load_installed
@@ -35,6 +36,7 @@ FORMATS: tuple[Format, ...] = check_claims(
         automation.FORMAT,
         aipref.FORMAT,
         content_signals.FORMAT,
+        training_rules.FORMAT,
         ai_txt.FORMAT,
         robots_meta.FORMAT,
         rsl.FORMAT,

@@ -415,7 +415,7 @@ class Format(NamedTuple):
         document_overrides: True if the statements of a document replace those of the files and
             fields.
         overruling: Header fields, each with its value, by which a page withdraws a refusal of a
-            file. No reason quotes them, so `scrapy dataset verify` adds them.
+            file. No reason quotes them, so `comity dataset verify` adds them.
         of_images: Term about the images of a page -> the term for the page with this meaning. An
             image is judged by the second term.
         lifetime: Returns the number of seconds for which a file may be used, as the file says.

@@ -124,7 +124,7 @@ class Findings(list[Finding]):
             self.append(
                 Finding(
                     rule="comity.more-findings",
-                    message=f"only the first {MAX_FINDINGS} are listed",
+                    message=f"Only the first {MAX_FINDINGS} findings are listed.",
                     url=self._url,
                 )
             )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from comity.authoring.cli import main
+from comity.cli import main
 from comity.policies.answers.rule import RULES
 
 Print = Callable[..., tuple[int, str, str]]

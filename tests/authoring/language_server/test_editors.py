@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 EDITORS = Path(__file__).parents[3] / "editors"
-SCRIPT = "import sys; from comity.authoring.cli import main; sys.exit(main())"
+SCRIPT = "import sys; from comity.cli import main; sys.exit(main())"
 
 pytestmark = pytest.mark.usefixtures("new_processes")
 

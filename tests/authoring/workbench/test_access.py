@@ -226,7 +226,7 @@ def test_a_port_that_is_taken_is_said(bench: Workbench, tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-c",
-        "import sys; from comity.authoring.cli import main; sys.exit(main())",
+        "import sys; from comity.cli import main; sys.exit(main())",
         "workbench",
     ]
     done = subprocess.run(
@@ -246,7 +246,7 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, target: str) -> None:
     command = [
         sys.executable,
         "-c",
-        "import sys; from comity.authoring.cli import main; sys.exit(main())",
+        "import sys; from comity.cli import main; sys.exit(main())",
         "workbench",
         target,
     ]
@@ -259,7 +259,7 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, target: str) -> None:
 WITHOUT = """
 import sys
 sys.modules["nicegui"] = None
-from comity.authoring.cli import main
+from comity.cli import main
 sys.exit(main(["workbench"]))
 """
 
@@ -276,5 +276,5 @@ def test_without_the_library_its_extra_is_named(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert (
-        done.stderr == "comity workbench: the page needs NiceGUI: pip install comity[workbench]\n"
+        done.stderr == 'comity workbench: the page needs nicegui: pip install "comity[workbench]"\n'
     )

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 INSTALL = "it takes Chromium: apt-get install --no-install-recommends chromium"
 
-_COMMAND = "import sys; from comity.authoring.cli import main; sys.exit(main())"
+_COMMAND = "import sys; from comity.cli import main; sys.exit(main())"
 
 
 def chromium() -> str | None:

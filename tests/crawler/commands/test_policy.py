@@ -460,7 +460,7 @@ def test_demo_says_when_its_port_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spider", "arguments", "message"),
     [
-        ("site", [], "scrapy crawl site: no site: add -a url=https://example.com"),
+        ("site", [], "comity crawl site: no site: add -a url=https://example.com"),
         ("site", ["-a", "url=ftp://x"], "is not an http or https URL"),
         (
             "site",

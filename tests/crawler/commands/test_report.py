@@ -107,7 +107,7 @@ def test_wrong_words_say_what_to_write(folder: Path, words: list[str], message: 
 
 def test_pages_without_the_extra_say_how_to_have_it(folder: Path) -> None:
     done = report("items.jsonl", folder=folder, missing="pygal")
-    assert "scrapy report needs pygal: pip install 'comity[report]'" in done.stderr
+    assert 'comity report needs pygal: pip install "comity[report]"' in done.stderr
     assert done.returncode == 2
 
 

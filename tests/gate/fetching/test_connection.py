@@ -577,6 +577,7 @@ def test_certificates_are_verified(
     assert "certificate" in got.errors[0].lower()
 
 
+@pytest.mark.usefixtures("each_event_loop")
 @pytest.mark.requirement("RFC-7")
 def test_over_tls_only_the_server_ends_a_body(
     serving: Serving, context: ssl.SSLContext, trusting: PolicyClient

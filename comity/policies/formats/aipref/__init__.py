@@ -12,32 +12,10 @@ from comity.policies.formats.aipref.authoring import AUTHORING
 from comity.policies.formats.aipref.rules import RULES
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import Format, Headers, Resource, Response, Statements
-from comity.policies.formats.robots.extension_lines import ExtensionLine, in_ended_lists
-from comity.policies.formats.robots.file import lines_of, robots_of
-from comity.policies.formats.robots.grammar import Robots
-from comity.policies.formats.robots.line_site import LineReading, line_site_reader
+from comity.policies.formats.robots.file import robots_of
+from comity.policies.formats.robots.line_site import LineReading, groupings, line_site_reader
 from comity.policies.syntax.lines import Findings
 from comity.policies.vocabulary.statement import Statement
-
-Grouping = tuple[Robots, tuple[ExtensionLine, ...]]
-
-
-def _groupings(site: SiteFiles) -> list[Grouping]:
-    """Return the groups of robots.txt and their preference lines, for each of one or two readings.
-
-    In the first reading a preference between two User-agent lines does not end the list of agents
-    (RFC-12). In the second reading it does. The second reading is left out if it has the same
-    groups.
-    """
-    robots = robots_of(site).robots
-    assert robots
-    lines = tuple(line for line in lines_of(site) if line.name in LINES)
-    ended, lines_in_ended = in_ended_lists(robots, lines)
-    return (
-        [(robots, lines)]
-        if len(ended.groups) == len(robots.groups)
-        else [(robots, lines), (ended, lines_in_ended)]
-    )
 
 
 class PreferenceLines(LineReading):
@@ -49,7 +27,7 @@ class PreferenceLines(LineReading):
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         self._url = robots_of(site).url
-        self._groupings = site.once(PreferenceLines, lambda: _groupings(site))
+        self._groupings = site.once(PreferenceLines, lambda: groupings(site, LINES))
         self._readings = [
             (
                 short_strings.UsageLines(lines, robots, token, url=self._url),

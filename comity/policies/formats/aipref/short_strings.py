@@ -239,7 +239,10 @@ class UsageLines:
     def _read(self, line: ExtensionLine) -> Preferences:
         expression = line.value.decode("utf-8", "replace")
         if len(expression) > MAX_CHARS:
-            message = f"others may stop reading after {MAX_CHARS} characters (section-5.3)"
+            message = (
+                f"Other readers may stop after {MAX_CHARS} characters (section-5.3). "
+                "Write a shorter string."
+            )
             self._findings.report("usage.length", message, line=line.line)
         if line.overlong:  # the last member may be cut in the middle
             expression = expression.rpartition(",")[0]

@@ -243,7 +243,9 @@ class _Reader:
         except _LimitError as full:
             complete = False
             self._findings.report(
-                "automation.limit", f"{full}: nothing is read from here on", line=self._lines.number
+                "automation.limit",
+                f"{full}. Lines from here on are not read.",
+                line=self._lines.number,
             )
             with suppress(_LimitError):
                 self._end_block()  # the part that was read counts
@@ -286,7 +288,7 @@ class _Reader:
         if not colon and name in SELECTORS and not _WORDS.fullmatch(value):
             return True
         if match.end() > MAX_LINE:
-            raise _LimitError(f"the line has more than {MAX_LINE} octets")
+            raise _LimitError(f"The line has more than {MAX_LINE} octets")
         if b"<!--" in value:
             value = value.partition(b"<!--")[0]
             self._report(
@@ -346,7 +348,7 @@ class _Reader:
             self._report("automation.scope", message)
         for pattern_text in patterns:
             if self._scopes_left == 0:
-                raise _LimitError(f"there are more than {MAX_SCOPES} scopes")
+                raise _LimitError(f"There are more than {MAX_SCOPES} scopes")
             self._scopes_left -= 1
             pattern, *of_host = scope_patterns(pattern_text)
             self._count_hosts(sum(bool(host) for host, _ in (pattern, *of_host)))
@@ -436,13 +438,13 @@ class _Reader:
         self._items_left -= number
         if number > MAX_VALUES or self._items_left < 0:
             raise _LimitError(
-                f"the list has more than {MAX_VALUES} values, or all lists more than {MAX_ITEMS}"
+                f"The list has more than {MAX_VALUES} values, or all lists more than {MAX_ITEMS}"
             )
 
     def _count_hosts(self, number: int) -> None:
         self._hosts_left -= number
         if self._hosts_left < 0:
-            raise _LimitError(f"there are more than {MAX_HOSTS} hosts")
+            raise _LimitError(f"There are more than {MAX_HOSTS} hosts")
 
     def _directive(self, name: bytes, value: bytes) -> tuple[Any, str]:
         """Return the value of a directive, and the advice for a value that cannot be read."""
@@ -489,6 +491,6 @@ class _Reader:
                 for value in values:
                     self._state(self._groups[-1], name, value)
         elif len(self._groups) == MAX_GROUPS:
-            raise _LimitError(f"there are more than {MAX_GROUPS} groups")
+            raise _LimitError(f"There are more than {MAX_GROUPS} groups")
         else:
             self._groups.append(block)

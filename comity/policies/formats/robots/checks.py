@@ -196,16 +196,16 @@ class _LineCheck:
             "No known crawler reads `{}`. Delete the line, or put `#` before it.",
             b"",
         )
-        if spelling := self._spelling(name):
+        if remedy := advice(name):
+            rule, message = (
+                "robots.misplaced",
+                f"No crawler reads `{{}}` in robots.txt. {literal(remedy)}",
+            )
+        elif spelling := self._spelling(name):
             rule, message, quoted = (
                 "robots.unknown",
                 "The record `{}` is unknown. Write `{}`.",
                 spelling.encode(),
-            )
-        elif remedy := advice(name):
-            rule, message = (
-                "robots.misplaced",
-                f"No crawler reads `{{}}` in robots.txt. {literal(remedy)}",
             )
         elif self._has_markup:
             return

@@ -8,7 +8,7 @@ from comity.policies.agent import Agent
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, SiteReading
-from comity.policies.formats.robots.extension_lines import ExtensionLine
+from comity.policies.formats.robots.extension_lines import ExtensionLine, in_ended_lists
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import BEFORE_ALL, Robots
 
@@ -25,6 +25,27 @@ class LineReading(AgentReading):
     @property
     def findings(self) -> tuple[Finding, ...]:
         return ()
+
+
+Grouping = tuple[Robots, tuple[ExtensionLine, ...]]
+
+
+def groupings(site: SiteFiles, names: Collection[str]) -> list[Grouping]:
+    """Return the groups of robots.txt and the lines with these names, in one or two readings.
+
+    In the first reading such a line between two User-agent lines does not end the list of agents
+    (RFC-12). In the second reading it does. The second reading is left out if it has the same
+    groups.
+    """
+    robots = robots_of(site).robots
+    assert robots
+    lines = tuple(line for line in lines_of(site) if line.name in names)
+    ended, lines_in_ended = in_ended_lists(robots, lines)
+    return (
+        [(robots, lines)]
+        if len(ended.groups) == len(robots.groups)
+        else [(robots, lines), (ended, lines_in_ended)]
+    )
 
 
 # `lines_together` yields at most this number times the lines of the file. Without a limit, many

@@ -124,7 +124,6 @@ SAID: dict[str, list[tuple[int, str]]] = {
         (line, "robots.misplaced") for line in (2, 3, 4)
     ],
     f"{ANY}DisallowAITraining: /\nDisallow-AI-Training: /\nAllow: /": [
-        (2, "robots.misplaced"),
         (3, "robots.misplaced"),
     ],
     f"{ANY}Deny: /a\nPermit: /b\nAllow: /": [(2, "robots.misplaced"), (3, "robots.misplaced")],
@@ -248,8 +247,8 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
             '`<meta name="robots" content="noindex">` into them.',
         ),
         (
-            "DisallowAITraining: /",
-            "No crawler reads `DisallowAITraining` in robots.txt. Write `Content-Signal: "
+            "Disallow-AI-Training: /",
+            "No crawler reads `Disallow-AI-Training` in robots.txt. Write `Content-Signal: "
             "ai-train=no` or "
             "`Content-Usage: train-ai=n` below a User-agent line.",
         ),

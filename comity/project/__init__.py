@@ -1,0 +1,1 @@
+"""Commands that help to set up a project: `comity startproject`, `comity profile`."""

@@ -1,0 +1,99 @@
+"""Crawls with the event loop of uvloop, with a reactor of Twisted and without."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from comity.policies.formats import WELL_KNOWN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.certificates import Authority
+    from tests.conftest import Loopback, Serve
+    from tests.live.conftest import ConnectProxy, CrawledUrls
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="uvloop does not run on Windows")
+
+RULES = "User-agent: *\nDisallow: /no\n"
+RESOLVER = "scrapy.resolver.CachingHostnameResolver"  # for IPv6 with a reactor
+UVLOOP = {
+    "ASYNCIO_EVENT_LOOP": "uvloop.Loop",
+    "DNS_RESOLVER": RESOLVER,  # before Scrapy 2.19
+    "TWISTED_DNS_RESOLVER": RESOLVER,
+}
+
+
+@pytest.mark.requirement("RFC-1", "RFC-7", "MEET-1")
+def test_http_https_and_ipv6(
+    serve: Serve, crawl_urls: Callable[..., CrawledUrls], authority: Authority
+) -> None:
+    """The policy files of an origin come over one connection."""
+    ports: dict[str, set[int]] = {}
+
+    def start(host: str, **options: Any) -> Loopback:
+        def policy_file(handler: Any) -> Any:
+            ports.setdefault(server.origin, set()).add(handler.client_address[1])
+            if handler.path == "/robots.txt":
+                return serve.Answer(RULES)
+            return serve.Answer(status=404)
+
+        routes: dict[str, Any] = {"/a": "page", "/b": "page", "/no": "page"}
+        server = serve(routes | dict.fromkeys(WELL_KNOWN, policy_file), host, **options)
+        return server
+
+    sites = [
+        start("127.0.0.1"),
+        start("::1"),
+        start("127.0.0.1", certificate=authority.issue("127.0.0.1")),
+    ]
+    urls = [site.url(path) for site in sites for path in ("/a", "/no", "/b")]
+    crawled = crawl_urls(*urls, settings=UVLOOP)
+    assert crawled.came == sorted(url for url in urls if not url.endswith("/no"))
+    for site in sites:
+        assert {"/a", "/b", "/robots.txt"} < set(site.paths)
+        assert "/no" not in site.paths
+        assert len(ports[site.origin]) == 1
+
+
+@pytest.mark.requirement("RFC-7", "MEET-1")
+def test_a_certificate_that_is_not_trusted(
+    serve: Serve, crawl_urls: Callable[..., CrawledUrls], certificate: Path
+) -> None:
+    server = serve({"/robots.txt": "", "/a": "page"}, certificate=certificate)
+    crawled = crawl_urls(server.url("/a"), settings=UVLOOP)
+    assert not crawled.came
+    assert not server.seen
+    assert "is fetched: the certificate is not trusted" in crawled.log
+
+
+@pytest.mark.requirement("RFC-7", "MEET-1")
+def test_through_proxies(
+    serve: Serve,
+    crawl_urls: Callable[..., CrawledUrls],
+    authority: Authority,
+    connect_proxy: ConnectProxy,
+) -> None:
+    """One proxy tunnels to a site with TLS. The other fetches pages without TLS itself."""
+    secured = serve({"/robots.txt": RULES, "/a": "page"}, certificate=authority.issue("127.0.0.1"))
+    proxy = serve({"http://site.test/robots.txt": RULES, "http://site.test/a": "page"})
+    urls = [*map(secured.url, ("/a", "/no")), "http://site.test/a", "http://site.test/no"]
+    crawled = crawl_urls(
+        *urls,
+        settings=UVLOOP,
+        HTTP_PROXY=proxy.origin,
+        HTTPS_PROXY=connect_proxy.url,
+        NO_PROXY="",
+    )
+    assert crawled.came == sorted([secured.url("/a"), "http://site.test/a"])
+    assert {"/robots.txt", "/a"} <= set(secured.paths)
+    assert "/no" not in secured.paths
+    assert {"http://site.test/robots.txt", "http://site.test/a"} <= set(proxy.paths)
+    assert "http://site.test/no" not in proxy.paths
+    assert {head.split(b"\r\n")[0] for head in connect_proxy.heads} == {
+        f"CONNECT 127.0.0.1:{secured.port} HTTP/1.1".encode()
+    }
