@@ -1,7 +1,7 @@
 """The wheel in environments of its own, and the examples of README.md there.
 
-The examples are the commands of README.md (lines that begin with `$ `), its Python that prints, and
-one command for each extra. They use the demonstration site on this machine."""
+The examples are the commands of README.md (lines that begin with `$ `, and those for a new project),
+its Python that prints, and one command for each extra. They use the demonstration site on this machine."""
 
 from __future__ import annotations
 
@@ -74,6 +74,12 @@ def programs(readme: str) -> Iterator[tuple[str, str]]:
     for (language, program, between), (_, output, _) in pairwise(blocks(readme)):
         if language == "python" and not between.strip():
             yield program, output
+
+
+def project_commands(readme: str) -> str:
+    """Return the commands of README.md that create a project and crawl with it."""
+    [block] = [text for _, text, _ in blocks(readme) if text.startswith("comity startproject")]
+    return block
 
 
 def blocks(readme: str) -> Iterator[tuple[str, str, str]]:
@@ -151,15 +157,19 @@ class Environment:
 
         A command of README.md that needs a missing extra names this extra."""
         readme = (ROOT / "README.md").read_text("utf-8")
-        crawl = self.shell("scrapy demo --crawl")
+        crawl = self.shell("comity demo --crawl")
         if crawl.returncode or "Crawl finished" not in crawl.stdout + crawl.stderr:
-            yield told("scrapy demo --crawl", crawl)
+            yield told("comity demo --crawl", crawl)
         for program, output in programs(readme):
             (self.work / "program.py").write_text(program, "utf-8")
             done = self.shell("python program.py")
             if done.stdout != output:
                 yield told(program, done)
         with self.demonstration_site() as url:
+            create = project_commands(readme)
+            project = self.shell(f"set -e\n{create.replace('https://example.com', url)}")
+            if project.returncode:
+                yield told(create, project)
             for example in examples(readme):
                 done = self.shell(example.command.replace(README_URL, url))
                 if not self._is_right(done, example.first_line.replace(README_URL, url)):

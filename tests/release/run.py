@@ -81,14 +81,14 @@ def make_and_try(folder: Path) -> None:
         made = build(DIST)
     with Step("twine, check-wheel-contents, pyroma"):
         refuse(made.faults())
-    with Step("make test in the unpacked source distribution"):
-        test_sources(made, folder)
     floors = folder / "floors.txt"
     floors.write_text(run(["make", "--silent", "floors"], folder=ROOT).stdout, "utf-8")
     try_environment(made, "newest versions", Environment(folder / "newest"))
     try_environment(made, "oldest versions", Environment(folder / "oldest"), floors)
     for extra, installed in extras().items():
         try_environment(made, f"extra {extra}", Environment(folder / extra, extra, installed))
+    with Step("make test in the unpacked source distribution"):
+        test_sources(made, folder)
 
 
 class Step:
