@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-OF_TESTS = {"fuzz", "mutants", "test", "test-all"}
 OF_ENGINES = {"dask", "playwright", "ray", "spark"}  # `all` leaves them out
 _NAMED = re.compile(r"comity\[([a-z,-]+)\]")
 
@@ -33,13 +32,13 @@ def test_all_is_the_union_of_the_extras_without_engines() -> None:
     match = _NAMED.fullmatch(union)
     assert match
     names = match[1].split(",")
-    assert names == sorted(found.keys() - OF_TESTS - OF_ENGINES - {"all"})
+    assert names == sorted(found.keys() - OF_ENGINES - {"all"})
 
 
 def test_the_table_of_extras_has_each_of_them() -> None:
     page = (ROOT / "docs/dependencies.md").read_text("utf-8").partition("\n## Extras\n")[2]
     rows = re.findall(r"^\| `([a-z]+)` \|.*\| (yes|no)\b.*\|$", page, re.MULTILINE)
-    assert {name for name, _ in rows} == extras().keys() - OF_TESTS - {"all"}
+    assert {name for name, _ in rows} == extras().keys() - {"all"}
     assert {name for name, is_in_all in rows if is_in_all == "no"} == OF_ENGINES
 
 
@@ -66,7 +65,7 @@ def test_only_one_module_phrases_the_command() -> None:
             argument = call.args[EXTRA_ARGUMENT[function]]
             named.add(argument.value if isinstance(argument, ast.Constant) else "any")
     # Executors and the formats of files have the names of their extras.
-    assert named == extras().keys() - OF_TESTS - {"all", "dask", "ray", "spark"} | {"any"}
+    assert named == extras().keys() - {"all", "dask", "ray", "spark"} | {"any"}
 
 
 @pytest.mark.usefixtures("new_processes")
