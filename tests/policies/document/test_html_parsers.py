@@ -42,6 +42,12 @@ TREES: dict[str, Callable[[str], HtmlTree]] = {
 each_parser = pytest.mark.parametrize("parser", TREES)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def parser() -> str:
+    """Replace the fixture of the folder: each test chooses its parser."""
+    return "turbohtml"
+
+
 # The tests of html5lib
 
 HEADINGS = ("data", "errors", "new-errors", "document-fragment", "script-off", "script-on")
