@@ -18,6 +18,7 @@ from comity.policies.formats import (
     aipref,
     automation,
     content_signals,
+    plus,
     robots,
     robots_meta,
     rsl,
@@ -39,6 +40,7 @@ FORMATS: tuple[Format, ...] = check_claims(
         robots_meta.FORMAT,
         rsl.FORMAT,
         tdmrep.FORMAT,
+        plus.FORMAT,
         *INSTALLED,
     )
 )
