@@ -827,6 +827,34 @@ FILE_SHAPES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
             b"\x89PNG\r\n\x1a\n",
         ),
     ),
+    "c2pa, assertions": (
+        b"image/webp",
+        lambda n: repeated(
+            b"\0\0\0\x2ejumd" + bytes(17) + b"cawg.training-mining\0\0\0\0\x10cborentries!",
+            n,
+            b"RIFF1234WEBPjumb",
+        ),
+    ),
+    "c2pa, entries": (
+        b"image/webp",
+        lambda n: repeated(
+            b"cawg.ai_training",
+            n,
+            b"RIFF1234WEBPjumb\0\0\0\x2ejumd"
+            + bytes(17)
+            + b"cawg.training-mining\0\0\0\xff\xffcborentries",
+        ),
+    ),
+    "c2pa, segments": (
+        b"image/jpeg",
+        lambda n: (
+            numbered("\xff\xeb\0\x16JP\0{}1234jumb", n, "\xff\xd8").decode().encode("latin-1")
+        ),
+    ),
+    "c2pa, blocks of GIF": (
+        b"image/gif",
+        lambda n: repeated(b"\1x", n, b"GIF89a jumb!\xff\x0bC2PA_GIF\1\0\0"),
+    ),
     "epub, members": (b"application/epub+zip", lambda n: _epub(n, b"<package/>")),
     "epub, elements": (
         b"application/epub+zip",

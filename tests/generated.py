@@ -253,7 +253,7 @@ RULE_TABLES = (
     "decisions: acap.expired acap.no-arrangement acap.resource",
     "decisions: automation",
     "decisions: usage content-usage content-signal robots-meta tdmrep rsl ait spawning"
-    " plus comity.modification comity.arrangement",
+    " plus cawg comity.modification comity.arrangement",
     "decisions: acap.request",
     "decisions: registry",
     "findings: robots",

@@ -946,6 +946,8 @@ XMP = (
     *(b"xmlns:plus='http://ns.useplus.org/ldf/xmp/1.0/'", b" plus:DataMining='", b"DMI-ALLOWED"),
     *(b"<plus:DataMining>", b"</plus:DataMining>", b"DMI-PROHIBITED-AIMLTRAINING", b"DMI-ASK"),
     *(b"iTXtXML:com.adobe.xmp\0\1\0\0\0", b"/Type /Metadata /FlateDecode stream\n", b"/Encrypt"),
+    *(b"jumb\0\0\0\x2ejumd" + bytes(17) + b"cawg.training-mining\0", b"\0\0\0\x40cborentries"),
+    *(b"cawg.ai_training", b"\x63use\x67allowed", b"\x63use\x6anotAllowed", b"\xff\xeb\0\x20JP"),
     *(b"http://ns.adobe.com/xmp/extension/\0", b"\xff\xe1\0\x60", b"\xff\xda"),
 )
 MEDIA = (b"\xff\xd8", b"\x89PNG\r\n\x1a\n", b"%PDF-1.7 ", b"II*\0", b"RIFF1234WEBP", b"GIF89a")

@@ -17,6 +17,7 @@ from comity.policies.formats import (
     ai_txt,
     aipref,
     automation,
+    c2pa,
     content_signals,
     plus,
     robots,
@@ -41,6 +42,7 @@ FORMATS: tuple[Format, ...] = check_claims(
         rsl.FORMAT,
         tdmrep.FORMAT,
         plus.FORMAT,
+        c2pa.FORMAT,
         *INSTALLED,
     )
 )
