@@ -22,6 +22,7 @@ import pytest
 
 from tests.release.distributions import Distributions, build
 from tests.release.environments import EXTRAS, Example, examples, extras, programs
+from tests.release.run import faults_of_changes
 from tests.sources import ROOT, path_of, source_files
 
 if TYPE_CHECKING:
@@ -208,6 +209,21 @@ def test_one_line_makes_the_project_polite(project: Project, serve: Serve) -> No
 def test_each_extra_has_an_example_for_the_release() -> None:
     assert {name for names in extras().values() for name in names} - EXTRAS.keys() <= {"all"}
     assert EXTRAS.keys() <= extras().keys()
+
+
+@pytest.mark.parametrize(
+    ("changes", "faults"),
+    [
+        ("# Changes\n\n## 1.0.1\n\n- A line.\n\n## Changes since the last list\n", []),
+        ("# Changes\n\n## 1.0.1\n\n- A line.\n", []),
+        ("# Changes\n\n## 1.0.10\n", ["no section `## 1.0.1`"]),
+        ("## 1.0.1\n\n## Changes since the last list\n\n- A line.\n", ["Move them into"]),
+    ],
+)
+def test_a_release_needs_a_list_of_its_changes(changes: str, faults: list[str]) -> None:
+    found = list(faults_of_changes(changes, "1.0.1"))
+    assert len(found) == len(faults)
+    assert all(words in fault for words, fault in zip(faults, found, strict=True))
 
 
 def test_the_release_finds_the_commands_and_programs_of_the_page() -> None:

@@ -1,7 +1,7 @@
 """The wheel in environments of its own, and the examples of README.md there.
 
-The examples are the commands of README.md (lines that begin with `$ `), its Python that prints, and
-one command for each extra. They use the demonstration site on this machine."""
+The examples are the commands of README.md (lines that begin with `$ `, and those for a new project),
+its Python that prints, and one command for each extra. They use the demonstration site on this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXTRAS: Mapping[str, str] = {
     "languageserver": "comity languageserver < /dev/null",
     "workbench": "python -c 'import comity.authoring.workbench.server'",
 }
-# In a file of README.md the demonstration site has the port that it has by default.
+# The address of the demonstration site in README.md, with its default port.
 README_URL = "http://127.0.0.1:8642/"
 REFUSED = 1  # the exit status of `scrapy policy` for a refused page
 
@@ -76,6 +76,12 @@ def programs(readme: str) -> Iterator[tuple[str, str]]:
             yield program, output
 
 
+def project_commands(readme: str) -> str:
+    """Return the commands of README.md that create a project and crawl with it."""
+    [block] = [text for _, text, _ in blocks(readme) if text.startswith("comity startproject")]
+    return block
+
+
 def blocks(readme: str) -> Iterator[tuple[str, str, str]]:
     """Yield the language and the text of each code block, and the text up to the next one."""
     _, *pieces = re.split(r"(?m)^```(\w*).*\n", readme)
@@ -104,8 +110,10 @@ class Environment:
         run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(self.folder)])
         python = str(self.folder / "bin" / "python")
         wanted = f"{wheel}[{self.extra}]" if self.extra else str(wheel)
-        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wanted]
-        run([*pip, *(["--constraint", str(constraints)] if constraints else [])])
+        limits = ["--constraint", str(constraints)] if constraints else []
+        # Most of the modules are never imported, so compiling them all would take longer.
+        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-compile"]
+        run([*pip, "--quiet", *limits, wanted])
         self.work.mkdir()
 
     def version(self, package: str) -> str:
@@ -149,22 +157,27 @@ class Environment:
 
         A command of README.md that needs a missing extra names this extra."""
         readme = (ROOT / "README.md").read_text("utf-8")
-        crawl = self.shell("scrapy demo --crawl")
+        crawl = self.shell("comity demo --crawl")
         if crawl.returncode or "Crawl finished" not in crawl.stdout + crawl.stderr:
-            yield told("scrapy demo --crawl", crawl)
+            yield told("comity demo --crawl", crawl)
         for program, output in programs(readme):
             (self.work / "program.py").write_text(program, "utf-8")
             done = self.shell("python program.py")
             if done.stdout != output:
                 yield told(program, done)
         with self.demonstration_site() as url:
-            needed = (EXTRAS[name] for name in sorted(self.installed & EXTRAS.keys()))
-            for example in [*examples(readme), *(Example(command, "") for command in needed)]:
-                command = example.command.replace("URL", url).replace(README_URL, url)
-                first_line = example.first_line.replace(README_URL, url)
-                done = self.shell(command)
-                if not self._is_right(done, first_line):
-                    yield told(command, done)
+            create = project_commands(readme)
+            project = self.shell(f"set -e\n{create.replace('https://example.com', url)}")
+            if project.returncode:
+                yield told(create, project)
+            for example in examples(readme):
+                done = self.shell(example.command.replace(README_URL, url))
+                if not self._is_right(done, example.first_line.replace(README_URL, url)):
+                    yield told(example.command, done)
+            for name in sorted(self.installed & EXTRAS.keys()):
+                done = self.shell(EXTRAS[name].replace("URL", url))
+                if done.returncode:
+                    yield told(EXTRAS[name], done)
 
     def _is_right(self, done: subprocess.CompletedProcess[str], first_line: str) -> bool:
         missing = re.findall(r"comity\[(\w+)\]", done.stderr)

@@ -62,9 +62,13 @@ def faults_of_tree(tag: str) -> Iterator[str]:
     tagged = git("tag", "--list", tag) and git("rev-parse", f"{tag}^{{commit}}")
     if tagged and tagged != git("rev-parse", "HEAD"):
         yield f"{tag} is the tag of another commit. Increase comity.__version__."
-    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    if not re.search(rf"(?m)^## {re.escape(comity.__version__)}$", changes):
-        yield f"CHANGELOG.md has no section `## {comity.__version__}`. Write it."
+    yield from faults_of_changes((ROOT / "CHANGELOG.md").read_text("utf-8"), comity.__version__)
+
+
+def faults_of_changes(changes: str, version: str) -> Iterator[str]:
+    """Yield the reasons why the list of changes is not ready. `changes`: the text of CHANGELOG.md."""
+    if not re.search(rf"(?m)^## {re.escape(version)}$", changes):
+        yield f"CHANGELOG.md has no section `## {version}`. Write it."
     if re.search(r"(?m)^- ", changes.partition(UNSORTED)[2]):
         yield f"CHANGELOG.md has lines below `{UNSORTED}`. Move them into the list of the version."
 
@@ -77,14 +81,14 @@ def make_and_try(folder: Path) -> None:
         made = build(DIST)
     with Step("twine, check-wheel-contents, pyroma"):
         refuse(made.faults())
-    with Step("make test in the unpacked source distribution"):
-        test_sources(made, folder)
     floors = folder / "floors.txt"
     floors.write_text(run(["make", "--silent", "floors"], folder=ROOT).stdout, "utf-8")
     try_environment(made, "newest versions", Environment(folder / "newest"))
     try_environment(made, "oldest versions", Environment(folder / "oldest"), floors)
     for extra, installed in extras().items():
         try_environment(made, f"extra {extra}", Environment(folder / extra, extra, installed))
+    with Step("make test in the unpacked source distribution"):
+        test_sources(made, folder)
 
 
 class Step:
