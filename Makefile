@@ -82,6 +82,9 @@ test-scrapies: $(SCRAPIES:%=.venv-scrapy-%/ready-to-test)  ## the tests of crawl
 		echo "Scrapy $$version"; .venv-scrapy-$$version/bin/$(TESTS) tests/live tests/crawler; \
 	done
 
+test-projects: .venv/ready-to-test  ## FOLDER=/tmp/projects: the projects of others in it, as tests/projects/projects.toml describes them, without and with comity
+	$(BIN)/python -m tests.projects.run "$(FOLDER)"
+
 floors:  ## the oldest versions that setup.cfg promises, as constraints of pip; what only the tests need promises none
 	@sed -n '/^install_requires/,/^.tool:/s/^ *\([a-z0-9.-]*\) >= \([0-9.]*\).*/\1 == \2/p' setup.cfg
 
@@ -150,5 +153,5 @@ TREE_TESTS = $(@D)/bin/pip download --quiet --no-deps --no-binary tinyhtml5 --de
 	$(TREE_TESTS)
 	@touch $@
 
-.PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy test-scrapies floors lint format docs bench fuzz mutants words release clean
+.PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy test-scrapies test-projects floors lint format docs bench fuzz mutants words release clean
 .PRECIOUS: %/bin/python %/bin/pip

@@ -760,6 +760,7 @@ BODY_SHAPES: dict[str, Callable[[int], bytes]] = {
         b"a ", n, b"<meta name=robots content=noai><meta name=tdm-policy content=/>application/rsl"
     ),
 }
+PLUS = b"<rdf:RDF xmlns:plus='http://ns.useplus.org/ldf/xmp/1.0/'>"
 FILE_SHAPES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
     "pdf, packets": (
         b"application/pdf",
@@ -798,6 +799,65 @@ FILE_SHAPES: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
         lambda n: repeated(
             b"/FlateDecode /Type/Metadata stream\n" + zlib.compress(bytes(2**20), 9), n, b"%PDF-1.7"
         ),
+    ),
+    "xmp, values": (
+        b"image/jpeg",
+        lambda n: repeated(b"<plus:DataMining>", n, b"\xff\xd8\xff " + PLUS),
+    ),
+    "xmp, attributes": (
+        b"image/jpeg",
+        lambda n: repeated(b" plus:DataMining='", n, b"\xff\xd8\xff " + PLUS),
+    ),
+    "xmp, packets": (b"image/jpeg", lambda n: repeated(PLUS, n, b"\xff\xd8\xff ")),
+    "xmp, constraints": (
+        b"image/jpeg",
+        lambda n: repeated(b":OtherConstraints ", n, b"\xff\xd8\xff " + PLUS),
+    ),
+    "xmp, comments": (
+        b"image/jpeg",
+        lambda n: repeated(b"<!---->", n, b"\xff\xd8\xff " + PLUS),
+    ),
+    "xmp, segments": (
+        b"image/jpeg",
+        lambda n: repeated(
+            b"\xff\xe1\0\x4dhttp://ns.adobe.com/xmp/extension/\0" + bytes(40), n, b"\xff\xd8"
+        ),
+    ),
+    "xmp, bombs": (
+        b"image/png",
+        lambda n: repeated(
+            b"\0\x00\x20\0iTXtXML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(bytes(2**22), 9),
+            n,
+            b"\x89PNG\r\n\x1a\n",
+        ),
+    ),
+    "c2pa, assertions": (
+        b"image/webp",
+        lambda n: repeated(
+            b"\0\0\0\x2ejumd" + bytes(17) + b"cawg.training-mining\0\0\0\0\x10cborentries!",
+            n,
+            b"RIFF1234WEBPjumb",
+        ),
+    ),
+    "c2pa, entries": (
+        b"image/webp",
+        lambda n: repeated(
+            b"cawg.ai_training",
+            n,
+            b"RIFF1234WEBPjumb\0\0\0\x2ejumd"
+            + bytes(17)
+            + b"cawg.training-mining\0\0\0\xff\xffcborentries",
+        ),
+    ),
+    "c2pa, segments": (
+        b"image/jpeg",
+        lambda n: (
+            numbered("\xff\xeb\0\x16JP\0{}1234jumb", n, "\xff\xd8").decode().encode("latin-1")
+        ),
+    ),
+    "c2pa, blocks of GIF": (
+        b"image/gif",
+        lambda n: repeated(b"\1x", n, b"GIF89a jumb!\xff\x0bC2PA_GIF\1\0\0"),
     ),
     "epub, members": (b"application/epub+zip", lambda n: _epub(n, b"<package/>")),
     "epub, elements": (

@@ -50,6 +50,13 @@ STARTS = (
     Start("import of the add-on", f"{IMPORTED} import comity.crawler.addon", 0.25, IMPORTED),
     Start("comity lint FILE", LINT.format(target="site/robots.txt"), 0.35),
     Start("comity lint FOLDER", LINT.format(target="site"), 0.35),
+    Start("comity --help", "from comity.cli import main; main(['--help'])", 0.35),
+    Start(
+        "comity policy --offline",
+        "from comity.cli import main;"
+        " main(['policy', '--offline', 'site', 'https://example.com/'])",
+        0.9,
+    ),
     Start(
         "scrapy policy --offline",
         RUN.format(words=["policy", "--offline", "site", "https://example.com/"]),

@@ -5,6 +5,7 @@ some imports take a second."""
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Iterator, Sequence
@@ -83,6 +84,15 @@ def _run_by_scrapy(*arguments: str) -> int:
             if isinstance(ended.code, str):
                 raise
             return ended.code or 0
+        except ModuleNotFoundError as error:
+            module = os.environ.get("SCRAPY_SETTINGS_MODULE", "")
+            if not error.name or not f"{module}.".startswith(f"{error.name}."):
+                raise
+            complain(
+                f"comity: there is no module `{module}` with settings: write its name into"
+                " scrapy.cfg, or into the environment variable SCRAPY_SETTINGS_MODULE"
+            )
+            return USAGE
     return 0
 
 

@@ -46,7 +46,7 @@ COMMANDS = {
     "runspider": Command(CRAWLS, "Run the spider in a Python file", f"{_SCRAPY}.crawl:RunSpider"),
     "frontier": Command(
         CRAWLS,
-        "Show a crawl by several workers; pause, resume, end or delete it",
+        "Show, pause, resume, end or delete a crawl by several workers",
         f"{_SCRAPY}.frontier:FrontierCommand",
     ),
     "demo": Command(
@@ -84,7 +84,7 @@ COMMANDS = {
     ),
     "doctor": Command(
         INSTALLATION,
-        "Check what is installed, which settings count, and what a crawl needs",
+        "Check the installation, the settings, and what a crawl needs",
         "comity.doctor.command:DoctorCommand",
     ),
     "completion": Command(

@@ -275,7 +275,7 @@ RULE_TABLES = (
     "decisions: acap.expired acap.no-arrangement acap.resource",
     "decisions: automation",
     "decisions: usage content-usage content-signal training-rules robots-meta tdmrep rsl ait spawning"
-    " comity.modification comity.arrangement",
+    " plus cawg comity.modification comity.arrangement",
     "decisions: acap.request",
     "decisions: registry",
     "findings: robots",

@@ -92,6 +92,8 @@ GIVEN = {
         JsonlWriter: Any
     """,
     "docs/datasets.md": "from comity.dataset.batches import Terms",
+    # tests/test_deployment.py runs its scripts.
+    "docs/deployment.md": "from scrapy.utils.project import get_project_settings",
     "docs/existing-data.md": """
         import duckdb, polars, pyarrow.parquet, ray
         dataset: Any

@@ -111,6 +111,20 @@ def test_lint_of_robots_txt_imports_no_parser_of_pages(tmp_path: Path) -> None:
     assert loaded_by(program, tmp_path, PAGES_AND_SITES) == ""
 
 
+@pytest.mark.parametrize("words", [["--help"], ["nosuch"], ["rule", "--help"]], ids=" ".join)
+def test_help_imports_no_other_command(words: list[str], tmp_path: Path) -> None:
+    program = f"from contextlib import suppress\nfrom comity.cli import main\nwith suppress(SystemExit): main({words})"
+    others = ["shtab", "comity.completion", "comity.doctor", "comity.crawler", "nicegui", "pygls"]
+    assert loaded_by(program, tmp_path, [*SCRAPY, *others]) == ""
+
+
+def test_a_command_of_scrapy_imports_no_tool_of_other_commands(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").touch()
+    program = "from comity.cli import main\nmain(['policy', '--offline', '.', 'https://a.test/'])"
+    others = ["shtab", "comity.completion", "comity.doctor", "comity.authoring"]
+    assert loaded_by(program, tmp_path, ["scrapy", *others]) == "scrapy"
+
+
 @pytest.mark.parametrize("words", [["version"], ["crawl", "idle"], ["-h"]], ids=" ".join)
 def test_scrapy_without_the_addon_imports_only_the_list_of_commands(
     words: list[str], tmp_path: Path

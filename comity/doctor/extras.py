@@ -27,14 +27,13 @@ class Extra:
 
     @property
     def remedy(self) -> str:
-        """Return the line that installs the packages. Its quotation marks suit all shells."""
-        return install(self.name) if self.name else f"pip install {PACKAGE}"
+        """Return the command that installs the packages."""
+        return install(self.name) if self.name else "pip install comity"
 
 
 def installed_extras() -> list[Extra]:
-    """Return the packages that comity always needs, and each extra for users."""
-    package = metadata.metadata(PACKAGE)
-    names = package.get_all("Provides-Extra") or ()
+    """Return the packages that comity always needs, and each extra."""
+    names = metadata.metadata(PACKAGE).get_all("Provides-Extra") or []
     requirements = [Requirement(text) for text in metadata.requires(PACKAGE) or ()]
     return [
         Extra(name, tuple(_missing(needed)))

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from scrapy.utils.project import inside_project
 from comity.cluster.address import StateAddress
 from comity.crawler.commands.crawl import READY_SETTINGS
 from comity.gate.options import DEFAULTS
+from comity.gate.options.profiles import NAME as PROFILE
+from comity.gate.options.profiles import NO_PROFILE, profile_of
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
@@ -60,7 +62,7 @@ class Origin:
     Attributes:
         name: The name of the setting.
         value: The value, without passwords.
-        origin: DEFAULT, "add-on", "command line", or the module of the project's settings.
+        origin: DEFAULT, "add-on", "command line", PROFILE, or the module of the project's settings.
     """
 
     name: str
@@ -76,16 +78,19 @@ def settings_module() -> str:
 
 def origins(settings: BaseSettings) -> list[Origin]:
     """Return the settings of comity, and those of Scrapy that count."""
-    module = settings_module()
-    names = [*DEFAULTS, *(name for name in OF_SCRAPY if name in settings)]
-    return [
-        Origin(
-            name,
-            _shown(name, settings.get(name, DEFAULTS.get(name))),
-            _ORIGINS.get(settings.getpriority(name) or 0, module),
+    module, profile = settings_module(), NO_PROFILE
+    with suppress(PolicyError):  # there is no such profile
+        profile = profile_of(settings)
+    found = []
+    for name in (*DEFAULTS, *(name for name in OF_SCRAPY if name in settings)):
+        value = settings.get(name)
+        origin = _ORIGINS.get(settings.getpriority(name) or 0, module)
+        if value is None and name in profile.settings:
+            value, origin = profile.get(name, None), PROFILE
+        found.append(
+            Origin(name, _shown(name, DEFAULTS.get(name) if value is None else value), origin)
         )
-        for name in names
-    ]
+    return found
 
 
 def _shown(name: str, value: Any) -> str:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
+from comity.cluster.address import StateAddress
 from comity.crawler.addon import browser_handlers
 from comity.doctor.diagnosis import Check
-from comity.extras import install
+from comity.extras import required
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.options import Options
 from comity.policies import PolicyError
@@ -53,18 +54,10 @@ def _check_store(path: Path) -> Check:
 
 def _check_state(options: Options) -> Check:
     try:
-        from comity.cluster.address import StateAddress
-        from comity.cluster.check import check_server
-
+        with required("COMITY_STATE", "redis", PolicyError):
+            from comity.cluster.check import check_server
         address = StateAddress.parse(options.state, options.crawl or "crawl")
         remarks = check_server(address, sets_version=False)
-    except ImportError as error:
-        return Check(
-            "state",
-            f"COMITY_STATE needs {error.name}",
-            install("redis"),
-            is_ok=False,
-        )
     except PolicyError as error:
         return Check("state", str(error), is_ok=False)
     return Check("state", "; ".join([f"{address} answers", *remarks]))

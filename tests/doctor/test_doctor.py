@@ -122,6 +122,15 @@ def test_the_origin_of_each_setting_is_shown(project: Path) -> None:
     assert not (project / "jobs").exists()
 
 
+def test_a_setting_of_a_profile_has_its_name(tmp_path: Path) -> None:
+    answer = found(tmp_path, "-s", "COMITY_PROFILE=search", "-s", "COMITY_PURPOSES=research")
+    assert origin(answer, "COMITY_USES")[1] == "COMITY_PROFILE"
+    assert origin(answer, "COMITY_PURPOSES") == ("research", "command line")
+    assert origin(answer, "COMITY_MIN_DELAY")[1] == "default"
+    assert answer["obeys"]["purposes"] == ["research"]
+    assert answer["obeys"]["uses"]
+
+
 def test_every_setting_of_scrapy_that_the_docs_name_is_known() -> None:
     known = {each.name for each in origins(Settings())}
     assert {"USER_AGENT", "DOWNLOAD_SLOTS", "ROBOTSTXT_OBEY", "CONCURRENT_ITEMS"} <= known
@@ -140,6 +149,7 @@ def test_a_project_without_the_addon_is_wrong(project: Path) -> None:
     ("assignment", "text"),
     [
         ("COMITY_MIN_DELAY=x", "COMITY_MIN_DELAY `x` is not a number of seconds"),
+        ("COMITY_PROFILE=serch", "COMITY_PROFILE `serch` is not a profile"),
         ("COMITY_REPORT=nowhere/report.html", "COMITY_REPORT `nowhere/report.html`: there is no"),
         ('ADDONS={"no.such.Addon": 1, "comity.crawler.addon.Addon": 2}', "ADDONS: Module"),
     ],
@@ -245,12 +255,10 @@ Requires-Dist: pytest>=99999; extra == "tooold"
 Requires-Dist: nosuch-one>=1; extra == "missing"
 Requires-Dist: scrapy>=2; extra == "there"
 Requires-Dist: comity-of-test[there]; extra == "all"
-Requires-Dist: nosuch-two; extra == "test"
 Provides-Extra: tooold
 Provides-Extra: missing
 Provides-Extra: there
 Provides-Extra: all
-Provides-Extra: test
 """
 
 
@@ -265,7 +273,7 @@ def test_extras_are_there_or_their_packages_are_named(
     rows = {extra.name: (extra.missing, extra.remedy) for extra in installed_extras()}
     version = metadata.version("pytest")
     assert rows == {
-        "": (("nosuch-always",), "pip install comity-of-test"),
+        "": (("nosuch-always",), "pip install comity"),
         "missing": (("nosuch-one",), 'pip install "comity[missing]"'),
         "there": ((), 'pip install "comity[there]"'),
         "tooold": (
@@ -278,3 +286,4 @@ def test_extras_are_there_or_their_packages_are_named(
 def test_the_extras_for_users_are_those_of_the_package() -> None:
     names = {extra.name for extra in installed_extras()} - {""}
     assert {"aiohttp", "parquet", "playwright", "redis", "report", "warc"} <= names
+    assert "all" not in names

@@ -57,6 +57,8 @@ from comity.policies import (
 from comity.policies.answers.rule import RULES
 from comity.policies.formats.authoring import Draft, apply
 from comity.policies.formats.robots.file import RobotsFile
+from comity.policies.registry import FORMS as FORMS_OF_REGISTRIES
+from comity.policies.registry import read_registry
 from comity.policies.syntax.lines import MAX_FINDINGS
 from comity.policies.syntax.printable import HIDDEN
 from comity.policies.tag import TagError
@@ -928,6 +930,54 @@ def fuzz_page(octets: bytes) -> None:
             ASKED, site.page(AGENT, url, headers=[*headers, field], body=body, now=NOW)
         )
     assert site.refused_by_headers(AGENT, url, headers, NOW) is None or refused >= set(USES)
+
+
+XMP = (
+    *(
+        b"<",
+        b">",
+        b"'",
+        b"</",
+        b"/>",
+        b"<!--",
+        b"-->",
+        b"&a;",
+        b"</rdf:RDF>",
+        b":OtherConstraints>",
+    ),
+    *(b"xmlns:plus='http://ns.useplus.org/ldf/xmp/1.0/'", b" plus:DataMining='", b"DMI-ALLOWED"),
+    *(b"<plus:DataMining>", b"</plus:DataMining>", b"DMI-PROHIBITED-AIMLTRAINING", b"DMI-ASK"),
+    *(b"iTXtXML:com.adobe.xmp\0\1\0\0\0", b"/Type /Metadata /FlateDecode stream\n", b"/Encrypt"),
+    *(b"jumb\0\0\0\x2ejumd" + bytes(17) + b"cawg.training-mining\0", b"\0\0\0\x40cborentries"),
+    *(b"cawg.ai_training", b"\x63use\x67allowed", b"\x63use\x6anotAllowed", b"\xff\xeb\0\x20JP"),
+    *(b"http://ns.adobe.com/xmp/extension/\0", b"\xff\xe1\0\x60", b"\xff\xda"),
+)
+MEDIA = (b"\xff\xd8", b"\x89PNG\r\n\x1a\n", b"%PDF-1.7 ", b"II*\0", b"RIFF1234WEBP", b"GIF89a")
+
+
+def fuzz_media(octets: bytes) -> None:
+    """Metadata of images: nothing raises, and a refusal in the same file is not lost."""
+    choices = Choices(octets)
+    start = choices.of(MEDIA)
+    parts = [
+        choices.of(XMP) if choices.number(4) else bytes((choices.number(256),))
+        for _ in range(choices.number(40))
+    ]
+    site, body = Site.from_files(ORIGIN, PAGE_SITE), b"".join(parts)
+    check_page(site.page(AGENT, f"{ORIGIN}/", body=start + body, now=NOW), choices)
+    refusing = (
+        b"<rdf:RDF xmlns:a='http://ns.useplus.org/ldf/xmp/1.0/' a:DataMining='DMI-PROHIBITED'>"
+    )
+    page = site.page(AGENT, f"{ORIGIN}/", body=start + refusing + b"</rdf:RDF>" + body, now=NOW)
+    assert "tdm" in denied(("tdm",), page)
+
+
+def fuzz_registry(octets: bytes) -> None:
+    """A registry of opt-outs is read, or one line says what is wrong with it."""
+    form = FORMS_OF_REGISTRIES[octets[0] % len(FORMS_OF_REGISTRIES)] if octets else "lines"
+    with contextlib.suppress(PolicyError):
+        registry = read_registry("list", form, io.BytesIO(octets[1:]), lambda host: False)
+        assert registry.entries
 
 
 def fuzz_redaction(octets: bytes) -> None:

@@ -135,6 +135,30 @@ def test_files_that_are_works_of_a_registry_are_not_kept(
     assert crawled.stats["comity/access/stopped/registry.opt-out"] == 1
 
 
+@pytest.mark.requirement("IMG-1")
+def test_files_that_prohibit_mining_are_not_kept(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
+    """The metadata of a file refuses the file, and not the page or its other files."""
+    folder = Path(__file__).parents[1] / "policies" / "formats" / "plus" / "files"
+    names = ("training.jpg", "training.png", "training.mp4", "allowed.jpg")
+    types = ("image/jpeg", "image/png", "video/mp4", "image/jpeg")
+    served = {
+        f"/{name}": serve.Answer((folder / name).read_bytes(), content_type=kind)  # type: ignore[attr-defined]
+        for name, kind in zip(names, types, strict=True)
+    }
+    server = serve({"/robots.txt": OPEN, "/": "<p>", **served})
+    settings = USES | {
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+        "FILES_STORE": str(tmp_path / "files"),
+    }
+    crawled = crawl(Files, settings, page=server.url("/"), files=[*map(server.url, served)])
+    kept = [path.read_bytes() for path in (tmp_path / "files" / "full").iterdir()]
+    assert kept == [(folder / "allowed.jpg").read_bytes()]
+    assert crawled.stats["comity/access/stopped/plus.prohibited"] == 3
+    assert len(crawled.items) == 1
+
+
 def test_a_crawl_does_not_start_with_a_registry_that_cannot_be_read(
     serve: Serve, tmp_path: Path
 ) -> None:

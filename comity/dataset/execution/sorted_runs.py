@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import IO, Generic, TypeVar
 from weakref import finalize
 
-CHUNK = 256  # pairs of a run that are in memory at a time
+CHUNK = 256  # default of `chunk`
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -34,12 +34,19 @@ class SortedRuns(Generic[K, V]):
 
     Only one iterator at a time may be in use."""
 
-    def __init__(self) -> None:
+    def __init__(self, chunk: int = CHUNK) -> None:
+        """`chunk`: the number of pairs of a run that are in memory at a time."""
+        self._chunk = chunk
         self._file: IO[bytes] | None = None
         self._ends: list[int] = []  # ends of the runs in the file
+        self._count = 0
 
     def __bool__(self) -> bool:
         return bool(self._ends)
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return self._count
 
     def add(self, pairs: Iterable[tuple[K, V]]) -> None:
         """Add a run. `pairs`: sorted by key."""
@@ -47,8 +54,9 @@ class SortedRuns(Generic[K, V]):
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the finalizer
             finalize(self, self._file.close)
         self._file.seek(self._ends[-1] if self._ends else 0)
-        for chunk in chunks(pairs, CHUNK):
+        for chunk in chunks(pairs, self._chunk):
             pickle.dump(chunk, self._file, pickle.HIGHEST_PROTOCOL)
+            self._count += len(chunk)
         self._ends.append(self._file.tell())
 
     def __iter__(self) -> Iterator[tuple[K, V]]:

@@ -79,6 +79,17 @@ class CapturedRecord(Record):
         self.left_out = left_out
 
 
+class JudgedRecord(Record):
+    """A record of a table that was judged before, with its tag."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self, record: Record, answer: dict[str, Any] | None) -> None:
+        """`answer`: the tag. None: the record must be kept apart."""
+        super().__init__(record)
+        self.answer = answer
+
+
 def fields_of(value: Any) -> Fields:
     """Return header fields from a value: an object, a list of pairs, or the header's text.
 

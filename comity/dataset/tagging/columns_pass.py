@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,40 +21,50 @@ from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, IDENTITY, PAGE_URLS, SPARE_FIELD, Unreadable, is_blank
 from comity.dataset.tagging.captured import CapturedPage, moment_of
 from comity.dataset.tagging.columns import captured_page, first_part, value_of
-from comity.dataset.tagging.counts import Tagged
+from comity.dataset.tagging.counts import Tagged, verdict_names
 from comity.dataset.tagging.record_tagger import RecordTagger
+from comity.dataset.tagging.tag_changes import Tag
 
 STANDARD = ("url", "fetched_at")  # fields of comity's own records that are added
+VERDICT = "comity:verdict"  # the name of the column that `with_verdicts` adds
+# An answer: the tag, null if the row is kept apart, and the names of the verdicts in the tag.
+ANSWER = pa.struct([("tag", TAG.type), ("verdicts", pa.list_(pa.string()))])
+APART = -1
 
 
 def tag_columns(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Outcome:
     """Return the batch with its tags. `number`: the number of its first row in the file."""
+    batch, verdicts = _without_verdicts(batch)
     if _may_hide(batch, tagger):
         return _as_records(batch, number, tagger)
     tagged, apart = Tagged(), []
-    rows, indices, tags, columns = [], [], _Distinct(), _PageColumns(batch, tagger)
+    rows, indices, tags, columns = [], [], _Tags(verdicts, tagger), _PageColumns(batch, tagger)
     urls: list[str] = []
     moments: list[datetime | None] = []
     for row, page in enumerate(columns.pages()):
         if page.left_out:
             tagged.left_out.note(page.left_out)
             continue
-        judged = tagger.judge.judge(page)
-        if judged is None:
+        earlier = columns.earlier(row)
+        index = None if earlier else tags.of_verdict(row)
+        if index is None:
+            judged = tagger.judge.judge(page)
+            if judged is not None:
+                fields = columns.content(row) if judged.has_elements else {}
+                index = tags.add(judged.tag(fields, None, earlier))
+        if index is None or index == APART:
             apart.append(row)
             continue
-        fields = columns.content(row) if judged.has_elements else {}
-        indices.append(tags.index(judged.tag(fields, None, columns.earlier(row))))
+        indices.append(index)
         rows.append(row)
         urls.append(page.url)
-        moments.append(judged.captured_at)
+        moments.append(tagger.judge.dated(page).captured_at)
     tagged.undated = moments.count(None)
-    for index, records in Counter(indices).items():
-        tagger.count(tags.tags[index], tagged, records)
+    for names, records in tags.names(Counter(indices)):
+        for name in names:
+            tagged.verdicts.note(name, records)
     judged_rows = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
-    tag_column = pa.array([TAG.fit(tag) for tag in tags.tags], TAG.type).take(
-        pa.array(indices, pa.int64())
-    )
+    tag_column = tags.column(indices)
     renamed = columns.standard(judged_rows, urls, moments)
     output = adapt(_with_tags(renamed, tag_column), schema_of_tagged(batch.schema, tagger))
     if output.num_rows:
@@ -148,23 +158,107 @@ def _with_tags(batch: pa.RecordBatch, tags: pa.Array) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names)
 
 
-class _Distinct:
-    """Tags, each once."""
+class ColumnAnswers(NamedTuple):
+    """The answers for columns (see AnswerForm): an array of ANSWER."""
 
-    def __init__(self) -> None:
-        self.tags: list[dict[str, Any]] = []
+    uses: tuple[str, ...]
+    """The uses whose verdicts are counted."""
+
+    def encode(self, answers: Sequence[Tag | None]) -> pa.StructArray:
+        tags = [None if tag is None else TAG.fit(tag) for tag in answers]
+        names = [[] if tag is None else verdict_names(tag, self.uses) for tag in answers]
+        arrays = [pa.array(tags, TAG.type), pa.array(names, ANSWER.field("verdicts").type)]
+        return pa.StructArray.from_arrays(arrays, fields=[*ANSWER])
+
+    def join(self, pieces: Sequence[pa.StructArray]) -> pa.StructArray:
+        return pa.concat_arrays(pieces)
+
+    def take(self, encoded: pa.StructArray, indices: Sequence[int]) -> pa.StructArray:
+        return encoded.take(pa.array(indices, pa.int64()))
+
+
+def with_verdicts(
+    batch: pa.RecordBatch, indices: Sequence[int | None], answers: pa.StructArray
+) -> pa.RecordBatch:
+    """Return the batch with a further column, which has the answer for each row.
+
+    `indices`: the index of each row in `answers`. None: the row has no verdict."""
+    column = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), answers)
+    schema = batch.schema.append(pa.field(VERDICT, column.type))
+    return pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
+
+
+def _without_verdicts(
+    batch: pa.RecordBatch,
+) -> tuple[pa.RecordBatch, pa.DictionaryArray | None]:
+    """Return the batch before `with_verdicts`, and the column. None: the batch has no verdicts."""
+    last = batch.num_columns - 1
+    if last < 0 or batch.schema.field(last).type != pa.dictionary(pa.int32(), ANSWER):
+        return batch, None
+    schema = batch.schema.remove(last)
+    return pa.RecordBatch.from_arrays(batch.columns[:last], schema=schema), batch.column(last)
+
+
+class _Tags:
+    """The tags of the rows in a batch, each once: first those of verdicts, then those added."""
+
+    def __init__(self, verdicts: pa.DictionaryArray | None, tagger: RecordTagger) -> None:
+        self._uses = tagger.judge.question.agent.uses
+        self._places: list[int | None] = []
+        self._before = pa.array([], ANSWER)
+        if verdicts is not None:
+            self._places, self._before = verdicts.indices.to_pylist(), verdicts.dictionary
+        self._is_apart = pc.is_null(self._before.field("tag")).to_pylist()
+        self._added: list[Tag] = []
         self._indices: dict[int, int] = {}
 
-    def index(self, tag: dict[str, Any]) -> int:
-        """Return the index of a tag. Append a new tag to `tags`.
+    def of_verdict(self, row: int) -> int | None:
+        """Return the index of the tag that the verdict gives to a row.
+
+        APART: the verdict keeps the row apart. None: the row has no verdict."""
+        place = self._places[row] if self._places else None
+        return APART if place is not None and self._is_apart[place] else place
+
+    def add(self, tag: Tag) -> int:
+        """Return the index of a tag. Add a new tag.
 
         Tags are compared by identity, which is fast: a Judge returns the same object for similar
         URLs of a site. Equal tags in two objects have two indices."""
         index = self._indices.get(id(tag))
         if index is None:
-            index = self._indices[id(tag)] = len(self.tags)
-            self.tags.append(tag)
+            index = self._indices[id(tag)] = len(self._before) + len(self._added)
+            self._added.append(tag)
         return index
+
+    def names(self, counts: Mapping[int, int]) -> Iterator[tuple[list[str], int]]:
+        """Yield the names of the verdicts in each tag, and the number of its rows.
+
+        `counts`: the number of rows for each index."""
+        before = [index for index in counts if index < len(self._before)]
+        names = self._before.field("verdicts").take(pa.array(before, pa.int64())).to_pylist()
+        yield from zip(names, map(counts.__getitem__, before), strict=True)
+        for index, tag in enumerate(self._added, len(self._before)):
+            yield verdict_names(tag, self._uses), counts[index]
+
+    def column(self, indices: Sequence[int]) -> pa.StructArray:
+        """Return the column of tags with these indices."""
+        tags = self._before.field("tag")
+        if self._added:
+            added = pa.array([TAG.fit(tag) for tag in self._added], TAG.type)
+            tags = pa.concat_arrays([tags, added]) if len(tags) else added
+        return tags.take(pa.array(indices, pa.int64()))
+
+
+def fields_of_pages(tagger: RecordTagger) -> tuple[str, ...]:
+    """Return the fields by which pages are judged, and those that may hide a value."""
+    urls, dates, _, *others = tagger.names
+    names = (*urls, *dates, *(name for names in others for name in names), *PAGE_URLS, "fetched_at")
+    return tuple(dict.fromkeys(name for field in names for name in (field, first_part(field))))
+
+
+def pages_of(batch: pa.RecordBatch, tagger: RecordTagger) -> Sequence[CapturedPage]:
+    """Return the page of each row. () if columns may hide a value."""
+    return () if _may_hide(batch, tagger) else _PageColumns(batch, tagger).pages()
 
 
 class _PageColumns:

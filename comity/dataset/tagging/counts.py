@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from comity.dataset.counts.summary import Summary
+from comity.dataset.tagging.tag_changes import Tag
 
 # The maximum number of distinct names. Files can contain any number of crawlers and statuses.
 MAX_NAMES = 1000
@@ -47,3 +49,14 @@ class Tagged(Summary):
         return (
             self.counts.records + self.apart + self.counts.unreadable + sum(self.left_out.values())
         )
+
+
+def verdict_names(tag: Tag, uses: Iterable[str]) -> list[str]:
+    """Return the names under which the verdicts of a tag on these uses are counted."""
+    names = []
+    for use in uses:
+        decision = tag["uses"][use]
+        verdict = decision["verdict"]
+        rule = tag["reasons"][decision["because"][0]]["rule"] if verdict == "deny" else ""
+        names.append(f"{use}: {verdict}{': ' if rule else ''}{rule}")
+    return names

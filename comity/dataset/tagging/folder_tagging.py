@@ -4,7 +4,7 @@ See comity.dataset.folder_output."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +18,15 @@ from comity.dataset.side_files import PendingLines, UnreadLines
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
 from comity.dataset.tagging.record_tagger import Making
+from comity.dataset.tagging.site_order import judged_readers
 from comity.dataset.tagging.tagging import (
+    TagPass,
     captures_reader,
     check_columns,
     history,
     write_tagged,
 )
+from comity.dataset.tagging.verdicts import Verdicts, save
 
 
 class _TagPart(NamedTuple):
@@ -66,7 +69,21 @@ def tag_folder(
         inputs, folder, kinds=("unreadable", APART), ending=ending, reader_of=captures_reader
     ) as output:
         check_columns(output.readers, making.columns)
-        for part_counts in output.results(partial(_TagPart, judge, making), options):
+        files = [
+            (target := part.folder / part.name).with_name(f".{target.name}.verdicts")
+            for part in output.parts
+        ]
+
+        def keep(number: int, verdicts: Iterator[Verdicts]) -> Path:
+            save(files[number], verdicts)
+            return files[number]
+
+        readers, options = judged_readers(output.readers, TagPass(judge, making), options, keep)
+        pairs = zip(output.parts, readers, strict=True)
+        output = output._replace(parts=[part._replace(reader=reader) for part, reader in pairs])
+        results = output.results(partial(_TagPart, judge, making), options)
+        for file, part_counts in zip(files, results, strict=True):
+            file.unlink(missing_ok=True)
             tagged.merge(part_counts)
     described = describe(folder, history(judge, tagged, sources), tagged.composition, output.facts)
     manifest.write(folder, described)

@@ -123,8 +123,7 @@ class Judge:
         """Return the page with its policies.
 
         None: the page must be kept apart, because its site has no copies of policies."""
-        if page.captured_at is None:
-            page = page._replace(captured_at=self.question.captured_at)
+        page = self.dated(page)
         try:
             origin = origin_of(page.url)
         except ValueError:
@@ -151,6 +150,16 @@ class Judge:
         except _MissingError:
             return None
         return Judged(self, page, dates)
+
+    def judged_before(self, page: CapturedPage, tag: Tag | None) -> JudgedBefore | None:
+        """Return a page that `judge` has judged before. `tag`: its tag. None: keep it apart."""
+        return None if tag is None else JudgedBefore(self, self.dated(page), tag)
+
+    def dated(self, page: CapturedPage) -> CapturedPage:
+        """Return the page with the date of the question if it has no date."""
+        if page.captured_at is None:
+            return page._replace(captured_at=self.question.captured_at)
+        return page
 
     def _of_capture(self, page: CapturedPage, origin: str) -> _Date:
         moment = page.captured_at
@@ -421,6 +430,13 @@ class Judged:
         """True if the tag depends on the fields of the record."""
         return any(date.has_element_rules for date in self.dates)
 
+    @property
+    def depends_on_record(self) -> bool:
+        """True if records that are made from this page may have different tags."""
+        return self.has_elements or any(
+            page.elements for page in (self._pages if self._captured.fields else ())
+        )
+
     def make_without_refused(
         self, make: Callable[[str], str], source: str, rules: ElementRules | None
     ) -> str:
@@ -450,12 +466,7 @@ class Judged:
             tag = self._judge.cached_tag(self, lambda: self._tag(fields, rules))
         else:
             tag = self._tag(fields, rules)
-        agent = self._judge.question.agent
-        for former in earlier:
-            if isinstance(former, TagError):
-                former = not_understood(agent, former, tag["uses"])
-            tag = without_repetitions(join_tags(agent, tag, former))
-        return tag
+        return _with_earlier(self._judge.question.agent, tag, earlier)
 
     def _tag(self, fields: dict[str, Any], rules: ElementRules | None) -> Tag:
         question = self._judge.question
@@ -510,6 +521,29 @@ class Judged:
         for name in redacted.removed:
             del fields[name]
         yield from redacted.traced
+
+
+class JudgedBefore:
+    """A page that was judged before, with its tag."""
+
+    def __init__(self, judge: Judge, page: CapturedPage, tag: Tag) -> None:
+        self._agent, self._tag = judge.question.agent, tag
+        self.captured_at = page.captured_at
+
+    def tag(
+        self, fields: dict[str, Any], rules: None = None, earlier: Iterable[Tag | TagError] = ()
+    ) -> Tag:
+        """Return the tag of a record, as `Judged.tag` does. It does not depend on `fields`."""
+        return _with_earlier(self._agent, self._tag, earlier)
+
+
+def _with_earlier(agent: Agent, tag: Tag, earlier: Iterable[Tag | TagError]) -> Tag:
+    """Return the tag with the refusals of earlier tags. An invalid tag permits nothing."""
+    for former in earlier:
+        if isinstance(former, TagError):
+            former = not_understood(agent, former, tag["uses"])
+        tag = without_repetitions(join_tags(agent, tag, former))
+    return tag
 
 
 def _is_tag(name: str) -> bool:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, PAGE_URLS, SPARE_FIELD, Record, is_blank
-from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
+from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, JudgedRecord
 from comity.dataset.tagging.columns import Columns, captured_page, value_of
-from comity.dataset.tagging.counts import Tagged
-from comity.dataset.tagging.judging import Judge, Judged
+from comity.dataset.tagging.counts import Tagged, verdict_names
+from comity.dataset.tagging.judging import Judge, Judged, JudgedBefore
 from comity.dataset.tagging.page_fields import Extractor, is_html, links, title
 from comity.dataset.tagging.tag_changes import Tag
 from comity.dataset.tags.sources import RawTag, from_json, may_be_tag
@@ -49,16 +49,21 @@ class RecordTagger:
     def __call__(self, records: list[Record]) -> Outcome:
         tagged, output, notes = Tagged(), [], []
         for record in records:
-            page, left_out = self._page(record)
+            page, left_out = self.page(record)
             if page is None or left_out:
                 tagged.left_out.note(left_out)
                 continue
-            judged = self.judge.judge(page)
+            judged = (
+                self.judge.judged_before(page, record.answer)
+                if isinstance(record, JudgedRecord)
+                else self.judge.judge(page)
+            )
             if judged is None:
                 tagged.apart += 1
                 notes.append({"record": self._record_without_tag(record)})
                 continue
             if isinstance(record, CapturedRecord):
+                assert isinstance(judged, Judged)
                 tagged.crawlers.note(page.crawler)
                 tagged_record = self._of_capture(record, page, judged)
             else:
@@ -66,22 +71,12 @@ class RecordTagger:
             field = tag_field(tagged_record)
             tagged.keep(tagged_record, RawTag(tagged_record[field], field))
             tagged.undated += judged.captured_at is None
-            self.count(tagged_record[field], tagged)
+            for name in verdict_names(tagged_record[field], self.judge.question.agent.uses):
+                tagged.verdicts.note(name)
             output.append(tagged_record)
         return Outcome(output, tagged, notes)
 
-    def count(self, tag: Tag, tagged: Tagged, records: int = 1) -> None:
-        """Count the verdicts of a tag on the agent's uses, for `records` records with this tag."""
-        for use in self.judge.question.agent.uses:
-            decision = tag["uses"][use]
-            rule = (
-                f": {tag['reasons'][decision['because'][0]]['rule']}"
-                if decision["verdict"] == "deny"
-                else ""
-            )
-            tagged.verdicts.note(f"{use}: {decision['verdict']}{rule}", records)
-
-    def _page(self, record: Record) -> tuple[CapturedPage | None, str]:
+    def page(self, record: Record) -> tuple[CapturedPage | None, str]:
         """Return the page of a record, and the reason for leaving the record out.
 
         The reason is e.g. "status 404". It is "" if the record is a page."""
@@ -138,7 +133,9 @@ class RecordTagger:
             **({"html": content.text} if self.making.html and content.text else {}),
         }
 
-    def _of_record(self, record: Record, page: CapturedPage, judged: Judged) -> Record:
+    def _of_record(
+        self, record: Record, page: CapturedPage, judged: Judged | JudgedBefore
+    ) -> Record:
         """Return the tagged record from a table or JSON Lines. Its page is not available."""
         urls, _, texts, *_ = self.names
         url_name, text_name = value_of(record, urls)[0], value_of(record, texts)[0]

@@ -24,6 +24,7 @@ from comity.dataset.tagging.columns import Columns, check_fields, value_of
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
 from comity.dataset.tagging.record_tagger import Making, RecordTagger
+from comity.dataset.tagging.site_order import judged_readers
 from comity.policies.syntax.urls import origin_or_empty
 
 
@@ -99,7 +100,8 @@ def tag_dataset(
         PendingLines(beside(output, APART)) as apart,
     ):
         with manifest.restored_on_error(output), entering as writer:
-            tagged = write_tagged(readers, writer, (unread, apart), judge, making, options)
+            judged, options = judged_readers(readers, TagPass(judge, making), options)
+            tagged = write_tagged(judged, writer, (unread, apart), judge, making, options)
             unread.replace()
             apart.replace()
             manifest.retract(output, is_replaced=True)

@@ -12,7 +12,7 @@ USAGE = 2  # exit status
 
 def stop_usage(program: str, message: str) -> NoReturn:
     """End the program because of wrong arguments. `program`: with the name of the command."""
-    complain(f"{program}: {message}")
+    complain(f"{program}: {message.strip()}")
     raise SystemExit(USAGE)
 
 

@@ -17,7 +17,9 @@ from comity.policies.formats import (
     ai_txt,
     aipref,
     automation,
+    c2pa,
     content_signals,
+    plus,
     robots,
     robots_meta,
     rsl,
@@ -41,6 +43,8 @@ FORMATS: tuple[Format, ...] = check_claims(
         robots_meta.FORMAT,
         rsl.FORMAT,
         tdmrep.FORMAT,
+        plus.FORMAT,
+        c2pa.FORMAT,
         *INSTALLED,
     )
 )

@@ -125,7 +125,9 @@ def check_claims(formats: Iterable[Format]) -> tuple[Format, ...]:
         ),
     }
     for kind, names in claims.items():
-        owners = {"comity": "comity"}  # comity has rules of its own, with this prefix
+        owners = {"comity": "comity"}
+        if kind == "prefix of rules":
+            owners["registry"] = "comity"  # comity has rules of its own with both prefixes
         for format_ in formats:
             for name in names(format_):
                 if name in owners:

@@ -137,6 +137,30 @@ def test_tables_are_looked_up_by_url_and_hash(folder: Path) -> None:
     assert verdicts(folder / "p.jsonl") == verdicts(folder / "o.jsonl")
 
 
+@pytest.mark.requirement("IMG-1")
+def test_images_of_warc_files_are_tagged_by_their_metadata(folder: Path) -> None:
+    files = Path(__file__).parents[2] / "policies" / "formats" / "plus" / "files"
+    write(
+        folder / "images.warc.gz",
+        *(
+            record(
+                "response",
+                http((files / name).read_bytes(), (b"Content-Type", b"image/jpeg")),
+                f"https://a.example/{name}",
+                **DATES,
+            )
+            for name in ("training.jpg", "allowed.jpg")
+        ),
+    )
+    done = tag(folder, "images.warc.gz", "-o", "o.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert verdicts(folder / "o.jsonl") == {
+        "a.example/training.jpg": "deny",
+        "a.example/allowed.jpg": "allow",
+    }
+    assert "train: deny: plus.prohibited" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

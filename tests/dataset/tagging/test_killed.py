@@ -76,13 +76,22 @@ def starting(
         yield tagged, status
 
 
+def table(path: Path) -> Path:
+    """Rows of JSON Lines, and a line that is none."""
+    rows = [f'{{"url":"https://{site}.test/","date":"2024-06-01"}}' for site in "abca"]
+    path.write_text("\n".join([*rows, "no record"]), encoding="utf-8")
+    return path
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("form", ["in.warc.gz", "in.jsonl"])
 @pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
-def test_the_old_file_or_the_new_one(tmp_path: Path, name: str) -> None:
-    source = write(
-        tmp_path / "in.warc.gz",
-        *(page(url=url) for url in ("https://a.test/", "https://b.test/")),
-        page()[:-9],
+def test_the_old_file_or_the_new_one(tmp_path: Path, name: str, form: str) -> None:
+    pages = (page(url=url) for url in ("https://a.test/", "https://b.test/"))
+    source = (
+        table(tmp_path / form)
+        if form == "in.jsonl"
+        else write(tmp_path / form, *pages, page()[:-9])
     )
     output = tmp_path / name
     manifest = output.with_name(f"{name}.croissant.json")
@@ -113,6 +122,7 @@ def test_the_old_folder_or_the_new_one(tmp_path: Path) -> None:
             *(page(url=url) for url in ("https://a.test/", "https://b.test/")),
             page()[:-9],
         )
+    table(sources / "c.jsonl")
     manifest = tmp_path / "out.croissant.json"
     with starting(sources, output) as (tagged, status):
 

@@ -42,6 +42,12 @@ TREES: dict[str, Callable[[str], HtmlTree]] = {
 each_parser = pytest.mark.parametrize("parser", TREES)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def parser() -> str:
+    """Replace the fixture of the folder: each test chooses its parser."""
+    return "turbohtml"
+
+
 # The tests of html5lib
 
 HEADINGS = ("data", "errors", "new-errors", "document-fragment", "script-off", "script-on")
@@ -204,7 +210,7 @@ def nodes_of(xml: str) -> list[Any]:
     return [
         (event, node.tag.rpartition("}")[2], sorted(node.attrib.items()), node.text, node.tail)
         if isinstance(node.tag, str)
-        else (event, node.tail)
+        else ("comment", node.tail)
         for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi"))
     ]
 
@@ -295,7 +301,7 @@ PIECES = [
     *(f"<{name}>" for name in NAMES),
     *(f"</{name}>" for name in NAMES),
     *("<p/>", "<svg/>", "<path/>", "</br>", "<p class='a b' id=i>", "<svg xlink:href=x>", "<!--"),
-    *("-->", "<!-- c -->", "x", " ", "\n", "\r\n", "\0", "&amp;", "&#12;", "&notit;", "&#0;"),
+    *("-->", "<!-- c -->", "x", " ", "\n", "\r\n", "&amp;", "&#12;", "&notit;", "&#0;"),
     *("&#x80;", "&#13;", "&#10;", "&unknown;", "&lt", "<", ">", "<o:p>", "<a:b:c xmlns:a=x>"),
     *('<p"q @click=1>', "<p xmlns=z>", "\u0085", "]]>", "<![CDATA[x]]>", "<?php x ?>", "<b id=1>"),
     *(
@@ -356,6 +362,7 @@ OF_TINYHTML5 = [
     ("<p><b></p><source>", "<p><b></b></p><source>"),
     ("<p><b></p><param>", "<p><b></b></p><param>"),
     ("<p><b></p><track>", "<p><b></b></p><track>"),
+    ("<p><b></p>\0", "<p><b></b></p>"),
     ("<a><template><frameset>", "<a><template></template></a>"),
 ]
 OF_TURBOHTML = [

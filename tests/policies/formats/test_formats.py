@@ -86,7 +86,8 @@ def test_every_format_is_whole(each: Format) -> None:
 def test_every_rule_is_of_one_format_or_of_comity() -> None:
     of_formats = [rule for each in FORMATS for rule in each.rules]
     assert len(of_formats) == len(set(of_formats))
-    assert all(rule.startswith("comity.") for rule in RULES.keys() - of_formats)
+    own = ("comity.", "registry.")
+    assert all(rule.startswith(own) for rule in RULES.keys() - of_formats)
 
 
 def test_formats_that_claim_nothing_twice_are_all_right() -> None:
@@ -113,6 +114,10 @@ SOUND = Format(name="sound", rules={"sound.no": Rule(REFUSES, "Sound", "it says 
             "`comity` and `sound` both have the prefix of rules `comity`",
         ),
         (
+            SOUND._replace(rules={"registry.own": SOUND.rules["sound.no"]}),
+            "`comity` and `sound` both have the prefix of rules `registry`",
+        ),
+        (
             SOUND._replace(files=(WellKnown("/ai.txt"),)),
             "`ai-txt` and `sound` both have the file `/ai.txt`",
         ),
@@ -125,7 +130,7 @@ SOUND = Format(name="sound", rules={"sound.no": Rule(REFUSES, "Sound", "it says 
             "`rsl` and `sound` both have the header field `link`",
         ),
     ],
-    ids=["name", "prefix", "prefix of comity", "file", "line", "field"],
+    ids=["name", "prefix", "prefix of comity", "prefix of registries", "file", "line", "field"],
 )
 def test_what_is_claimed_twice_is_an_error(claiming: Format, claimed: str) -> None:
     with pytest.raises(PolicyError) as raised:

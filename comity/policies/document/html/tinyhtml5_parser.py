@@ -23,6 +23,7 @@ from tinyhtml5.constants import (
     table_insert_mode_elements,
 )
 from tinyhtml5.parser import implied_tag_token
+from tinyhtml5.treebuilder import Marker
 
 from comity.policies.document.html.tinyhtml5_nodes import HTML, Builder, Node
 from comity.policies.document.html.tinyhtml5_tokens import Tokenizer
@@ -172,13 +173,17 @@ class Parser(tiny.HTMLParser):
     def leave_template(self) -> None:
         """End the innermost `template`, if there is one."""
         tree = self.tree
-        if self._outside:
-            content = tree.open_elements[0]
-            template, tree.open_elements, tree.active_formatting_elements, *rest = (
-                self._outside.pop()
-            )
-            self.container, self.phase, self.template_mode = rest
-            content.move_children(template)
+        if not self._outside:
+            return
+        content, active = tree.open_elements[0], [*tree.active_formatting_elements]
+        template, tree.open_elements, tree.active_formatting_elements, *rest = self._outside.pop()
+        self.container, self.phase, self.template_mode = rest
+        content.move_children(template)
+        if Marker in active:
+            # "Clear the list of active formatting elements up to the last marker": that of an
+            # open cell or caption. The marker of the template, and all before, are left.
+            last = len(active) - 1 - active[::-1].index(Marker)
+            list.extend(tree.active_formatting_elements, (Marker, *active[:last]))
 
 
 def _in_head(phase: Any, token: AnyToken) -> AnyToken | None:

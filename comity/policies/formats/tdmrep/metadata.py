@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from comity.policies.document.document import Content
+from comity.policies.document.xmp import MAX_PACKET, Unread, is_pdf, pdf_streams
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import MAX_BYTES, Findings
 from comity.policies.syntax.xml_tree import own_text
@@ -19,10 +20,6 @@ from comity.policies.syntax.xml_tree import own_text
 MAX_PACKAGE = 4 * 1024 * 1024
 MAX_PACKAGES = 5  # maximum package documents that are read of an EPUB file
 MAX_PACKETS = 20  # maximum packets that are read in the plain text of a PDF file
-# Maximum metadata streams that are read of a PDF file. Each of its images may have one.
-MAX_STREAMS = 500
-MAX_STREAMED = 20 * 256 * 1024  # decompressed octets after which no further stream is read
-MAX_PACKET = 256 * 1024  # maximum octets of a packet, or of a decompressed stream
 MAX_POLICIES = 100  # maximum policy addresses that are read of a PDF file
 
 
@@ -47,7 +44,7 @@ def read(content: Content, report: Findings) -> Metadata | None:
     is_epub = content.media_type == "application/epub+zip" or b"application/epub+zip" in body[:128]
     if is_epub and body.startswith(b"PK"):
         return _epub(body, report)
-    return _pdf(body, report) if b"%PDF-" in body[:1024] else None
+    return _pdf(body, report) if is_pdf(body) else None
 
 
 # EPUB
@@ -159,7 +156,6 @@ _PROTOCOL = b"www.w3.org/ns/tdmrep"
 _XMLNS = re.compile(
     rb"xmlns:([A-Za-z_][\w.-]{0,50}+)\s{0,9}+=\s{0,9}+[\"']?+https?://%s" % re.escape(_PROTOCOL)
 )
-_STREAM = re.compile(rb"/Type\s{0,9}+/Metadata\b")
 
 
 # An element, or the attribute that has the same meaning in RDF.
@@ -211,22 +207,9 @@ def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
             break
         yield body[start:end]
         position = body.find(_PROTOCOL, end)
-    octets_left = MAX_STREAMED
-    for number, stream in enumerate(_STREAM.finditer(body)):
-        if number == MAX_STREAMS or octets_left <= 0:
-            report.report(
-                "tdmrep.limit", f"Only {number} metadata streams of the PDF file are read."
-            )
-            break
-        start = body.find(b"stream", stream.end(), stream.end() + 1000)
-        if start >= 0 and b"/FlateDecode" in body[max(0, stream.start() - 500) : start]:
-            compressed = body[start + 6 : start + 6 + MAX_PACKET].lstrip(b"\r\n")
-            try:
-                packet = zlib.decompressobj().decompress(compressed, MAX_PACKET)
-            except zlib.error:
-                report.report(
-                    "tdmrep.syntax", "A metadata stream of the PDF file cannot be decompressed."
-                )
-            else:
-                octets_left -= len(packet)
-                yield packet
+    for stream in pdf_streams(body):
+        if not isinstance(stream, Unread):
+            yield stream
+        else:
+            rule = "tdmrep.limit" if stream.is_limit else "tdmrep.syntax"
+            report.report(rule, stream.cause)
