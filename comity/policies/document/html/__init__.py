@@ -60,5 +60,5 @@ def _check(name: str) -> str:
             f"{SETTING} = {name!r} is no parser of HTML: write {AUTO}, {TURBOHTML} or {TINYHTML5}"
         )
     if not find_spec(name):
-        raise PolicyError(f"{SETTING}: {name} is not installed: `pip install {name}`")
+        raise PolicyError(f"{SETTING}: {name} is not installed. Install it, or write {AUTO}")
     return name
