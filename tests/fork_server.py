@@ -72,6 +72,8 @@ LEFT_OUT = (
     "comity.authoring.workbench.",
     "comity.browser.",
     "comity.dataset.datatrove",
+    # turbohtml may be missing.
+    *(() if importlib.util.find_spec("turbohtml") else ("comity.policies.document.html.turbo",)),
 )
 COMPONENTS = (
     "SPIDER_MIDDLEWARES_BASE",

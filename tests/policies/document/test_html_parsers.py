@@ -363,6 +363,10 @@ OF_TINYHTML5 = [
     ("<p><b></p><param>", "<p><b></b></p><param>"),
     ("<p><b></p><track>", "<p><b></b></p><track>"),
     ("<p><b></p>\0", "<p><b></b></p>"),
+    (
+        "<p><template><th><tbody><select><tbody><b>",
+        "<p><template><th></th><select><b></b></select></template></p>",
+    ),
     ("<a><template><frameset>", "<a><template></template></a>"),
 ]
 OF_TURBOHTML = [

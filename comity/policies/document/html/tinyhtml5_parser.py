@@ -199,6 +199,12 @@ def _without(handlers: dict[str, Handler], *names: str) -> dict[str, Handler]:
     return {name: handler for name, handler in handlers.items() if name not in names}
 
 
+def _insert_spaces(phase: Any, token: AnyToken) -> None:
+    """Insert the white space of a text, and leave out the rest."""
+    if spaces := "".join(filter(space_characters.__contains__, token["data"])):
+        phase.tree.insert_text(spaces)
+
+
 _TEMPLATE: dict[str, Handler] = {"template": _in_head}
 _TEMPLATE_END: dict[str, Handler] = {"template": _template_end}
 
@@ -516,6 +522,12 @@ class InColumnGroup(tiny.InColumnGroupPhase):
     def ignore_end_tag_colgroup(self) -> bool:
         return bool(self.tree.open_elements[-1].name != "colgroup")
 
+    def process_characters(self, token: AnyToken) -> AnyToken | None:
+        if not self.ignore_end_tag_colgroup():
+            return cast("AnyToken | None", super().process_characters(token))
+        _insert_spaces(self, token)
+        return None
+
     start_tag_handler = tiny.InColumnGroupPhase.start_tag_handler | _TEMPLATE
     end_tag_handler = tiny.InColumnGroupPhase.end_tag_handler | _TEMPLATE_END
 
@@ -549,12 +561,6 @@ class InForeignContent(tiny.InForeignContentPhase):
 class AfterBody(tiny.AfterBodyPhase):
     def process_space_characters(self, token: AnyToken) -> Any:
         return self.parser.phases["in body"].process_space_characters(token)
-
-
-def _insert_spaces(phase: Any, token: AnyToken) -> None:
-    """Insert the white space of a text, and leave out the rest."""
-    if spaces := "".join(filter(space_characters.__contains__, token["data"])):
-        phase.tree.insert_text(spaces)
 
 
 class InFrameset(tiny.InFramesetPhase):
