@@ -7,7 +7,7 @@
    over so many origins in random order: records a second of one core, for tagging with the text of the page, and for reading all
    responses by warcio and by FastWARC and doing nothing.
 2. Parquet files with URLs, dates and texts, in the order of their sites (as of a crawl of one site after the other) or in random
-   order: rows a second of one core, memory, and the time by the clock. Each origin has a robots.txt of 9 lines, none the same as
+   order: rows a second of one core, memory, and the time by the clock, and the ratio of the two orders. Each origin has a robots.txt of 9 lines, none the same as
    another; the policies come from an index of captures, whose size is told."""
 
 from __future__ import annotations
@@ -210,12 +210,14 @@ def _peak() -> float:
     )
 
 
-def show(what: str, figures: Iterator[float]) -> None:
+def show(what: str, figures: Iterator[float]) -> float:
+    """Print the figures. Return the records a second and core."""
     number, seconds, peak, clock = figures
     print(
         f"{what:<60} {number / seconds:>10,.0f} a second and core {peak:>8,.0f} MiB {clock:>8,.1f} s",
         flush=True,
     )
+    return number / seconds
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -264,13 +266,14 @@ def main(arguments: list[str] | None = None) -> None:
             f"index of {options.row_origins:,} origins: {index.stat().st_size / 2**20:,.1f} MiB",
             flush=True,
         )
+        rates = {}
         for order in options.orders.split(","):
             path = tables(
                 folder / order, options.rows, options.row_origins, is_sorted=order == "crawl"
             )
             what = f"{options.rows:,} rows, {options.row_origins:,} origins, in {order} order, {options.workers} x"
             output = folder / f"{order}-tagged"
-            show(
+            rates[order] = show(
                 what,
                 measured(
                     tagged_tables, path, index, captures, output, options.workers, options.executor
@@ -278,6 +281,8 @@ def main(arguments: list[str] | None = None) -> None:
             )
             for used in (path, output):
                 shutil.rmtree(used)
+        if rates.keys() == {"crawl", "random"}:
+            print(f"random order beside crawl order: {rates['random'] / rates['crawl']:.2f}")
 
 
 def _index(captures: Path, index: Path) -> None:

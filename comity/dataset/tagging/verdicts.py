@@ -94,7 +94,7 @@ class Stretch(NamedTuple):
 class JudgedReader(formats.Reader):
     """A reader of records that gives each row its verdict. Its parts are stretches.
 
-    It can be pickled if the verdicts are in a file, or after `parts`."""
+    A pickled reader reads any part, and finds the parts only if the verdicts are in a file."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class JudgedReader(formats.Reader):
 class JudgedColumns(JudgedReader):
     """A reader of columns that gives each row its verdict, in a further column (see columns_pass).
 
-    It can be pickled like JudgedReader."""
+    A pickled reader is like a pickled JudgedReader."""
 
     def read_columns(
         self, part: Part, fields: Sequence[str] | None = None
