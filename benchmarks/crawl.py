@@ -10,7 +10,9 @@ the crawler alone is compared; the other one finds title and links with parsel a
 with COMITY_MIN_DELAY=0, for politeness costs time, not CPU.
 
     python benchmarks/crawl.py                                                   the cases that have targets
-    python benchmarks/crawl.py --hosts 1 --pages 100000 --links chain --rounds 1    a long crawl, for its memory"""
+    python benchmarks/crawl.py --hosts 1 --pages 100000 --links chain --rounds 1    a long crawl, for its memory
+    python benchmarks/crawl.py --hosts 1 200 --pages 600 800 --calls    Python calls a page
+    python benchmarks/crawl.py --hosts 1 --spider bare --crawlers comity comity-uvloop comity-aiohttp    parts of others"""
 
 from __future__ import annotations
 
@@ -18,6 +20,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import pstats
 import subprocess
 import sys
 import tempfile
@@ -366,6 +369,24 @@ class Comparison:
         return self.of("comity", "memory").least - self.of(name, "memory").least
 
 
+def calls_a_page(name: str, case: Case, way: Way) -> float:
+    """Return the Python calls of the main thread for each page after the first third.
+
+    Calls of C functions count too, as cProfile counts them. Calls resolve smaller differences than
+    the CPU time of a machine with other work."""
+    per_host = case.pages // case.hosts
+    calls: dict[int, int] = {}  # pages -> calls
+    with tempfile.TemporaryDirectory() as folder:
+        for pages in (case.hosts * max(1, per_host // 3), case.pages):
+            part = case._replace(pages=pages)
+            with served(part) as urls:
+                measured(name, part, urls, way._replace(profile=f"{folder}/{pages}"))
+            [profile] = Path(folder).glob(f"{pages}.*")
+            calls[pages] = pstats.Stats(str(profile)).total_calls  # type: ignore[attr-defined]
+    (few, calls_of_few), (many, calls_of_many) = calls.items()
+    return (calls_of_many - calls_of_few) / (many - few)
+
+
 def chosen(options: argparse.Namespace) -> list[Case]:
     spiders = {"bare": [True], "parses": [False], "both": [True, False]}[options.spider]
     if not (options.hosts or options.rules or options.pages):
@@ -408,10 +429,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--profile", default="", help="write profiles to files whose names begin so"
     )
+    parser.add_argument(
+        "--calls", action="store_true", help="count Python calls a page, and measure nothing else"
+    )
     options = parser.parse_args(arguments)
     if options.job:
         return crawl(json.loads(options.job))
     way = Way(reactor=not options.no_reactor, profile=options.profile)
+    if options.calls:
+        for case, name in product(chosen(options), options.crawlers):
+            print(f"{case}: {name}: {calls_a_page(name, case, way):,.0f} calls a page", flush=True)
+        return None
     comparisons = [Comparison(case, options.crawlers, way) for case in chosen(options)]
     with progress() as shown:
         task = shown.add_task("", total=options.rounds * len(comparisons))

@@ -1,13 +1,15 @@
 """Caches of limited size, so that sites and clients cannot fill the memory.
 
 Bounded       keeps the entries that were added last
-BoundedSize   keeps the entries that were put or read last, up to a number of octets"""
+BoundedSize   keeps the entries that were put or read last, up to a number of octets
+ByObject      keeps the entries of objects that are in memory"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
+from weakref import ref
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -70,3 +72,13 @@ class BoundedSize(Generic[K, V]):
             len(self._entries) > self._most or self._octets > self._most_octets
         ):
             self._octets -= self._size(self._entries.popitem(last=False)[1])
+
+
+class ByObject(dict[ref[K], V]):
+    """Values by object: `values[ref(key)]`. A value goes when its object goes.
+
+    Not a WeakKeyDictionary: each look-up there takes one to three calls of Python, here none."""
+
+    def put(self, key: K, value: V) -> None:
+        """Add or replace the value of an object."""
+        self[ref(key, self.pop)] = value

@@ -7,6 +7,7 @@ from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import ref
 
 from playwright.async_api import Browser, BrowserContext, Page
 from scrapy.exceptions import IgnoreRequest
@@ -103,7 +104,7 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
                 request.meta[PAGE_INIT] = own_init
         if pages:
             refusals = self._guard.refusals(pages[-1])
-            self._crawl.passages.of(request).browsed = PageVisit(
+            self._crawl.passages[ref(request)].browsed = PageVisit(
                 refusals, tuple(refusals.document_fields)
             )
         # Playwright only knows the address of the proxy.

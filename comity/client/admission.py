@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
+from weakref import ref
 
 from comity.client.request import Fields, header_pairs, plain_headers
 from comity.gate.fetching.reach import Reach, literal
@@ -65,7 +66,7 @@ class Admission:
     @property
     def facts(self) -> Facts:
         """All facts of the request that policies were asked about, except its URL."""
-        outgoing = self._parts.passages.of(self.request).outgoing
+        outgoing = self._parts.passages[ref(self.request)].outgoing
         return outgoing.facts if outgoing is not None else Facts(method=self.request.method)
 
     @property

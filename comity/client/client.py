@@ -23,6 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, NoReturn, Self
+from weakref import ref
 
 from comity.client.admission import Admission
 from comity.client.counts import Counts
@@ -274,7 +275,7 @@ class Client:
             url, method, headers, referer, declared_meta(kind, automations, purposes)
         )
         if session is not None:
-            parts.passages.of(request).session = session
+            parts.passages[ref(request)].session = session
         decision = await self._wait(parts, request, led_by)
         parts.access.record(request, decision)
         if decision.verdict is not Verdict.ALLOW:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from weakref import ref
 
 from scrapy import signals
 from scrapy.exceptions import DownloadFailedError, IgnoreRequest
@@ -22,12 +23,12 @@ from comity.crawler.item_pages import ItemPages
 from comity.crawler.item_tags import ItemTags
 from comity.crawler.scrapy_internals import (
     ScrapyRun,
+    UrlAsJudged,
     end,
     engine_of,
     guard_downloads,
     is_unanswered,
     lent_place,
-    url_as_judged,
 )
 from comity.database import log_mode
 from comity.extras import required
@@ -179,7 +180,7 @@ class Crawl(Parts):
         while not self.pace.sends(request):
             await self._wait_again(request)
         try:
-            with url_as_judged(request):
+            with UrlAsJudged(request):
                 try:
                     return await self.standstill.guard(request, download)
                 except StoodStillError as error:
@@ -196,7 +197,7 @@ class Crawl(Parts):
         LostTurnError: the wait is too long, and the queue handed the request out, so it takes it
         again. IgnoreRequest: the wait is too long for another request, or the crawl ends."""
         # None if the project has switched our middleware off.
-        outgoing = self.passages.of(request).outgoing
+        outgoing = self.passages[ref(request)].outgoing
         host = (self.pace.host(request.url),)
         limiters = (
             self.pace.limiters(self.agent, request.url, outgoing.site)

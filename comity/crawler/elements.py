@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from itemadapter import ItemAdapter
 from parsel import Selector
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
+from comity.bounded import ByObject
 from comity.policies import Page, Verdict
 from comity.policies.document.main_text import main_text
 from comity.policies.elements.rules import Element
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 # "" if the field is taken from no element.
 CSS = "comity_css"
 
-_responses: WeakKeyDictionary[Response, ResponsePages] = WeakKeyDictionary()
+_responses: ByObject[Response, ResponsePages] = ByObject()
 
 
 class Elements:
@@ -68,11 +69,11 @@ def of(response: Response) -> Elements:
     """Return the elements of a response that has rules for some of them.
 
     LookupError: the response did not come through a crawl with comity's downloader middleware."""
-    if response not in _responses:
+    if ref(response) not in _responses:
         raise LookupError(
             f"{response} did not come through comity: is its downloader middleware on?"
         )
-    return Elements(_responses[response].page_now(response))
+    return Elements(_responses[ref(response)].page_now(response))
 
 
 def text(response: TextResponse, extract: Callable[[str], str] | None = None) -> str:
@@ -88,7 +89,7 @@ def text(response: TextResponse, extract: Callable[[str], str] | None = None) ->
         return _extract(response, extract)
     page = None
     with suppress(LookupError):  # without policies; the tag will find the same text
-        page = _responses[response].page_now(response)
+        page = _responses[ref(response)].page_now(response)
     rules = page.element_rules if page else None
     main = rules.text if rules else ""  # rules know the main text of HTML pages only
     if main or (rules and not isinstance(response, HtmlResponse)) or _is_json(response):
@@ -106,9 +107,9 @@ def _is_json(response: TextResponse) -> bool:
 
 
 def _extract(response: TextResponse, extract: Callable[[str], str]) -> str:
-    if response not in _responses:
+    if ref(response) not in _responses:
         return extract(response.text)
-    responses = _responses[response]
+    responses = _responses[ref(response)]
     try:
         page = responses.page_now(response)
     except LookupError:  # the refused elements are not known yet
@@ -119,7 +120,7 @@ def _extract(response: TextResponse, extract: Callable[[str], str]) -> str:
 
 
 def register(response: Response, responses: ResponsePages) -> None:
-    _responses[response] = responses
+    _responses.put(response, responses)
 
 
 def declared_selectors(item: Any) -> dict[str, str]:

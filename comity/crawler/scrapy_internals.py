@@ -186,27 +186,32 @@ def is_unanswered(request: Request, error: Exception) -> bool:
     return request.method in ("GET", "HEAD") and type(error.__cause__).__name__ in UNANSWERED
 
 
-@contextmanager
-def url_as_judged(request: Request) -> Iterator[None]:
-    """Let download handlers send the URL as it is, until the context ends.
+class UrlAsJudged:
+    """A context in which download handlers send the URL of a request as it is.
 
     Otherwise Scrapy's handler for aiohttp writes it anew: `%2F` in a query becomes `/`, which is
     another target for patterns. The handler for HTTP/2 leaves out the part after `;` in the last
     segment."""
-    parts = urlparse_cached(request)
-    if ";" in request.url and hasattr(httpobj, "_urlparse_cache"):
-        httpobj._urlparse_cache[request] = parts._replace(
-            path=urlsplit(request.url).path, params=""
-        )
-    before = request.meta.get(_VERBATIM)
-    request.meta[_VERBATIM] = True
-    try:
-        yield
-    finally:
-        if before is None:
-            request.meta.pop(_VERBATIM, None)
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def __enter__(self) -> None:
+        request = self._request
+        if ";" in request.url and hasattr(httpobj, "_urlparse_cache"):
+            httpobj._urlparse_cache[request] = urlparse_cached(request)._replace(
+                path=urlsplit(request.url).path, params=""
+            )
+        meta = request.meta
+        self._before = meta.get(_VERBATIM)
+        meta[_VERBATIM] = True
+
+    def __exit__(self, *_: object) -> None:
+        meta = self._request.meta
+        if self._before is None:
+            meta.pop(_VERBATIM, None)
         else:
-            request.meta[_VERBATIM] = before
+            meta[_VERBATIM] = self._before
 
 
 def in_progress(crawler: Crawler) -> Container[Request]:

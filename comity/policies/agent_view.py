@@ -105,6 +105,9 @@ class Carrier(NamedTuple):
         return tuple(url for statements in self.statements.values() for url in statements.documents)
 
 
+NO_CARRIER = Carrier()
+
+
 class AgentView:
     """The answers of one site to one agent."""
 
@@ -149,6 +152,8 @@ class AgentView:
         self._limiting = tuple(
             reading for _, reading in self._restricting if _overrides(reading, "limits")
         )
+        self.has_limits = bool(self._limiting)
+        """True if `limits` may return some."""
         self.depends_on_time = any(reading.depends_on_time for _, reading in self._restricting)
         """True if `access` may change with time, apart from the age of sessions."""
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
@@ -224,6 +229,8 @@ class AgentView:
 
         Only formats in which such rules count besides the files are included."""
         by_format = document.statements
+        if not by_format:
+            return {}
         return {
             name: state
             for name in self._deciding_access & by_format.keys()
@@ -259,8 +266,6 @@ class AgentView:
 
     def limits(self, targets: Iterable[str]) -> tuple[Limits, ...]:
         """Return the limits on requests to these targets, besides `rates`."""
-        if not self._limiting:
-            return ()
         limits = (reading.limits(target) for target in targets for reading in self._limiting)
         return tuple(dict.fromkeys(limit for limit in limits if limit is not None))
 
@@ -485,13 +490,17 @@ def combine_carriers(carriers: Sequence[Carrier], unanswered: _ByFormat = _NONE)
     statements = [
         statement
         for carrier in carriers
+        if carrier.statements
         for in_format in carrier.statements.values()
         for statement in in_format.statements
     ]
-    refused = [reason for carrier in carriers for reason in carrier.refused]
+    refused = [reason for carrier in carriers if carrier.statements for reason in carrier.refused]
     missing = dict(unanswered)
     for name, conclude in _CONCLUDING:
-        states = [carrier.statements.get(name, NO_STATEMENTS).state for carrier in carriers]
+        states = [
+            carrier.statements[name].state if name in carrier.statements else NO_STATEMENTS.state
+            for carrier in carriers
+        ]
         if name in missing and conclude([NO_STATEMENTS.state, *states[1:]]).statements:
             del missing[name]
         end = conclude(states)

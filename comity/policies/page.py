@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -384,6 +383,11 @@ class Page:
         return Decision(verdict=use.verdict, reasons=use.reasons)
 
     @property
+    def is_followed(self) -> bool:
+        """True if the links of the page may be followed, as `follow` says with its reasons."""
+        return self._uses["follow"].verdict is not Verdict.DENY
+
+    @property
     def required_resources(self) -> tuple[str, ...]:
         """Absolute URLs of resources that are needed to decide.
 
@@ -430,7 +434,8 @@ class Page:
 
         A shared page has no elements, no arranged licence and no decision that depends on the
         time."""
-        page = copy(self)
+        page = object.__new__(Page)
+        vars(page).update(vars(self))
         page.url, page._urls, page._body, page.findings, page._same = (
             url,
             (url,),

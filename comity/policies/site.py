@@ -19,6 +19,7 @@ from urllib.parse import urljoin
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.agent_view import (
+    NO_CARRIER,
     AgentView,
     Carrier,
     Outcome,
@@ -238,7 +239,10 @@ class Site:
             view, targets[0], content, url, is_read=is_read and body is not None
         )
         of_carriers = (
-            replace(finding, url=url) for carrier in carriers[0][1:] for finding in carrier.findings
+            replace(finding, url=url)
+            for carrier in carriers[0][1:]
+            if carrier.statements
+            for finding in carrier.findings
         )
         findings = (*self.findings, *of_carriers, *(elements.findings if elements else ()))
 
@@ -394,7 +398,8 @@ class Site:
 
     def limits(self, agent: Agent, url: str) -> tuple[Limits, ...]:
         """Return the limits on requests to the URL, besides `rates`. All of them hold."""
-        return self._view(agent).limits(spellings(url))
+        view = self._view(agent)
+        return view.limits(spellings(url)) if view.has_limits else ()
 
     @cached_property
     def crawler_names(self) -> frozenset[str]:
@@ -467,10 +472,11 @@ def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Ca
     """Return the statements of a response's header fields about its content."""
     values: dict[str, dict[bytes, list[bytes]]] = {}
     for name, value in fields:
-        if (owner := FIELDS.get(name.lower())) is not None:
-            values.setdefault(owner, {}).setdefault(name.lower(), []).append(value)
+        lower = name.lower()
+        if lower in FIELDS:
+            values.setdefault(FIELDS[lower], {}).setdefault(lower, []).append(value)
     if not values:
-        return Carrier()
+        return NO_CARRIER
     return Carrier(
         {name: reader(values[name], response) for name, reader in _READ_HEADERS if name in values}
     )
@@ -491,13 +497,13 @@ def _of_equivalents(content: Content, response: Response) -> Carrier:
     if not content.is_markup or not (
         content.has_written_letters or _EQUIVALENT.search(content.octets)
     ):
-        return Carrier()
+        return NO_CARRIER
     elements: dict[str, list[tuple[str, int]]] = {}  # name -> content and line of each
     for name, value, line in content.metas_by_line("http-equiv"):
         if name in _EQUIVALENTS:
             elements.setdefault(name, []).append((value, line))
     if not elements:
-        return Carrier()
+        return NO_CARRIER
     fields = [
         (_EQUIVALENTS[name], value.encode("utf-8", "replace"))
         for name, of_name in elements.items()
@@ -526,10 +532,12 @@ def _location_in(elements: Mapping[str, Sequence[tuple[str, int]]], location: Lo
 
 def _of_document(content: Content, response: Response) -> Carrier:
     """Return the statements of a page, or of another document, about itself."""
-    by_format = ((name, reader(content, response)) for name, reader in _READ_DOCUMENT)
-    return Carrier(
-        {name: statements for name, statements in by_format if statements != NO_STATEMENTS}
-    )
+    by_format = {}
+    for name, reader in _READ_DOCUMENT:
+        statements = reader(content, response)
+        if statements != NO_STATEMENTS:
+            by_format[name] = statements
+    return Carrier(by_format) if by_format else NO_CARRIER
 
 
 def _of_documents(
@@ -559,7 +567,11 @@ def _all_carriers(
     carriers = [[view.statements(resource), *of_response] for resource in requested]
     urls = tuple(
         dict.fromkeys(
-            url for of_resource in carriers for carrier in of_resource for url in carrier.documents
+            url
+            for of_resource in carriers
+            for carrier in of_resource
+            if carrier.statements
+            for url in carrier.documents
         )
     )
     if urls:

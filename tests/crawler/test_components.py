@@ -27,7 +27,7 @@ from comity.crawler.feeds import EXPORTERS
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.crawler.items.pipeline import PermissionsPipeline
 from comity.crawler.middlewares.access import AccessMiddleware
-from comity.crawler.middlewares.credentials import FieldsMiddleware
+from comity.crawler.middlewares.credentials import FieldsMiddleware, SessionFieldsMiddleware
 from comity.crawler.middlewares.overload import RateMiddleware
 from comity.crawler.middlewares.page import PageMiddleware
 from comity.crawler.progress import Progress
@@ -162,13 +162,23 @@ def test_requests_to_nobodys_site_pass(crawler: Crawler) -> None:
 
 def test_other_middlewares(crawler: Crawler) -> None:
     request, response = Request(URL), Response(URL, status=503)
-    assert (
-        RateMiddleware.from_crawler(crawler).process_response(request, Response(URL)).status == 200  # type: ignore[union-attr]
-    )
-    assert RateMiddleware.from_crawler(crawler).process_response(request, response) is response
-    fields = FieldsMiddleware.from_crawler(crawler)
-    assert fields.process_request(request) is None  # type: ignore[func-returns-value]
-    assert fields.process_response(request, response) is response
+    rate = RateMiddleware.from_crawler(crawler)
+    assert asyncio.run(rate.process_response(request, page := Response(URL))) is page
+    assert asyncio.run(rate.process_response(request, response)) is response
+    fields = SessionFieldsMiddleware(crawler)
+    asyncio.run(fields.process_request(request))
+    assert asyncio.run(fields.process_response(request, response)) is response
+
+
+def test_sessions_go_out_only_if_there_are_any(
+    crawler: Crawler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert type(FieldsMiddleware.from_crawler(crawler)) is FieldsMiddleware
+    monkeypatch.setenv("SECRET", "a")
+    sessions = {"COMITY_SESSIONS": {"example.com": {"bearer": "env:SECRET"}}}
+    settings = {"COMITY_STORE": crawler.settings["COMITY_STORE"], **sessions}
+    middleware = FieldsMiddleware.from_crawler(get_crawler(Spider, settings))
+    assert type(middleware) is SessionFieldsMiddleware
 
 
 def test_the_spider_middleware_hands_items_on(crawler: Crawler) -> None:

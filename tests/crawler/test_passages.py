@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
+from weakref import ref
 
 import pytest
 from hypothesis import settings, strategies
@@ -26,7 +27,7 @@ from scrapy.exceptions import DownloadFailedError, IgnoreRequest
 from scrapy.http import Request, Response
 
 from comity.crawler.middlewares.access import AccessMiddleware
-from comity.crawler.middlewares.credentials import FieldsMiddleware
+from comity.crawler.middlewares.credentials import SessionFieldsMiddleware
 from comity.crawler.middlewares.overload import RateMiddleware
 from comity.gate.run.observer import Observer, Paced
 from tests.crawler.clock import EPOCH, Clock, Loop
@@ -136,7 +137,7 @@ class Lives(RuleBasedStateMachine):
         self.crawl.engine.downloader.get_slot_key = lambda request: ""
         self.access = AccessMiddleware(self.crawl.crawler)
         self.rate = RateMiddleware(self.crawl.crawler)
-        self.fields = FieldsMiddleware(self.crawl.crawler)
+        self.fields = SessionFieldsMiddleware(self.crawl.crawler)
         self.runner = asyncio.Runner(loop_factory=lambda: Loop(clock))
         self.run(self.crawl.open())
         self.run(self._open())
@@ -201,7 +202,7 @@ class Lives(RuleBasedStateMachine):
         assert life.stage == "sending"
         life.answer = None
         self.tell(signals.request_left_downloader, life)
-        flight = self.own.passages.of(life.request).flight
+        flight = self.own.passages[ref(life.request)].flight
         assert flight is None or not flight.limiters
         if error is not None:
             self.fields.process_exception(life.request, Exception())
@@ -211,8 +212,8 @@ class Lives(RuleBasedStateMachine):
             return self.leaves(
                 life, again=life.request.replace(meta={"n": 1}) if is_retried else None
             )
-        response = self.fields.process_response(life.request, task.result())
-        answer = self.rate.process_response(life.request, response)
+        response = await self.fields.process_response(life.request, task.result())
+        answer = await self.rate.process_response(life.request, response)
         if isinstance(answer, Request):
             self.did["held"] += 1
             return self.leaves(life, again=answer)
@@ -293,7 +294,7 @@ class Lives(RuleBasedStateMachine):
         async def send() -> None:
             life.stage = "sending"
             try:
-                self.fields.process_request(life.request)
+                await self.fields.process_request(life.request)
             except IgnoreRequest:
                 raise AssertionError("an unchanged request is refused") from None
             life.task = asyncio.create_task(
@@ -404,7 +405,7 @@ class Lives(RuleBasedStateMachine):
             assert limiter.in_flight == occupied[limiter]
             assert limiter.in_flight <= limiter.most
         for flight, request in pace._flights.items():
-            assert passages.of(request).flight is flight
+            assert passages[ref(request)].flight is flight
         grants = {flight.grant for flight in pace._flights if flight.limiters}
         assert set(pace._ledger._flights) <= grants  # type: ignore[attr-defined]
 
@@ -412,7 +413,7 @@ class Lives(RuleBasedStateMachine):
     def credentials_are_on_requests_that_are_out(self) -> None:
         for life in self.lives:
             if life.stage != "sending":
-                assert self.own.passages.of(life.request).replaced_fields is None
+                assert self.own.passages[ref(life.request)].replaced_fields is None
                 assert b"Authorization" not in life.request.headers
 
     # Ends

@@ -389,9 +389,7 @@ def test_what_cannot_wait_in_the_queue_is_refused_where_its_host_is_too_slow(
 
 @pytest.mark.requirement("RFC-3", "RATE-1", "RATE-3")
 def test_middleware_alone_with_the_scheduler_of_scrapy(serve: Serve, crawl: Crawl) -> None:
-    waiting = serve(
-        site("/1", "/2", "/3", robots=RULES + "Crawl-delay: 2")
-    )  # 4 s in all, for the 22 of the other
+    waiting = serve(site("/1", "/2", "/3", robots=RULES + "Crawl-delay: 2"))
     other = serve(site(*(f"/{n}" for n in range(20)), moved="/private"), host="127.0.0.2")
     urls = (
         [waiting.url(path) for path in ("/1", "/2", "/3", "/private")]
@@ -405,7 +403,8 @@ def test_middleware_alone_with_the_scheduler_of_scrapy(serve: Serve, crawl: Craw
     assert "/private" not in other.paths
     hits = [seen.at for seen in waiting.seen if seen.path != "/robots.txt"]
     assert min(after - before for before, after in pairwise(hits)) >= 1.98
-    assert other.seen[-1].at < waiting.seen[-1].at
+    # If waiting requests held both places, at most two of the other host's would be under way.
+    assert sum(hits[0] < seen.at < hits[-1] for seen in other.seen) > 4
     assert crawled.finish_reason == "finished"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+from weakref import ref
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -59,7 +60,7 @@ class ItemResponses:
         self._passage(request).arrival = _arriving_now(response)
 
     def _passage(self, request: Request) -> Passage:
-        return Crawl.of(self._crawler).passages.of(request)
+        return Crawl.of(self._crawler).passages[ref(request)]
 
     def _note_item(self, item: object, response: object) -> None:
         # In an errback `response` is a Failure.

@@ -15,7 +15,7 @@ from http.client import responses as REASONS  # noqa: N812  # it is a constant
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 from uuid import uuid4
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
@@ -206,7 +206,7 @@ class WarcExporter(BaseItemExporter):
 
     def _copies_of(self, url: str, sha256: str, response: Response) -> Iterator[Fetched]:
         request = response.request
-        outgoing = self._crawl.passages.of(request).outgoing_to(request.url) if request else None
+        outgoing = self._crawl.passages[ref(request)].outgoing_to(request.url) if request else None
         sites = [outgoing.site] if outgoing else []
         for candidate in (response.url, url):
             with suppress(ValueError):  # a URL without an origin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Self
+from weakref import ref
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
@@ -50,7 +51,7 @@ class AccessMiddleware:
 
     async def process_request(self, request: Request) -> Request | None:
         # After a 429 or 503 the request is made again as it is.
-        self._passages.of(request).stopped = None
+        self._passages[ref(request)].stopped = None
         # A middleware before this one may have changed what was handed out.
         decision = self._access.decide_again(request) if self._pace.claim(request) else None
         if decision is None:
@@ -99,14 +100,14 @@ class AccessMiddleware:
         if decision is not None:
             # HttpCacheMiddleware would keep the response without its body.
             request.meta["dont_cache"] = True
-            self._passages.of(request).stopped = decision
+            self._passages[ref(request)].stopped = decision
             raise StopDownload(fail=False)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Refuse the response if it was stopped for its header fields.
 
         A response from a cache is refused if its header fields would have stopped it."""
-        passage = self._passages.of(request)
+        passage = self._passages[ref(request)]
         decision, passage.stopped = passage.stopped, None
         if decision is None:
             decision = self._access.refused_by_headers(request, response.headers)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
+from weakref import ref
 
 from scrapy import signals
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
+from comity.gate.http import normal_name
 from comity.gate.request.sessions import DeclaredSession
 from comity.policies.syntax.printable import printable
 
@@ -22,44 +24,41 @@ logger = logging.getLogger(__name__)
 class FieldsMiddleware:
     """Downloader middleware at 940, after Scrapy's.
 
-    Credentials are on a request only while it is out. So redirects and retries do not copy them to
-    another host, and logs, caches and queues of outer middlewares do not contain them. If an outer
-    middleware has changed a request in place, the changed request is decided on."""
+    If an outer middleware has changed a request in place, the changed request is decided on."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawl = Crawl.of(crawler)
         self._passages = self._crawl.passages
-        self._crawl.sessions.go_out = True
-        self._purpose_header = self._crawl.options.purpose_header
+        self._crawl.sessions.send()
+        self._purpose_header = normal_name(self._crawl.options.purpose_header)
         self._user_agent = self._crawl.agent.user_agent.encode("latin-1", "replace")
         self._token = self._crawl.agent.token.lower()
         self._warned = False
         assert crawler.stats is not None
         self._stats = crawler.stats
-        # An inner middleware sees the answer first. It may make a new request of this one, or end
-        # it with an error.
-        crawler.signals.connect(self._restore, signals.request_left_downloader)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
+    def from_crawler(cls, crawler: Crawler) -> FieldsMiddleware:
+        """Return a middleware that sends sessions, if there are any."""
+        has_sessions = bool(Crawl.of(crawler).options.sessions)
+        return (SessionFieldsMiddleware if has_sessions else cls)(crawler)
 
-    def process_request(self, request: Request) -> None:
-        self._restore(request)
+    # Scrapy awaits every result. Awaiting a plain value costs it five calls more.
+    async def process_request(self, request: Request) -> None:
         self._crawl.refuse_changed(request)
-        outgoing = self._passages.of(request).outgoing_to(request.url)
+        outgoing = self._passages[ref(request)].outgoing_to(request.url)
         if outgoing is None:
             return
         self._look_at_name(request)
         if self._purpose_header:
             purposes = outgoing.facts.purposes
             self._declare(request, self._crawl.agent.purposes if purposes is None else purposes)
-        if outgoing.session is not None:
-            self._attach(request, outgoing.session)
 
     def _look_at_name(self, request: Request) -> None:
         """Warn of a User-Agent field without the agent's name. The add-on checks the setting."""
-        octets = request.headers.get(b"User-Agent") or b""
+        # The `get` of Scrapy's class would normalise the name again.
+        values = dict.get(request.headers, b"User-Agent")
+        octets = values[-1] if values else b""
         if octets == self._user_agent:
             return
         sent = octets.decode("latin-1")
@@ -84,7 +83,27 @@ class FieldsMiddleware:
         if purposes:
             request.headers[self._purpose_header] = ", ".join(purposes)
         else:
-            request.headers.pop(self._purpose_header, None)
+            dict.pop(request.headers, self._purpose_header, None)
+
+
+class SessionFieldsMiddleware(FieldsMiddleware):
+    """The middleware of a crawl with sessions.
+
+    Credentials are on a request only while it is out. So redirects and retries do not copy them to
+    another host, and logs, caches and queues of outer middlewares do not contain them."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        # An inner middleware sees the answer first. It may make a new request of this one, or end
+        # it with an error.
+        crawler.signals.connect(self._restore, signals.request_left_downloader)
+
+    async def process_request(self, request: Request) -> None:
+        self._restore(request)
+        await super().process_request(request)
+        outgoing = self._passages[ref(request)].outgoing_to(request.url)
+        if outgoing is not None and outgoing.session is not None:
+            self._attach(request, outgoing.session)
 
     def _attach(self, request: Request, session: DeclaredSession) -> None:
         fields: dict[str, str] = {}
@@ -101,14 +120,14 @@ class FieldsMiddleware:
             fields["Cookie"] = "; ".join(
                 [*others, *(f"{name}={value}" for name, value in cookies.items())]
             )
-        self._passages.of(request).replaced_fields = {
+        self._passages[ref(request)].replaced_fields = {
             name: request.headers.getlist(name) for name in fields
         }
         for name, value in fields.items():
             request.headers[name] = value.encode("latin-1")
         self._stats.inc_value("comity/session/sent")
 
-    def process_response(self, request: Request, response: Response) -> Response:
+    async def process_response(self, request: Request, response: Response) -> Response:
         self._restore(request)
         self._keep_out_of_the_jar(request, response)
         return response
@@ -118,7 +137,7 @@ class FieldsMiddleware:
 
     def _restore(self, request: Request) -> None:
         """Take the session off the request, if it has one."""
-        passage = self._passages.of(request)
+        passage = self._passages[ref(request)]
         if passage.replaced_fields is None:
             return
         fields, passage.replaced_fields = passage.replaced_fields, None
@@ -132,7 +151,7 @@ class FieldsMiddleware:
         """Keep cookies of the session out of Scrapy's cookie jar.
 
         The jar would send them even when the session is over."""
-        outgoing = self._passages.of(request).outgoing_to(request.url)
+        outgoing = self._passages[ref(request)].outgoing_to(request.url)
         if outgoing is None or outgoing.session is None:
             return
         session_cookies = dict(outgoing.session.cookies)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Crawl
+from comity.gate.fetching.freshness import TOO_MANY
 from comity.gate.http import fields_of
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ class RateMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
-    def process_response(self, request: Request, response: Response) -> Request | Response:
-        if "cached" in response.flags:
+    # Scrapy awaits every result. Awaiting a plain value costs it five calls more.
+    async def process_response(self, request: Request, response: Response) -> Request | Response:
+        if response.status not in TOO_MANY or "cached" in response.flags:
             return response
         wait = self._crawl.back_off(request.url, response.status, fields_of(response.headers))
         if wait is None or not self._may_retry(request) or not self._crawl.hold(request, wait):

@@ -10,7 +10,7 @@ from scrapy.http import Request, Response
 from comity.crawler.crawl import Crawl
 from comity.crawler.elements import register
 from comity.gate.run.flights import ClosingError
-from comity.policies import Page, Verdict
+from comity.policies import Page
 from comity.policies.document.nofollow import canonical
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class PageMiddleware:
         except ClosingError:  # the policies are not known any more
             page, may_follow = None, False
         else:
-            may_follow = page is None or page.follow.verdict is not Verdict.DENY
+            may_follow = page is None or page.is_followed
         marked = self._crawl.responses.rel_nofollow(response) if may_follow else frozenset()
         is_completed = False
         async for output in result:

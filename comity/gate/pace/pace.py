@@ -52,6 +52,7 @@ from contextlib import suppress
 from math import inf
 from operator import attrgetter
 from time import monotonic, time
+from weakref import ref
 
 from comity.gate.http import Request
 from comity.gate.pace.ledger import Ledger, PaceLimit
@@ -304,7 +305,7 @@ class Pace:
         `handed_out`: the scheduler hands it out. `in_downloader`: it goes through Scrapy's
         downloader. `grant`: its number in the ledger; 0 if the limiters have no limits.
         """
-        passage = self._passages.of(request)
+        passage = self._passages[ref(request)]
         if passage.flight is not None:
             self._forget(passage, passage.flight)
         flight = passage.flight = Flight(
@@ -345,7 +346,7 @@ class Pace:
         settled.
         """
         self._look_back()
-        flight = self._passages.of(request).flight
+        flight = self._passages[ref(request)].flight
         return (
             flight is not None
             and bool(flight.grant)
@@ -364,7 +365,7 @@ class Pace:
         Return False if the scheduler did not hand out the request. When a handed-out request comes
         a second time, drop its flight, and return False, too.
         """
-        passage = self._passages.of(request)
+        passage = self._passages[ref(request)]
         flight = passage.flight
         if flight is None:
             return False
@@ -376,7 +377,7 @@ class Pace:
 
     def was_handed_out(self, request: Request) -> bool:
         """Return True if the scheduler handed out the request, and would take it back."""
-        flight = self._passages.of(request).flight
+        flight = self._passages[ref(request)].flight
         return flight is not None and flight.handed_out
 
     async def acquire(
@@ -466,7 +467,7 @@ class Pace:
         """Settle the start of a request that got no answer, and take its turn.
 
         The request needs another turn before it may be sent again."""
-        flight = self._passages.of(request).flight
+        flight = self._passages[ref(request)].flight
         if flight is not None:
             self._settle(flight)
             self._take_turn(flight)
@@ -477,11 +478,14 @@ class Pace:
         It needs another turn if it has lost its own (`has_lost_turn`), or if its host has asked for
         a pause since.
         """
-        flight = self._passages.of(request).flight
+        flight = self._passages[ref(request)].flight
         if flight is None:
             return True
-        if any(limiter.rests_until > monotonic() for limiter in flight.limiters):
-            self._take_turn(flight)
+        now = monotonic()
+        for limiter in flight.limiters:
+            if limiter.rests_until > now:
+                self._take_turn(flight)
+                break
         flight.is_sent = not flight.has_lost_turn
         return flight.is_sent
 
@@ -507,7 +511,7 @@ class Pace:
 
         The flight of the request is kept, so `was_handed_out` stays True.
         """
-        flight = self._passages.of(request).flight
+        flight = self._passages[ref(request)].flight
         if flight is not None:
             self._free(flight)
 
@@ -549,7 +553,7 @@ class Pace:
         ]
         for flight, request in inactive:
             freed = freed or bool(flight.limiters)
-            self._forget(self._passages.of(request), flight)
+            self._forget(self._passages[ref(request)], flight)
         return freed
 
     def _forget(self, passage: Passage, flight: Flight[Limiter]) -> None:
@@ -563,13 +567,13 @@ class Pace:
 
     def settle_start(self, request: Request) -> None:
         """Count the request as started now: its headers arrived."""
-        flight = self._passages.of(request).flight
+        flight = self._passages[ref(request)].flight
         if flight is not None:
             self._settle(flight)
 
     def cancel(self, request: Request) -> None:
         """Free the limiters of a request that never goes out, and forget it."""
-        passage = self._passages.of(request)
+        passage = self._passages[ref(request)]
         if passage.flight is not None:
             self._forget(passage, passage.flight)
 
@@ -580,7 +584,7 @@ class Pace:
 
     def end_flight(self, request: Request) -> None:
         """Free the limiters of the request. If its start is not settled, it counts from now."""
-        flight = self._passages.of(request).flight
+        flight = self._passages[ref(request)].flight
         if flight is not None:
             self._settle(flight)
             self._free(flight)

@@ -4,12 +4,13 @@ The policies by which the request was admitted apply to its response."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 from urllib.parse import urldefrag
-from weakref import WeakKeyDictionary
+from weakref import ref
 
+from comity.bounded import ByObject
 from comity.gate.fetching.fetcher import PolicyFetcher
 from comity.gate.fetching.reach import Reach
 from comity.gate.http import HeaderFields, Headers, Request, Response, fields_of, normal_name
@@ -67,14 +68,14 @@ class ResponsePages:
         self._resources = resources
         self._redacts = redacts
         self._obeys_rel_nofollow = obeys_rel_nofollow
-        self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
-        self._receptions: WeakKeyDictionary[Response, _Reception] = WeakKeyDictionary()
+        self._pages: ByObject[Response, Page | None] = ByObject()
+        self._receptions: ByObject[Response, _Reception] = ByObject()
 
     def received(self, request: Request, headers: HeaderFields) -> None:
         """Note the header fields of an answer that state policies, when the answer arrives.
 
         A later middleware may replace the response by one without these fields."""
-        self._passages.of(request).stating_fields = (
+        self._passages[ref(request)].stating_fields = (
             None
             if _STATING.isdisjoint(headers.keys())
             else Headers({name: headers.getlist(name) for name in _STATING})
@@ -84,30 +85,32 @@ class ResponsePages:
         """Return the page of the response; None if its URL cannot have policies.
 
         ClosingError: the crawl is ending."""
-        if response not in self._pages:
-            self._pages[response] = self._make_page(response, await self._site_of(response))
-        return self._pages[response]
+        if ref(response) not in self._pages:
+            page = self._make_page(response, await self._site_of(response))
+            self._pages.put(response, page)
+        return self._pages[ref(response)]
 
     def page_now(self, response: Response) -> Page | None:
         """Return the page of the response without waiting; None if its URL cannot have policies.
 
         LookupError: the policies would have to be fetched first."""
-        if response not in self._pages:
-            self._pages[response] = self._make_page(response, self._site_in_memory(response))
-        return self._pages[response]
+        if ref(response) not in self._pages:
+            page = self._make_page(response, self._site_in_memory(response))
+            self._pages.put(response, page)
+        return self._pages[ref(response)]
 
     async def stripped(self, request: Request, response: R) -> R:
         """Return the response without the elements that are refused for one of the declared uses.
 
         ClosingError: the crawl is ending."""
-        self._passages.of(request).whole_body = None  # the body of an earlier response
+        self._passages[ref(request)].whole_body = None  # the body of an earlier response
         page = await self.page(response)
         if page is None or page.element_rules is None:
             return response
         body = page.element_rules.redacted(page.refusable(self._agent.uses))
         if body == response.body:
             return response
-        self._passages.of(request).whole_body = response.body
+        self._passages[ref(request)].whole_body = response.body
         self._stats.inc_value("comity/responses/stripped")
         stripped: R = response.replace(body=body)
         return stripped
@@ -144,13 +147,13 @@ class ResponsePages:
 
     def _outgoing(self, response: Response) -> Outgoing | None:
         """Return the admitted request of the response; None if it was not admitted."""
-        return self._passages.of(response.request).outgoing if response.request else None
+        return self._passages[ref(response.request)].outgoing if response.request else None
 
     def _outgoing_for_page(self, response: Response) -> Outgoing | None:
         """Return the admitted request if the response is the requested page; else None.
 
         It is another page if its URL differs by more than a fragment."""
-        outgoing = self._outgoing(response)
+        outgoing = self._passages[ref(response.request)].outgoing if response.request else None
         if (
             outgoing is None
             or outgoing.url == response.url
@@ -199,12 +202,13 @@ class ResponsePages:
 
         `site`: the policies of the response's own URL. If a browser or a redirect ended at another
         URL than the requested one, the policies of both URLs apply."""
-        passage = self._passages.of(response.request) if response.request else Passage()
+        passage = self._passages[ref(response.request)] if response.request else Passage()
         outgoing = passage.outgoing
         # The same request may be made again before the page of this response is completed.
-        whole, browsed, stating_fields = self._receptions.setdefault(
-            response, _Reception(passage.whole_body, passage.browsed, passage.stating_fields)
-        )
+        if ref(response) not in self._receptions:
+            reception = _Reception(passage.whole_body, passage.browsed, passage.stating_fields)
+            self._receptions.put(response, reception)
+        whole, browsed, stating_fields = self._receptions[ref(response)]
 
         def page_by(site: Site, url: str, decision: Decision | None, fields: Fields = ()) -> Page:
             return site.page(
@@ -245,12 +249,14 @@ class ResponsePages:
 
 
 def _differing(
-    documents: Iterable[Fields], response: Response
+    documents: Sequence[Fields], response: Response
 ) -> Iterator[list[tuple[bytes, bytes]]]:
     """Yield the header fields of documents that state other policies than those of the response.
 
     In a browser, the header fields of the response are those of the first document. A click or a
     script may lead on to other documents, and Scrapy does not get their header fields."""
+    if not documents:
+        return
     fields = [(name.lower(), value) for name, value in fields_of(response.headers)]
     first = {field for field in fields if field[0] in FIELDS}
     others = [field for field in fields if field[0] not in FIELDS]

@@ -38,7 +38,7 @@ from comity.gate.request.sessions import DeclaredSession, Sessions
 from comity.gate.run.observer import Observer
 from comity.gate.run.surroundings import Stats
 from comity.policies import Agent, Decision, PolicyError, Reason, Site, Source, Verdict
-from comity.policies.answers.request import PLAIN, Session
+from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -89,13 +89,13 @@ class Access:
 
         Such a request is not made for its own content: a permission requires it, or a page embeds
         its response."""
-        self._passages.of(request).is_exempt = True
+        self._passages[ref(request)].is_exempt = True
 
     def expect_file(self, request: Request) -> None:
         """Note that the response is a file of an item, so that no links are read from it.
 
         For other responses, `refused_by_headers` never refuses a sitemap."""
-        self._passages.of(request).is_file = True
+        self._passages[ref(request)].is_file = True
 
     def decide(
         self, policies: OriginPolicies | None, request: Request, *, waits: bool = False
@@ -104,13 +104,14 @@ class Access:
 
         `policies`: the policies of the request's origin. None means that its URL has no origin.
         `waits`: True if the request will be decided on again before it goes out."""
-        refusal = self._refuse_referral(policies, request)
-        passage = self._passages.of(request)
-        if refusal is None and policies is not None:
+        passage = self._passages[ref(request)]
+        if policies is not None and policies.barred_for is None:
             if not waits:
                 passage.site = policies.site
             return self._decide(policies.site, request, passage).decision
-        decision = _decide_without_origin(request.url) if refusal is None else refusal
+        decision = self._refuse_referral(policies, request)
+        if decision is None:
+            decision = _decide_without_origin(request.url)
         passage.site = None
         passage.answer = Answer(Question(request.url, request.method, PLAIN, None), None, decision)
         return decision
@@ -120,7 +121,7 @@ class Access:
 
         The policies of that last decision apply. None means that there was no last decision, or
         that it was about another URL or method, or deferred the request."""
-        passage = self._passages.of(request)
+        passage = self._passages[ref(request)]
         answer = passage.answer
         if answer is None or (answer.question.url, answer.question.method) != (
             request.url,
@@ -137,13 +138,12 @@ class Access:
     def _refuse_referral(
         self, policies: OriginPolicies | None, request: Request
     ) -> Decision | None:
-        """Refuse the request if the referring site may not link to its address; else None."""
+        """Refuse the request if the referring site may not link to its address; else None.
+
+        `policies`: None, or policies of an address to which the site may not link."""
         if policies is not None:
-            return (
-                inner_address(request.url, policies.barred_for, policies.error)
-                if policies.barred_for is not None
-                else None
-            )
+            assert policies.barred_for is not None
+            return inner_address(request.url, policies.barred_for, policies.error)
         if urlsplit(request.url).scheme in OWN_SCHEMES and not request.url.startswith("data:"):
             referrer_reach = self._referrals.referrer_reach(request)
             if referrer_reach is not None:
@@ -178,21 +178,31 @@ class Access:
             or answer.question != question
             or (answer.passes and not is_same_moment)
         ):
-            answer = passage.answer = self._judge(site, request, passage, question)
+            answer = passage.answer = self._judge(site, request, passage, Question(*question))
         return answer
 
-    def _question(self, site: Site, request: Request, passage: Passage) -> Question:
-        """Collect the facts that the answer depends on. PolicyError: the declaration is invalid."""
-        check_target(request)
-        if not self._sessions and KEY not in request.meta and not site.asks_facts(self.agent):
-            return Question(request.url, request.method, PLAIN, None)
+    def _question(
+        self, site: Site, request: Request, passage: Passage
+    ) -> tuple[str, str, Facts, DeclaredSession | None]:
+        """Collect the attributes of the Question. PolicyError: the declaration is invalid.
+
+        Most of them are only compared, so they stay a tuple."""
+        check_target(request, passage)
+        answer = passage.answer
+        asks_facts = (
+            answer.asks_facts
+            if answer is not None and answer.site is not None and answer.site() is site
+            else site.asks_facts(self.agent)
+        )
+        if not asks_facts and not self._sessions.are_sent and KEY not in request.meta:
+            return request.url, request.method, PLAIN, None
         session = (
             self._sessions.for_url(request.url)
-            if self._sessions and declaration(request).session
+            if self._sessions.are_sent and declaration(request).session
             else None
         )
         facts = self._facts.for_request(request, passage.session)
-        return Question(request.url, request.method, facts, session)
+        return request.url, request.method, facts, session
 
     def _judge(self, site: Site, request: Request, passage: Passage, question: Question) -> Answer:
         decision, session = self._by_session(site, request, question)
@@ -204,7 +214,12 @@ class Access:
         has_session = question.session is not None or question.facts.session is not None
         passes = has_session or site.depends_on_time(self.agent)
         return Answer(
-            question, ref(site), decision, session, passes or decision.verdict is Verdict.DEFER
+            question,
+            ref(site),
+            decision,
+            session,
+            passes or decision.verdict is Verdict.DEFER,
+            site.asks_facts(self.agent),
         )
 
     def _by_session(
@@ -234,7 +249,7 @@ class Access:
         """Return True if every declared use is refused only until a missing file can be fetched.
 
         False for requests that need no permitted use (see `_skips`)."""
-        if not self._skips(self._passages.of(request)):
+        if not self._skips(self._passages[ref(request)]):
             return False
         try:
             return site.awaits_files(self.agent, declaration(request).purposes)
@@ -253,7 +268,7 @@ class Access:
         These policies apply to the response, even if the site's policies change meanwhile. The
         request must have been decided on in its present form. It has no policies if its URL has
         no origin."""
-        passage = self._passages.of(request)
+        passage = self._passages[ref(request)]
         answer, site = passage.answer, passage.site
         if site is None:
             return False
@@ -263,19 +278,21 @@ class Access:
             # Responses for a session must not get into the cache of HttpCacheMiddleware.
             request.meta["dont_cache"] = True
         facts = self._facts.for_request(request, session.facts if session else passage.session)
-        passage.outgoing = Outgoing(request.url, site, answer.decision, facts, session)
+        passage.outgoing = Outgoing(
+            request.url, site, answer.decision, facts, session, answer.asks_facts
+        )
         return True
 
     def refusal_if_changed(self, request: Request) -> Decision | None:
         """Refuse the request if it was changed after its admission and may not go out; else None.
 
         A changed request that the policies of the same origin allow is admitted again."""
-        passage = self._passages.of(request)
+        passage = self._passages[ref(request)]
         answer, outgoing = passage.answer, passage.outgoing
         # A request without a site must not become a request to a site.
         if answer is not None and answer.site is None and answer.question.url != request.url:
             return _refuse_changed(request.url, answer.question.url)
-        if outgoing is None or not self._has_changed(outgoing, request, passage.session):
+        if outgoing is None or not self._has_changed(outgoing, request, passage):
             return None
         if origin_or_empty(request.url) != outgoing.site.origin:
             return _refuse_changed(request.url, outgoing.url)
@@ -285,18 +302,21 @@ class Access:
         self.admit(request)
         return None
 
-    def _has_changed(self, outgoing: Outgoing, request: Request, session: Session | None) -> bool:
+    def _has_changed(self, outgoing: Outgoing, request: Request, passage: Passage) -> bool:
         """Return True if the URL, the method or the target of the request has changed.
 
         If the policies ask for facts, then kinds, automations, purposes and overriding methods
         count too. Credentials are ignored: Scrapy adds its cookies after the admission."""
-        if (outgoing.url, outgoing.facts.method) != (request.url, request.method.upper()):
+        method = outgoing.facts.method
+        if outgoing.url != request.url or (
+            method != request.method and method != request.method.upper()
+        ):
             return True
         try:
-            check_target(request)
-            if not outgoing.site.asks_facts(self.agent):
+            check_target(request, passage)
+            if not outgoing.asks_facts:
                 return False
-            facts = self._facts.for_request(request, session)
+            facts = self._facts.for_request(request, passage.session)
         except PolicyError:
             return True
         return (facts.kinds, facts.automations, facts.purposes, facts.overriding) != (
@@ -311,7 +331,7 @@ class Access:
 
         None means that they permit a use, that the request need not be checked (`_skips`) or was
         not admitted, or that the response is a sitemap, which is only read for its links."""
-        passage = self._passages.of(request)
+        passage = self._passages[ref(request)]
         if not self._skips(passage) or (outgoing := passage.outgoing_to(request.url)) is None:
             return None
         if _lists_links(headers) and not passage.is_file:
@@ -322,10 +342,10 @@ class Access:
 
     def record(self, request: Request, decision: Decision) -> None:
         """Count the decision, and log it if it is a refusal."""
-        rule = decision.reasons[0].rule
+        verdict, rule = decision.verdict.value, decision.reasons[0].rule
         inc_value = self._stats.inc_value
-        inc_value(f"comity/access/{decision.verdict.value}")
-        inc_value(f"comity/access/{decision.verdict.value}/{rule}")
+        inc_value(f"comity/access/{verdict}")
+        inc_value(f"comity/access/{verdict}/{rule}")
         self._observer.decided(request.url, decision)
         if decision.verdict is Verdict.DENY:
             self.first_refused = self.first_refused or request.url

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from comity.gate.http import PlainRequest, Request
+from comity.gate.request.passage import Passage
 from comity.gate.settings import Settings
 from comity.policies import Agent, PolicyError
 from comity.policies.answers.request import KINDS, XHR, Facts, Session, facts_of
@@ -26,7 +27,10 @@ _META = frozenset((KEY, "playwright"))  # keys of request.meta that state facts 
 # Verbatim URLs that go out unchanged. aiohttp drops other white space, and an empty query.
 _AS_SENT = re.compile(r"[^\x00-\x20\x7f]+(?<!\?)")
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 section-5.6.2
+# Names of header fields that most requests have. They need no check.
+_USUAL = frozenset((b"Accept", b"Accept-Encoding", b"Accept-Language", b"Referer", b"User-Agent"))
 _LINE_ENDS = frozenset(b"\r\n\0")
+_OF_TARGET = (b"Host", b"Content-Length")  # header fields that the URL and the body determine
 _HOST = re.compile(r"[^\s/?#@\\]+")
 # The dot at the end of a host name. Both spellings name one site (RFC 1034 section-3.1).
 _HOST_END = re.compile(r"\.(?=(?::\d+)?\Z)")
@@ -129,9 +133,10 @@ def check_host(url: str, values: Iterable[str | bytes]) -> None:
             )
 
 
-def check_target(request: Request) -> None:
+def check_target(request: Request, passage: Passage) -> None:
     """Check that the request would go out exactly as it is judged.
 
+    `passage`: the record of the request, which keeps the header fields that passed the last check.
     PolicyError: the Host field names another host, a download handler would change the URL, or the
     octets could contain a second request, by line ends in the method or in header fields or by a
     wrong length of the body."""
@@ -139,20 +144,26 @@ def check_target(request: Request) -> None:
         request.method.encode()
     ):
         raise _wrong(request.method, "is not an HTTP method: write a word without spaces")
-    if request.headers:
-        _check_fields(request)
-    if request.meta.get("verbatim_url") and not _AS_SENT.fullmatch(request.url.partition("#")[0]):
+    if passage.checked_fields != request.headers:
+        passage.checked_fields = None
+        passage.checked_fields = _check_fields(request)
+    meta = request.meta
+    if (
+        "verbatim_url" in meta
+        and meta["verbatim_url"]
+        and not _AS_SENT.fullmatch(request.url.partition("#")[0])
+    ):
         raise _wrong(
             request.url,
             "would not go out verbatim: leave out white space, and a `?` without a query",
         )
 
 
-def _check_fields(request: Request) -> None:
-    headers = request.headers
-    for name in headers:
-        # `headers[name]` would normalise the name again, and return one value only.
-        values = dict.__getitem__(headers, name)
+def _check_fields(request: Request) -> dict[bytes, list[bytes]] | None:
+    """Return a copy of the header fields. None if their check depends on the URL or the body."""
+    checked: dict[bytes, list[bytes]] | None = {}
+    # The `items` method of Scrapy's class would normalise each name again.
+    for name, values in dict.items(request.headers):
         if name == b"Host":
             check_host(request.url, values)
         elif name == b"Transfer-Encoding":
@@ -163,16 +174,22 @@ def _check_fields(request: Request) -> None:
             value != b"%d" % len(request.body) for value in values
         ):
             raise _wrong("Content-Length", "is not the length of the body: leave this field out")
-        if not _TOKEN.fullmatch(name):
+        if name not in _USUAL and not _TOKEN.fullmatch(name):
             raise _wrong(
                 name.decode("latin-1"),
                 "is not a name of a header field: write letters, digits and `-`",
             )
-        if any(not _LINE_ENDS.isdisjoint(value) for value in values):
-            raise _wrong(
-                name.decode("latin-1"),
-                "has a line end in its value: write each header field by itself",
-            )
+        for value in values:
+            if not _LINE_ENDS.isdisjoint(value):
+                raise _wrong(
+                    name.decode("latin-1"),
+                    "has a line end in its value: write each header field by itself",
+                )
+        if name in _OF_TARGET:
+            checked = None
+        elif checked is not None:
+            checked[name] = [*values]
+    return checked
 
 
 class RequestFacts:
@@ -201,8 +218,9 @@ class RequestFacts:
         ):
             return self._facts(request, session)
         # Most requests follow a link. Their facts depend on the project's header fields alone.
-        plain = self._plain.get(request.method)
-        if plain is None:
+        if request.method in self._plain:
+            plain = self._plain[request.method]
+        else:
             plain = self._facts(PlainRequest("data:,", method=request.method), None)
             if XHR in plain.kinds:  # the facts of XHR requests include the referring page
                 return self._facts(request, session)

@@ -1,6 +1,6 @@
 """The record of each request on its way through the crawler, its Passage.
 
-    passage = passages.of(request)
+    passage = passages[ref(request)]
 
 A record belongs to one request object. A redirect, a retry and a copy are other objects, so they
 begin with an empty record. If a middleware returns a request object to be made again, the object
@@ -18,6 +18,7 @@ The fields, and the code that writes them:
     is_exempt        Access.exempt
     is_file          Access.expect_file
     answer, site     Access.decide                  each further decision
+    checked_fields   check_target                   each further check
     outgoing         Access.admit                   refusal_if_changed (1)
     flight           Pace.start                     claim, settle_start,        cancel,
                                                     sends, lose_turn,           end_and_forget,
@@ -77,6 +78,7 @@ from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import ref
 
+from comity.bounded import ByObject
 from comity.gate.fetching.reach import Reach
 from comity.gate.http import Headers, Request
 from comity.gate.request.sessions import DeclaredSession
@@ -95,6 +97,7 @@ class Outgoing(NamedTuple):
         decision: The decision of those policies.
         facts: The facts of the request, with its session.
         session: The session that goes out with the request. None means no session.
+        asks_facts: As in Answer.
     """
 
     url: str
@@ -102,6 +105,7 @@ class Outgoing(NamedTuple):
     decision: Decision
     facts: Facts
     session: DeclaredSession | None
+    asks_facts: bool
 
 
 class Question(NamedTuple):
@@ -130,6 +134,7 @@ class Answer(NamedTuple):
         decision: The decision of those policies.
         session: The session that the request goes with.
         passes: True if the answer may change with time.
+        asks_facts: True if answers of the site may depend on facts of the request.
     """
 
     question: Question
@@ -137,6 +142,7 @@ class Answer(NamedTuple):
     decision: Decision
     session: DeclaredSession | None = None
     passes: bool = False
+    asks_facts: bool = True
 
 
 class Handling:
@@ -218,6 +224,8 @@ class Passage:
         answer: The last answer about the request. None: it was not decided on yet.
         site: The policies by which the request was last judged to go out. None means that they are
             not a site's, or that the request was judged only while it waits in the queue.
+        checked_fields: A copy of the header fields that passed the last check (`check_target`).
+            None: they did not pass, or the check depends on more than the fields.
         outgoing: The request as it was admitted. None: it was not admitted.
         flight: The turn of the request. None: it was not let out, or its turn was forgotten.
         handling: The work on the request since it was handed out. None: it was not yet.
@@ -238,6 +246,7 @@ class Passage:
     is_file: bool = False
     answer: Answer | None = None
     site: Site | None = None
+    checked_fields: Mapping[bytes, list[bytes]] | None = None
     outgoing: Outgoing | None = None
     flight: Flight[Any] | None = None
     handling: Handling | None = None
@@ -255,26 +264,14 @@ class Passage:
         return outgoing if outgoing is not None and outgoing.url == url else None
 
 
-class Passages:
-    """The records of the requests of one crawl or client, found by the request object.
+class Passages(ByObject[Request, Passage]):
+    """The records of the requests of one crawl or client: `passages[ref(request)]`.
 
-    Not a WeakKeyDictionary: a look-up there takes two calls, here one, and each step of a request
-    looks up its record. The length is the number of requests that have a record."""
+    The first look-up makes the record. The length is the number of requests that have a record."""
 
-    def __init__(self) -> None:
-        self._records: dict[ref[Request], Passage] = {}
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def of(self, request: Request) -> Passage:
-        """Return the record of the request. The first call makes it."""
-        passage = self._records.get(ref(request))
-        if passage is None:
-            # The callback removes the record when the request object goes.
-            passage = self._records[ref(request, self._records.pop)] = Passage()
+    def __missing__(self, reference: ref[Request]) -> Passage:
+        request = reference()
+        assert request is not None
+        passage = Passage()
+        self.put(request, passage)
         return passage
-
-    def get(self, request: Request) -> Passage | None:
-        """Return the record of the request; None if it was not made yet."""
-        return self._records.get(ref(request))

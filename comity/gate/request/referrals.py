@@ -27,6 +27,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import TypeVar
 from urllib.parse import urlsplit
+from weakref import ref
 
 from comity.bounded import Bounded
 from comity.gate.fetching.client import PolicyClient
@@ -81,7 +82,7 @@ class Referrals:
             _handling.set(None)
             return
         handling = Handling(self._crawl, referrer_stamp(request))
-        self._passages.of(request).handling = handling
+        self._passages[ref(request)].handling = handling
         _handling.set(handling)
 
     def make(self, request: Request, *, is_awaited: bool = False) -> None:
@@ -90,12 +91,12 @@ class Referrals:
         `is_awaited`: the code that made the request gets its response."""
         handling = self._handling_here()
         if handling is not None:
-            passage = self._passages.get(request)
+            passage = self._passages.get(ref(request))
             if passage is not None and handling is passage.handling:
                 handling = None  # the handled request itself is made again
             # Item pipelines make no requests from a file, so files of items are left out.
             elif is_awaited and current_page.get() is None:
-                self._passages.of(request).awaited_by = handling
+                self._passages[ref(request)].awaited_by = handling
         if handling is not None and handling.reach is not None:
             set_referrer_reach(request, handling.reach)
         elif KEY not in request.meta and (origin := origin_or_empty(request.url)):
@@ -151,7 +152,7 @@ class Referrals:
         site_reach = reach or self._reach_of_site(response.url)
         if site_reach is not None:
             request.meta[KEY] = site_reach.value
-            passage = self._passages.of(request)
+            passage = self._passages[ref(request)]
             if passage.handling is not None:
                 passage.handling.reach = site_reach
             maker, passage.awaited_by = passage.awaited_by, None
@@ -192,11 +193,13 @@ def set_referrer_reach(request: R, reach: Reach) -> R:
 
 def referrer_stamp(request: Request) -> Reach | None:
     """Return the reach in the meta of a request; None if no site is known to lead to it."""
-    value = request.meta.get(KEY)
-    if value is None:
+    meta = request.meta
+    if KEY not in meta or (value := meta[KEY]) is None:
         return None
-    # An unknown value under this key leaves only the right to public addresses.
-    return _REACHES.get(value, Reach.PUBLIC) if isinstance(value, str) else Reach.PUBLIC
+    try:
+        return _REACHES[value]
+    except (KeyError, TypeError):
+        return Reach.PUBLIC  # an unknown value leaves only the right to public addresses
 
 
 def _address(url: str) -> IPAddress | None:

@@ -199,15 +199,20 @@ def _is_this_machine(host: str) -> bool:
 
 
 class Sessions:
-    """The sessions of a crawl."""
+    """The sessions of a crawl.
+
+    Attributes:
+        are_sent: True if there are sessions, and FieldsMiddleware sends them.
+    """
 
     def __init__(self, declared: Iterable[DeclaredSession], store: Store) -> None:
         self._sessions = {session.host: _with_start(session, store) for session in declared}
         self._held_back: set[str] = set()  # hosts with a logged warning
-        self.go_out = False  # True: FieldsMiddleware is on, and sends the sessions
+        self.are_sent = False
 
-    def __bool__(self) -> bool:
-        return self.go_out and bool(self._sessions)
+    def send(self) -> None:
+        """Note that FieldsMiddleware is on, and sends the sessions."""
+        self.are_sent = bool(self._sessions)
 
     def for_url(self, url: str) -> DeclaredSession | None:
         """Return the session that a request for the URL may carry, or None without a session."""

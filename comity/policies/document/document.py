@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import unescape
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -128,6 +128,14 @@ def _media_type(text: str) -> str:
     return text.partition(";")[0].strip().lower()
 
 
+@lru_cache(maxsize=256)  # most pages have one of a few
+def _types(values: tuple[bytes, ...]) -> tuple[str, str, str]:
+    """Return the deciding type with its parameters, and `Content.media_type` and `served_as`."""
+    content_types = _content_types(values)
+    content_type = _deciding(content_types) if len(content_types) > 1 else content_types[0]
+    return content_type, _media_type(content_type), ",".join(map(_media_type, content_types))
+
+
 class Content:
     """A body with its media type.
 
@@ -140,14 +148,8 @@ class Content:
 
     def __init__(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
         self.headers = tuple(headers)
-        content_types = _content_types(
-            [value for name, value in self.headers if name.lower() == b"content-type"]
-        )
-        self._content_type = (
-            _deciding(content_types) if len(content_types) > 1 else content_types[0]
-        )
-        self.media_type = _media_type(self._content_type)
-        self.served_as = ",".join(map(_media_type, content_types))
+        values = [value for name, value in self.headers if name.lower() == b"content-type"]
+        self._content_type, self.media_type, self.served_as = _types(tuple(values))
         self.body = body
 
     @property
@@ -185,7 +187,7 @@ class Content:
         """True if its octets are XML, but not XHTML."""
         return bool(_XML_START.match(self._start)) and not _HTML_START.match(self._start)
 
-    @property
+    @cached_property
     def is_markup(self) -> bool:
         """True if it may contain statements."""
         return self.is_html or self.is_xml
@@ -310,9 +312,13 @@ class Content:
         """Return True if this is markup that may contain one of the words (ASCII in lower case).
 
         If it returns False, the document need not be parsed for them."""
-        return self.is_markup and (
-            any(word in self.octets for word in words) or self.has_written_letters
-        )
+        if not self.is_markup:
+            return False
+        octets = self.octets
+        for word in words:
+            if word in octets:
+                return True
+        return self.has_written_letters
 
     @cached_property
     def has_written_letters(self) -> bool:

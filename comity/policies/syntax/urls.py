@@ -148,6 +148,8 @@ def _letters(label: str) -> str:
 # `urlsplit` removes them for `origin_of`.
 _ENDS = "".join(map(chr, range(0x21)))
 _LINE_ENDS = re.compile(r"[\t\n\r]+")
+# An absolute URL that goes out as it is, and its target.
+_PLAIN_URL = re.compile(r"https?://[!\"$-.0->@-~]+(/[!\"$-~]*)")
 
 
 def target_of(url: str) -> str:
@@ -155,6 +157,8 @@ def target_of(url: str) -> str:
 
     An empty query keeps its "?", because patterns can match it. A URL without scheme and host is
     read as path and query."""
+    if plain := _PLAIN_URL.fullmatch(url):
+        return plain[1]
     if url[:1] != "/" and (url[:1] == " " or url[-1:] == " " or not url.isprintable()):
         url = _LINE_ENDS.sub("", url.strip(_ENDS))
     if "#" in url:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
+from weakref import ref
 
 import pytest
 from scrapy import Spider
@@ -62,7 +63,7 @@ def make() -> Callable[..., Access]:
     def make(*sessions: DeclaredSession) -> Access:
         store: Any = SimpleNamespace(session_began=lambda host, secret, now: now)
         declared = Sessions(sessions, store)
-        declared.go_out = True
+        declared.send()
         referrals: Any = SimpleNamespace(referrer_reach=lambda request: None)
         agent, stats = Agent("testbot"), MemoryStatsCollector(get_crawler(Spider))
         return Access(
@@ -97,7 +98,7 @@ def test_an_unchanged_request_is_judged_once(
     assert access.admit(request)
     assert access.refusal_if_changed(request) is None
     assert judged == [f"{ORIGIN}/open"]
-    outgoing = access._passages.of(request).outgoing_to(request.url)
+    outgoing = access._passages[ref(request)].outgoing_to(request.url)
     assert outgoing
     assert (outgoing.site, outgoing.decision) == (known.site, decision)
 
@@ -110,7 +111,7 @@ def test_renewed_policies_are_asked_anew(make: Callable[..., Access], judged: li
     assert verdict(access, policies("User-agent: *\nDisallow: /\n"), request) is DENY
     assert len(judged) == 3
     assert verdict(access, policies(barred_for=Reach.PUBLIC), request) is DENY
-    assert access._passages.of(request).outgoing_to(request.url) is None
+    assert access._passages[ref(request)].outgoing_to(request.url) is None
     assert not access.admit(request)
 
 
@@ -257,7 +258,7 @@ def test_the_age_of_a_session_is_asked_each_time(
     assert len(judged) == 2
     assert access.admit(request)
     assert request.meta["dont_cache"]
-    outgoing = access._passages.of(request).outgoing_to(request.url)
+    outgoing = access._passages[ref(request)].outgoing_to(request.url)
     assert outgoing
     assert outgoing.session
     assert outgoing.session.host == "example.org"

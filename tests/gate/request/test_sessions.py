@@ -284,10 +284,12 @@ def test_the_port_comes_before_the_host(store: PolicyStore) -> None:
 def test_without_the_middleware_that_sends_them_there_are_none(store: PolicyStore) -> None:
     """Else policies would permit a request by a session that does not go out."""
     sessions = Sessions(declared({"example.com": {"token": "env:SECRET"}}), store)
-    assert not sessions
-    sessions.go_out = True
-    assert sessions
-    assert not Sessions((), store)
+    assert not sessions.are_sent
+    sessions.send()
+    assert sessions.are_sent
+    none = Sessions((), store)
+    none.send()
+    assert not none.are_sent
 
 
 def began(store: PolicyStore, **stated: Any) -> datetime | None:

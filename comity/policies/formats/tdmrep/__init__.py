@@ -88,7 +88,9 @@ def conclude(states: Sequence[object]) -> Statements:
 
     Each property that a later carrier sets replaces the property of earlier carriers.
     """
-    reservations = (state for state in states if isinstance(state, Reservation))
+    reservations = [
+        state for state in states if state is not None and isinstance(state, Reservation)
+    ]
     return Statements(statements(reservations))
 
 

@@ -1,9 +1,10 @@
-"""Crawls with the event loop of uvloop, with a reactor of Twisted and without."""
+"""Crawls with the event loop of uvloop, and with Scrapy's download handler for aiohttp."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,20 +18,40 @@ if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
     from tests.live.conftest import ConnectProxy, CrawledUrls
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="uvloop does not run on Windows")
-
 RULES = "User-agent: *\nDisallow: /no\n"
 RESOLVER = "scrapy.resolver.CachingHostnameResolver"  # for IPv6 with a reactor
-UVLOOP = {
-    "ASYNCIO_EVENT_LOOP": "uvloop.Loop",
-    "DNS_RESOLVER": RESOLVER,  # before Scrapy 2.19
-    "TWISTED_DNS_RESOLVER": RESOLVER,
-}
+AIOHTTP = "scrapy.core.downloader.handlers._aiohttp"
+SETTINGS = [
+    pytest.param(
+        {
+            "ASYNCIO_EVENT_LOOP": "uvloop.Loop",
+            "DNS_RESOLVER": RESOLVER,  # before Scrapy 2.19
+            "TWISTED_DNS_RESOLVER": RESOLVER,
+        },
+        id="uvloop",
+        marks=pytest.mark.skipif(sys.platform == "win32", reason="uvloop does not run on Windows"),
+    ),
+    pytest.param(
+        {
+            "DOWNLOAD_HANDLERS": dict.fromkeys(
+                ("http", "https"), f"{AIOHTTP}.AiohttpDownloadHandler"
+            )
+        },
+        id="aiohttp",
+        marks=pytest.mark.skipif(
+            find_spec(AIOHTTP) is None, reason="this version of Scrapy has no handler for aiohttp"
+        ),
+    ),
+]
+pytestmark = pytest.mark.parametrize("settings", SETTINGS)
 
 
 @pytest.mark.requirement("RFC-1", "RFC-7", "MEET-1")
 def test_http_https_and_ipv6(
-    serve: Serve, crawl_urls: Callable[..., CrawledUrls], authority: Authority
+    serve: Serve,
+    crawl_urls: Callable[..., CrawledUrls],
+    authority: Authority,
+    settings: dict[str, Any],
 ) -> None:
     """The policy files of an origin come over one connection."""
     ports: dict[str, set[int]] = {}
@@ -52,7 +73,7 @@ def test_http_https_and_ipv6(
         start("127.0.0.1", certificate=authority.issue("127.0.0.1")),
     ]
     urls = [site.url(path) for site in sites for path in ("/a", "/no", "/b")]
-    crawled = crawl_urls(*urls, settings=UVLOOP)
+    crawled = crawl_urls(*urls, settings=settings)
     assert crawled.came == sorted(url for url in urls if not url.endswith("/no"))
     for site in sites:
         assert {"/a", "/b", "/robots.txt"} < set(site.paths)
@@ -62,10 +83,13 @@ def test_http_https_and_ipv6(
 
 @pytest.mark.requirement("RFC-7", "MEET-1")
 def test_a_certificate_that_is_not_trusted(
-    serve: Serve, crawl_urls: Callable[..., CrawledUrls], certificate: Path
+    serve: Serve,
+    crawl_urls: Callable[..., CrawledUrls],
+    certificate: Path,
+    settings: dict[str, Any],
 ) -> None:
     server = serve({"/robots.txt": "", "/a": "page"}, certificate=certificate)
-    crawled = crawl_urls(server.url("/a"), settings=UVLOOP)
+    crawled = crawl_urls(server.url("/a"), settings=settings)
     assert not crawled.came
     assert not server.seen
     assert "is fetched: the certificate is not trusted" in crawled.log
@@ -77,6 +101,7 @@ def test_through_proxies(
     crawl_urls: Callable[..., CrawledUrls],
     authority: Authority,
     connect_proxy: ConnectProxy,
+    settings: dict[str, Any],
 ) -> None:
     """One proxy tunnels to a site with TLS. The other fetches pages without TLS itself."""
     secured = serve({"/robots.txt": RULES, "/a": "page"}, certificate=authority.issue("127.0.0.1"))
@@ -84,7 +109,7 @@ def test_through_proxies(
     urls = [*map(secured.url, ("/a", "/no")), "http://site.test/a", "http://site.test/no"]
     crawled = crawl_urls(
         *urls,
-        settings=UVLOOP,
+        settings=settings,
         HTTP_PROXY=proxy.origin,
         HTTPS_PROXY=connect_proxy.url,
         NO_PROXY="",
