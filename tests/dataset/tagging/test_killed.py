@@ -122,7 +122,6 @@ def test_the_old_folder_or_the_new_one(tmp_path: Path) -> None:
             *(page(url=url) for url in ("https://a.test/", "https://b.test/")),
             page()[:-9],
         )
-    table(sources / "c.jsonl")
     manifest = tmp_path / "out.croissant.json"
     with starting(sources, output) as (tagged, status):
 
