@@ -40,7 +40,7 @@ class Pages(Spider):
             yield Request(url, errback=self.failed)
 
     def parse(self, response: Response) -> Any:
-        yield {"asked": response.url}
+        yield {"asked": response.url, "url": response.url}
 
     def failed(self, failure: Any) -> Any:
         self.logger.info("failed: %s", failure.value)
@@ -133,6 +133,30 @@ def test_files_that_are_works_of_a_registry_are_not_kept(
     kept = [path.read_bytes() for path in (tmp_path / "files").rglob("*.png")]
     assert kept == [b"\x89PNG other"]
     assert crawled.stats["comity/access/stopped/registry.opt-out"] == 1
+
+
+def test_records_of_entries_that_are_new_are_found_by_verify(
+    serve: Serve, crawl: Crawl, tmp_path: Path
+) -> None:
+    server = serve({"/robots.txt": OPEN, "/a": "<p>a", "/b": "<p>b"})
+    feeds = {"FEEDS": {str(tmp_path / "items.jsonl"): {"format": "jsonlines"}}}
+    crawl(Pages, USES | feeds, urls=[server.url("/a"), server.url("/b")])
+    write(tmp_path, server.url("/b") + "\n")
+    settings = {"COMITY_STORE": "policies.sqlite", "COMITY_MIN_DELAY": "0", **USES}
+    words = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+    verify = [sys.executable, "-m", "scrapy", "dataset", "verify", *words]
+    for more, status in (([], 0), (["-s", "COMITY_OPT_OUT=list.txt"], 1)):
+        done = subprocess.run(
+            [*verify, *more, "items.jsonl"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+    assert f"registry.opt-out at list.txt:1: 127.0.0.1:{server.port}/b" in done.stdout
+    assert "1 refused, 0 unknown" in done.stdout
 
 
 @pytest.mark.requirement("IMG-1")

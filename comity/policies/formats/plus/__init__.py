@@ -29,13 +29,13 @@ aiml-training = {{}}
 genaiml-training = {{}}
 
 [[relation]]
-uses = ["tdm"]
+uses = ["tdm", "all", "bots"]
 kind = "within"
 terms = ["plus:data-mining"]
-why = "DMI-ALLOWED permits mining, and names no other use."
+why = "DMI-ALLOWED permits mining, by each of its names, and no other use."
 
 [[relation]]
-uses = ["all", "bots", {_TRAINING}, {_OTHERS}, "search", "index"]
+uses = [{_TRAINING}, {_OTHERS}, "search", "index"]
 kind = "touches"
 terms = ["plus:data-mining"]
 why = "DMI-PROHIBITED refuses mining and its parts. Search engines may not index then."
