@@ -186,12 +186,16 @@ def _imports(source: str) -> Iterator[str]:
 
 
 def _resolve(name: str) -> Any:
-    """Return the value of an attribute of a module, None if there is none."""
+    """Return the attribute of a module, or the module, that has a name. None: there is none."""
     module, _, attribute = name.rpartition(".")
     if module in NOT_IMPORTED:
         return name
+    if name in NOT_IMPORTED:
+        return None
     try:
-        return getattr(import_module(module), attribute, None)
+        parent = import_module(module)
+        # A module is an attribute of its parent only after its import.
+        return getattr(parent, attribute) if hasattr(parent, attribute) else import_module(name)
     except ModuleNotFoundError as error:
         if f"{error.name}".startswith("comity"):
             return None
