@@ -29,10 +29,10 @@ def read_opt_outs(name: str, value: Any) -> OptOuts:
         remedy = "write them with commas between, or as a list"
         raise invalid(name, value, f"is not a list of paths: {remedy}") from None
     paths = [path.strip() for path in paths if path.strip()]
-    return OptOuts(map(_read, dict.fromkeys(paths)))
+    return OptOuts(_read(name, path) for path in dict.fromkeys(paths))
 
 
-def _read(path: str) -> Registry:
+def _read(name: str, path: str) -> Registry:
     try:
         stat = Path(path).stat()
         return _read_version(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
@@ -41,7 +41,7 @@ def _read(path: str) -> Registry:
             raise
         cause = getattr(error, "strerror", "") or "the path is invalid"
         remedy = "name a file of domains, URLs or SHA-256"
-        raise PolicyError(f"registry `{path}` cannot be read: {cause}: {remedy}") from None
+        raise PolicyError(f"{name}: registry `{path}` cannot be read: {cause}: {remedy}") from None
 
 
 @lru_cache(maxsize=MAX_KEPT)
