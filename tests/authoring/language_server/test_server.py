@@ -66,7 +66,7 @@ async def session(folder: Path, of_client: lsp.ClientCapabilities) -> AsyncItera
 
 def run(test: Callable[[], Any]) -> None:
     async def run_limited() -> None:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(240):
             await test()
 
     asyncio.run(run_limited())
