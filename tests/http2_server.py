@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from h2.events import RequestReceived
 from h2.exceptions import ProtocolError
 
 from comity.policies.formats import WELL_KNOWN
+from tests.listener import Listener
 
 
 class Stream(NamedTuple):
@@ -26,7 +26,7 @@ class Stream(NamedTuple):
         return ", ".join(value for other, value in self.fields if other == name)
 
 
-class Http2Server:
+class Http2Server(Listener):
     """`routes`: path without query -> text. Other paths answer 404."""
 
     def __init__(self, certificate: Path, routes: dict[str, str], host: str = "127.0.0.1") -> None:
@@ -36,18 +36,10 @@ class Http2Server:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(certificate)
         self._context.set_alpn_protocols(["h2", "http/1.1"])
-        self._listener = socket.create_server((host, 0))
-        self.origin = f"https://{host}:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
+        super().__init__(host)
+        self.origin = f"https://{host}:{self.port}"
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                sock, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
-
-    def _serve(self, sock: socket.socket) -> None:
+    def handle(self, sock: socket.socket, host: str) -> None:
         with (
             suppress(OSError, ProtocolError),
             self._context.wrap_socket(sock, server_side=True) as secured,
@@ -97,8 +89,3 @@ class Http2Server:
                     connection.send_headers(event.stream_id, head)
                     connection.send_data(event.stream_id, body, end_stream=True)
             sock.sendall(connection.data_to_send())
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)  # it wakes the thread
-        self._thread.join()
-        self._listener.close()

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.guard.test_attacks import BROWSER, PRIVATE, ROBOT, WHO, get
+from tests.listener import Listener, copy
 from tests.selection import one_in
 
 if TYPE_CHECKING:
@@ -29,25 +30,17 @@ FORWARDED = re.compile(rb"\r\nX-Forwarded-For:([^\r\n]*)", re.IGNORECASE)
 Rewrite = Callable[[bytes, str], bytes]
 
 
-class Proxy:
+class Proxy(Listener):
     """A proxy that changes the head of the first request of each connection, and passes on
     everything else."""
 
     def __init__(self, to: str, rewrite: Rewrite) -> None:
         self._to = urlsplit(to)
         self._rewrite = rewrite
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.origin = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
+        super().__init__()
+        self.origin = f"http://127.0.0.1:{self.port}"
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                sock, address = self._listener.accept()
-                threading.Thread(target=self._pass_on, args=(sock, address[0]), daemon=True).start()
-
-    def _pass_on(self, sock: socket.socket, address: str) -> None:
+    def handle(self, sock: socket.socket, host: str) -> None:
         with (
             suppress(OSError),
             sock,
@@ -57,24 +50,11 @@ class Proxy:
             while b"\r\n\r\n" not in received and (octets := sock.recv(65536)):
                 received += octets
             head, end, body = received.partition(b"\r\n\r\n")
-            onward.sendall(self._rewrite(head, address) + end + body)
-            there = threading.Thread(target=_copy, args=(sock, onward), daemon=True)
+            onward.sendall(self._rewrite(head, host) + end + body)
+            there = threading.Thread(target=copy, args=(sock, onward), daemon=True)
             there.start()
-            _copy(onward, sock)
+            copy(onward, sock)
             there.join()
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)  # it wakes the thread
-        self._thread.join()
-        self._listener.close()
-
-
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while octets := source.recv(65536):
-            target.sendall(octets)
-    with suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
 
 
 def like_nginx(head: bytes, address: str) -> bytes:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.listener import Listener, copy
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -74,23 +76,15 @@ def crawl_urls(mode: str, tmp_path: Path, authority: Authority) -> Callable[...,
     return run
 
 
-class ConnectProxy:
+class ConnectProxy(Listener):
     """Tunnels to wherever it is asked, and notes that."""
 
     def __init__(self) -> None:
         self.heads: list[bytes] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://name:secret@127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
+        super().__init__()
+        self.url = f"http://name:secret@127.0.0.1:{self.port}"
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                sock, _ = self._listener.accept()
-                threading.Thread(target=self._tunnel, args=(sock,), daemon=True).start()
-
-    def _tunnel(self, sock: socket.socket) -> None:
+    def handle(self, sock: socket.socket, host: str) -> None:
         with suppress(OSError), sock:
             head = b""
             while b"\r\n\r\n" not in head:
@@ -98,26 +92,13 @@ class ConnectProxy:
                     return
                 head += data
             self.heads.append(head)
-            host, _, port = head.split(b" ")[1].decode().rpartition(":")
-            with socket.create_connection((host, int(port))) as onward:
+            target, _, port = head.split(b" ")[1].decode().rpartition(":")
+            with socket.create_connection((target, int(port))) as onward:
                 sock.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-                back = threading.Thread(target=_copy, args=(onward, sock), daemon=True)
+                back = threading.Thread(target=copy, args=(onward, sock), daemon=True)
                 back.start()
-                _copy(sock, onward)
+                copy(sock, onward)
                 back.join()
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)  # it wakes the thread
-        self._thread.join()
-        self._listener.close()
-
-
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-    with suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
 
 
 @pytest.fixture

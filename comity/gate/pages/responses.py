@@ -153,7 +153,7 @@ class ResponsePages:
         """Return the admitted request if the response is the requested page; else None.
 
         It is another page if its URL differs by more than a fragment."""
-        outgoing = self._passages[ref(response.request)].outgoing if response.request else None
+        outgoing = self._outgoing(response)
         if (
             outgoing is None
             or outgoing.url == response.url
