@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.crawler.commands.running import scrapy
 from tests.dataset.tagging.archives import http, page, record, write
 
 if TYPE_CHECKING:
@@ -31,17 +30,7 @@ SETTINGS = (
 def tag(
     folder: Path, *words: str, settings: tuple[str, ...] = SETTINGS
 ) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "dataset", "tag", *settings, *words],
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "120", "XDG_DATA_HOME": str(folder / "home")},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+    return scrapy(folder, "dataset", "tag", *settings, *words)
 
 
 def verdicts(path: Path) -> dict[str, str]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.crawler.commands.running import scrapy
 from tests.dataset.tagging.archives import http, page, record, write
 
 pytestmark = pytest.mark.requirement("AUDIT-4")
@@ -21,20 +20,6 @@ PLAIN = (b"Content-Type", b"text/plain")
 DATES = {"WARC_Date": "2024-05-18T02:00:00Z"}
 SITES = ("https://a.example", "https://b.example")
 WORK = b"<p>a work"
-
-
-def scrapy(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", *words],
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "120", "XDG_DATA_HOME": str(folder / "home")},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
 
 
 @pytest.fixture
