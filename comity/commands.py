@@ -66,7 +66,7 @@ COMMANDS = {
     "dataset": Command(
         RESULTS,
         "Tag, export, expire, count or verify the records of a dataset",
-        f"{_SCRAPY}.dataset:DatasetCommand",
+        f"{_SCRAPY}.dataset.command:DatasetCommand",
     ),
     "policy": Command(
         POLICIES, "Explain a site's policies on a URL", f"{_SCRAPY}.policy:PolicyCommand"

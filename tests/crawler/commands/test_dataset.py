@@ -37,7 +37,7 @@ ACAP-allow-index: /news/ time-limit=20-days
 RUN = """
 if __name__ == "__main__":
     from scrapy import cmdline
-    from comity.crawler.commands.dataset import DatasetCommand
+    from comity.crawler.commands.dataset.command import DatasetCommand
 
     found = cmdline._get_commands_dict
     cmdline._get_commands_dict = lambda *arguments: {**found(*arguments), "dataset": DatasetCommand()}

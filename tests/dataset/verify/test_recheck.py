@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parsel import Selector
 
-from comity.crawler.commands import dataset_verify
+from comity.crawler.commands.dataset import verify
 from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.verify import report as report_module
@@ -1082,9 +1082,7 @@ def test_a_report_on_more_hosts_than_are_held_says_the_same(
     assert [name for name, _ in spilled.worst_hosts(3)] == [
         name for name, _ in all_held.worst_hosts(3)
     ]
-    assert "\n".join(dataset_verify._json_lines(spilled)) == json.dumps(
-        all_held.as_json(), indent=2
-    )
-    assert "\n".join(dataset_verify._json_lines(VerifyReport())) == json.dumps(
+    assert "\n".join(verify._json_lines(spilled)) == json.dumps(all_held.as_json(), indent=2)
+    assert "\n".join(verify._json_lines(VerifyReport())) == json.dumps(
         VerifyReport().as_json(), indent=2
     )

@@ -21,9 +21,10 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from comity.crawler.commands import dataset_tag, dataset_verify, listed, tag_option
+from comity.crawler.commands import listed, tag_option
 from comity.crawler.commands.base import process_count, unknown_option
-from comity.crawler.commands.dataset_output import add_output, output_place
+from comity.crawler.commands.dataset import tag, verify
+from comity.crawler.commands.dataset.output import add_output, output_place
 from comity.dataset import manifest
 from comity.dataset import stats as statistics
 from comity.dataset.counts.record_counts import RecordCounts
@@ -447,17 +448,13 @@ def _counting(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table
 
 
 def _datasets(parser: ArgumentParser, name: str, metavar: str, text: str) -> None:
-    parser.add_argument(
-        name, nargs="+", type=dataset_verify.place_argument, metavar=metavar, help=text
-    )
+    parser.add_argument(name, nargs="+", type=verify.place_argument, metavar=metavar, help=text)
 
 
 def _workers(parser: ArgumentParser) -> None:
+    parser.add_argument("--workers", type=process_count, metavar="N", help=verify.WORKERS_HELP)
     parser.add_argument(
-        "--workers", type=process_count, metavar="N", help=dataset_verify.WORKERS_HELP
-    )
-    parser.add_argument(
-        "--executor", choices=EXECUTORS, default=PROCESSES, help=dataset_verify.EXECUTOR_HELP
+        "--executor", choices=EXECUTORS, default=PROCESSES, help=verify.EXECUTOR_HELP
     )
 
 
@@ -501,10 +498,10 @@ def _show_unreadable(
 ACTIONS = {
     "tag": DatasetAction(
         "Tag records from elsewhere, as a crawl would have tagged them",
-        dataset_tag.add_arguments,
-        dataset_tag.run,
-        dataset_tag.process_options,
-        dataset_tag.crawls,
+        tag.add_arguments,
+        tag.run,
+        tag.process_options,
+        tag.crawls,
     ),
     "export": DatasetAction(
         "Write the records that may be used today, with a manifest beside them",
@@ -517,9 +514,9 @@ ACTIONS = {
     "stats": DatasetAction("Count the permissions of the records", _stats_arguments, _stats),
     "verify": DatasetAction(
         "List the records that today's policies would refuse",
-        dataset_verify.add_arguments,
-        dataset_verify.run,
-        dataset_verify.process_options,
-        dataset_verify.crawls,
+        verify.add_arguments,
+        verify.run,
+        verify.process_options,
+        verify.crawls,
     ),
 }

@@ -18,9 +18,9 @@ from scrapy.settings import BaseSettings
 
 from comity import extras
 from comity.crawler.captures import open_captures
-from comity.crawler.commands import dataset_verify
 from comity.crawler.commands.base import add_opt_out, process_count, set_opt_out
-from comity.crawler.commands.dataset_output import add_output, output_place
+from comity.crawler.commands.dataset import verify
+from comity.crawler.commands.dataset.output import add_output, output_place
 from comity.crawler.commands.refresh import refresh
 from comity.dataset import manifest
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
@@ -57,7 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "inputs",
         nargs="+",
-        type=dataset_verify.place_argument,
+        type=verify.place_argument,
         metavar="IN",
         help="WARC of any writer, Parquet or JSON Lines with URLs; a folder: all in it",
     )
@@ -147,11 +147,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="how the text of pages is extracted (default: %(default)s)",
     )
     parser.add_argument("--html", action="store_true", help="keep the source of pages")
+    parser.add_argument("--workers", type=process_count, metavar="N", help=verify.WORKERS_HELP)
     parser.add_argument(
-        "--workers", type=process_count, metavar="N", help=dataset_verify.WORKERS_HELP
-    )
-    parser.add_argument(
-        "--executor", choices=EXECUTORS, default=PROCESSES, help=dataset_verify.EXECUTOR_HELP
+        "--executor", choices=EXECUTORS, default=PROCESSES, help=verify.EXECUTOR_HELP
     )
 
 
