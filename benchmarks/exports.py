@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from comity.dataset.export.export import export
-from comity.dataset.files.arrow_schema import encode
+from comity.dataset.files.columns.arrow_schema import encode
 from comity.dataset.files.formats import open_writer
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms

@@ -7,8 +7,8 @@ from typing import TypeVar, cast
 import pyarrow as pa
 
 from comity.dataset.counts.summary import Summary
-from comity.dataset.files.arrow_foreign import check_columns, readable, valid
-from comity.dataset.files.arrow_schema import adapt
+from comity.dataset.files.columns.arrow_foreign import check_columns, readable, valid
+from comity.dataset.files.columns.arrow_schema import adapt
 from comity.dataset.passes import ColumnWork
 from comity.dataset.records import Unreadable
 

@@ -69,7 +69,7 @@ def _record(fields: Record) -> Record | None:
     # Imported here because pyarrow is installed if a Parquet file was read.
     import pyarrow as pa
 
-    from comity.dataset.files.arrow_schema import decode
+    from comity.dataset.files.columns.arrow_schema import decode
 
     try:
         [record] = decode(pa.RecordBatch.from_pylist([fields]))

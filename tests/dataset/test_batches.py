@@ -15,7 +15,7 @@ import pytest
 
 from comity.dataset.batches import UsableBatches, recrawled_in
 from comity.dataset.export.export import export
-from comity.dataset.files.arrow_schema import decode, encode
+from comity.dataset.files.columns.arrow_schema import decode, encode
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
 

@@ -56,7 +56,7 @@ import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from comity.dataset.files import parquet
+from comity.dataset.files.columns import parquet
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
 from comity.dataset.expire import expire

@@ -44,7 +44,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from comity.dataset.expire import expire
-from comity.dataset.files import jsonl, parquet
+from comity.dataset.files import jsonl
+from comity.dataset.files.columns import parquet
 from comity.dataset.files.warc import reader
 from comity.dataset.job import JobOptions
 from comity.dataset.tagging import warc

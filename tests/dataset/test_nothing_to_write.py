@@ -19,7 +19,7 @@ from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
-from comity.dataset.files import parquet
+from comity.dataset.files.columns import parquet
 from comity.dataset.files.formats import open_reader, open_writer
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms

@@ -19,8 +19,8 @@ from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.counts.summary import Summary
 from comity.dataset.counts.use_counts import BY, Tally, UseCounts
 from comity.dataset.croissant import PolicyCount
-from comity.dataset.files import arrow_schema as typed
-from comity.dataset.files.arrow_schema import encode
+from comity.dataset.files.columns import arrow_schema as typed
+from comity.dataset.files.columns.arrow_schema import encode
 from comity.dataset.stats import StatsPass
 from tests.dataset.conftest import ROBOTS
 

@@ -29,8 +29,9 @@ from comity.authoring.explaining import explain
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.source import SiteSource, SourceFile
-from comity.dataset.files import arrow_schema as typed
-from comity.dataset.files import jsonl, parquet
+from comity.dataset.files import jsonl
+from comity.dataset.files.columns import arrow_schema as typed
+from comity.dataset.files.columns import parquet
 from comity.dataset.files.warc import reader as warc
 from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.expiry import ExpiryTerms, judge_expiry

@@ -18,7 +18,7 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Response
 
-from comity.dataset.files.parquet import Reader
+from comity.dataset.files.columns.parquet import Reader
 from comity.dataset.records import Record
 
 ROBOTS = b"User-agent: *\nAllow: /\nContent-Usage: train-ai=n\nDisallow: /private\n"

@@ -20,7 +20,7 @@ from comity.gate.options import stop
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from comity.dataset.files.parquet import RowGroupWriter
+    from comity.dataset.files.columns.parquet import RowGroupWriter
 
 BATCH = 200  # items that wait as values; then they wait as columns, for a row group
 FORMAT = "parquet"
@@ -66,8 +66,8 @@ class ParquetExporter(BaseItemExporter):
         `columns`: the columns of earlier parts by name; the file adds its own. None: no parts."""
         super().__init__(**kwargs)
         # Scrapy loads the exporters of all formats for any feed, so pyarrow is imported here.
-        from comity.dataset.files import arrow_schema as typed
-        from comity.dataset.files import parquet
+        from comity.dataset.files.columns import arrow_schema as typed
+        from comity.dataset.files.columns import parquet
 
         self._parquet, self._typed = parquet, typed
         self._file = _CountingFile(file)

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.counts.summary import Summary
-from comity.dataset.files.arrow_schema import EXTRA, kinds_of
-from comity.dataset.files.arrow_types import ArrowMoment
+from comity.dataset.files.columns.arrow_schema import EXTRA, kinds_of
+from comity.dataset.files.columns.arrow_types import ArrowMoment
 from comity.dataset.files.field_types import Fields, taken_for_date
 from comity.dataset.permissions.terms import ARRANGEMENT
 from comity.dataset.records import LICENSE

@@ -19,8 +19,8 @@ from comity.dataset.counts.use_counts import (
     month_of,
     origin_of,
 )
-from comity.dataset.files.arrow_schema import decode, kinds_of
-from comity.dataset.files.tag_columns import Flat, doubtful_rows, numbers, tag_column
+from comity.dataset.files.columns.arrow_schema import decode, kinds_of
+from comity.dataset.files.columns.tag_columns import Flat, doubtful_rows, numbers, tag_column
 from comity.dataset.permissions.expiry import EXPIRED
 from comity.dataset.records import Record, Unreadable
 from comity.dataset.tags.sources import TagSource

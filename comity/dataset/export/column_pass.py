@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from comity.dataset.counts.column_summary import note
 from comity.dataset.counts.summary import Summary
 from comity.dataset.export.prefilter import Prefilter
-from comity.dataset.files.arrow_foreign import proper
-from comity.dataset.files.arrow_schema import Rows, adapt, decode
-from comity.dataset.files.tag_columns import tag_column
+from comity.dataset.files.columns.arrow_foreign import proper
+from comity.dataset.files.columns.arrow_schema import Rows, adapt, decode
+from comity.dataset.files.columns.tag_columns import tag_column
 from comity.dataset.passes import Outcome
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, Record, Unreadable
 

@@ -30,8 +30,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.files.arrow_schema import decode
-from comity.dataset.files.tag_columns import Flat, doubtful_rows, numbers, tag_column
+from comity.dataset.files.columns.arrow_schema import decode
+from comity.dataset.files.columns.tag_columns import Flat, doubtful_rows, numbers, tag_column
 from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.terms import CURRENT, LICENSES, Terms
 from comity.dataset.records import Unreadable

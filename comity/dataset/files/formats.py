@@ -1,6 +1,6 @@
 """Files of records: the format of a file, which its name decides, and the interface of formats.
 
-    format_of(path)         the module of the format
+    format_of(path)         the name of the format
     open_reader(path)       a Reader
     open_writer(path)       a Writer of a new file, which appears when it is complete
     open_rewriter(path)     a Rewriter, which copies the remaining records from the old file
@@ -21,8 +21,10 @@ from comity.dataset.files.places import is_local
 from comity.dataset.records import Batch, DatasetError, Record
 from comity.extras import required
 
-# Ending of the name -> module of this package. Each has a `Reader(path)` and a `Writer(path)`, some
-# a `Rewriter(path, aside)`.
+# Name of a format -> its module in this package. Each has a `Reader(path)` and a `Writer(path)`,
+# some a `Rewriter(path, aside)`.
+_MODULES = {"jsonl": "jsonl", "parquet": "columns.parquet", "warc": "warc"}
+# Ending of a file name -> name of its format
 FORMATS = {
     ".jsonl": "jsonl",
     ".jl": "jsonl",
@@ -34,7 +36,7 @@ FORMATS = {
     ".warc": "warc",
     ".warc.gz": "warc",
 }
-WRITABLE = tuple(ending for ending, module in FORMATS.items() if module != "warc")
+WRITABLE = tuple(ending for ending, name in FORMATS.items() if name != "warc")
 
 
 class Part(NamedTuple):
@@ -117,7 +119,7 @@ class Rewriter(Writer, Protocol):
 
 
 def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
-    """Return the name of the module for a file's format.
+    """Return the name of a file's format.
 
     `hint`: the endings to suggest in the error. DatasetError: the format is unknown."""
     ending = ending_of(path.name)
@@ -187,4 +189,4 @@ def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
 def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:
     name = format_of(path, hint)
     with required(str(path), name, DatasetError):
-        return import_module(f"comity.dataset.files.{name}")
+        return import_module(f"comity.dataset.files.{_MODULES[name]}")

@@ -176,7 +176,7 @@ def encode(records: Sequence[Record]) -> bytes:
 def encode_columns(rows: Any) -> bytes:
     """Return columns as lines. `rows`: a Rows of arrow_schema."""
     # Imported here because pyarrow is installed only where there are columns.
-    from comity.dataset.files.arrow_lines import lines
+    from comity.dataset.files.columns.arrow_lines import lines
 
     return lines(rows)
 

@@ -14,9 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.counts.column_summary import note
-from comity.dataset.files.arrow_foreign import proper
-from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, adapt, decode, is_tag_type, kinds_of
-from comity.dataset.files.arrow_types import plain
+from comity.dataset.files.columns.arrow_foreign import proper
+from comity.dataset.files.columns.arrow_schema import (
+    EXTRA,
+    TAG,
+    Rows,
+    adapt,
+    decode,
+    is_tag_type,
+    kinds_of,
+)
+from comity.dataset.files.columns.arrow_types import plain
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, IDENTITY, PAGE_URLS, SPARE_FIELD, Unreadable, is_blank
 from comity.dataset.tagging.captured import CapturedPage, moment_of

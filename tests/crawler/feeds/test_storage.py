@@ -25,7 +25,7 @@ from comity.crawler.feeds.parquet import ParquetExporter
 from comity.crawler.feeds.storage import ENDS, FileStorage
 from comity.crawler.feeds.warc_records import RecordWriter
 from comity.crawler.frontier.item_barrier import PARTS, STORED
-from comity.dataset.files.arrow_schema import EXTRA
+from comity.dataset.files.columns.arrow_schema import EXTRA
 from comity.dataset.files.formats import open_reader
 from comity.dataset.files.warc.records import WarcRecord, records
 from comity.gate.options import Options, SettingsError

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from comity.dataset.counts.summary import Summary
 from comity.dataset.croissant import History, describe
 from comity.dataset.export.export import ExportPass
-from comity.dataset.files import jsonl, parquet
-from comity.dataset.files.arrow_schema import EXTRA, decode, encode, schema_of
+from comity.dataset.files import jsonl
+from comity.dataset.files.columns import parquet
+from comity.dataset.files.columns.arrow_schema import EXTRA, decode, encode, schema_of
 from comity.dataset.passes import Outcome
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Record, Unreadable

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from comity.dataset.export import prefilter
 from comity.dataset.export.prefilter import Prefilter
-from comity.dataset.files.arrow_schema import EXTRA, decode, encode
+from comity.dataset.files.columns.arrow_schema import EXTRA, decode, encode
 from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.expiry import Fetches, Recrawled
 from comity.dataset.permissions.terms import Terms, TermsApplied

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.dataset.export.prefilter import Prefilter, Sorted
-from comity.dataset.files.arrow_schema import decode, encode
+from comity.dataset.files.columns.arrow_schema import decode, encode
 from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Record

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset.files import arrow_lines
-from comity.dataset.files.arrow_lines import lines
-from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, decode, encode, schema_of
+from comity.dataset.files.columns import arrow_lines
+from comity.dataset.files.columns.arrow_lines import lines
+from comity.dataset.files.columns.arrow_schema import EXTRA, TAG, Rows, decode, encode, schema_of
 from comity.dataset.records import Record, Unreadable, encode_line
 
 SPANS = st.lists(

@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 from comity.dataset.batches import UsableBatches
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
-from comity.dataset.files import parquet
-from comity.dataset.files.arrow_foreign import proper, readable
-from comity.dataset.files.arrow_schema import EXTRA, TAG, adapt, decode, encode, schema_of
-from comity.dataset.files.parquet import GROUP_ROWS, Reader, Writer
+from comity.dataset.files.columns import parquet
+from comity.dataset.files.columns.arrow_foreign import proper, readable
+from comity.dataset.files.columns.arrow_schema import EXTRA, TAG, adapt, decode, encode, schema_of
+from comity.dataset.files.columns.parquet import GROUP_ROWS, Reader, Writer
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError, Record, Unreadable
 from comity.dataset.stats import stats

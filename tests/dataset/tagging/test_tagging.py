@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from comity.dataset import manifest, tagger
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
-from comity.dataset.files.arrow_schema import EXTRA, decode, encode, schema_of
+from comity.dataset.files.columns.arrow_schema import EXTRA, decode, encode, schema_of
 from comity.dataset.files.formats import open_reader
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms

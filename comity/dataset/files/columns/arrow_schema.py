@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from comity.dataset.files.arrow_types import (
+from comity.dataset.files.columns.arrow_types import (
     ArrowKind,
     ArrowList,
     ArrowMap,

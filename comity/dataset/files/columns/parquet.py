@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from comity.dataset.files import arrow_schema, formats
-from comity.dataset.files.arrow_foreign import (
+from comity.dataset.files import formats
+from comity.dataset.files.columns import arrow_schema
+from comity.dataset.files.columns.arrow_foreign import (
     check_columns,
     in_utc,
     proper,
@@ -23,7 +24,7 @@ from comity.dataset.files.arrow_foreign import (
     valid,
     with_zone,
 )
-from comity.dataset.files.arrow_schema import (
+from comity.dataset.files.columns.arrow_schema import (
     EXTRA,
     TAG,
     adapt,

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.files.arrow_schema import EXTRA, TAG, complete, is_name, is_tag_type
+from comity.dataset.files.columns.arrow_schema import EXTRA, TAG, complete, is_name, is_tag_type
 from comity.dataset.records import FIELD, DatasetError, Unreadable
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.files.arrow_schema import EXTRA, NULLS_ONLY, Rows, decode, kinds_of
-from comity.dataset.files.arrow_types import members
+from comity.dataset.files.columns.arrow_schema import EXTRA, NULLS_ONLY, Rows, decode, kinds_of
+from comity.dataset.files.columns.arrow_types import members
 from comity.dataset.files.json_pieces import join_pieces, object_of
 from comity.dataset.records import Record, Unreadable, encode_line
 

@@ -12,8 +12,8 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.files.arrow_schema import EXTRA, NULLS_ONLY, TAG, may_hold_tags
-from comity.dataset.files.arrow_types import name_numbers
+from comity.dataset.files.columns.arrow_schema import EXTRA, NULLS_ONLY, TAG, may_hold_tags
+from comity.dataset.files.columns.arrow_types import name_numbers
 from comity.dataset.tags.sources import InField, TagSource
 from comity.policies import tag as tags
 from comity.policies.syntax import shapes

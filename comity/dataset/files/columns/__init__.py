@@ -1,0 +1,1 @@
+"""Files of records in Arrow columns: the types of the columns, and Parquet."""
