@@ -94,7 +94,7 @@ def tag_dataset(
         raise DatasetError(f"{clash} is read from: give the output another name")
     check_outside(output, inputs)
     check_columns(readers, making.columns)
-    entering = open_writer(output)
+    entering = open_writer(output, [reader.path for reader in readers])
     with (
         UnreadLines(beside(output, "unreadable")) as unread,
         PendingLines(beside(output, APART)) as apart,
