@@ -23,7 +23,12 @@ from comity.extras import required
 
 # Name of a format -> its module in this package. Each has a `Reader(path)` and a `Writer(path)`,
 # some a `Rewriter(path, aside)`.
-_MODULES = {"jsonl": "jsonl", "parquet": "columns.parquet", "warc": "warc"}
+_MODULES = {
+    "jsonl": "jsonl",
+    "csv": "delimited",
+    "parquet": "columns.parquet",
+    "warc": "warc",
+}
 # Ending of a file name -> name of its format
 FORMATS = {
     ".jsonl": "jsonl",
@@ -33,10 +38,16 @@ FORMATS = {
     ".jsonl.zst": "jsonl",
     ".jl.zst": "jsonl",
     ".parquet": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".csv.gz": "csv",
+    ".tsv.gz": "csv",
+    ".csv.zst": "csv",
+    ".tsv.zst": "csv",
     ".warc": "warc",
     ".warc.gz": "warc",
 }
-WRITABLE = tuple(ending for ending, name in FORMATS.items() if name != "warc")
+WRITABLE = tuple(ending for ending, name in FORMATS.items() if name not in ("csv", "warc"))
 
 
 class Part(NamedTuple):

@@ -72,8 +72,8 @@ def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
 
     DatasetError: a table lacks a field that the operator names, or has no field with URLs."""
     for reader in readers:
-        if getattr(reader, "has_rows", False):
-            check_fields(columns, reader.schema.names)  # type: ignore[attr-defined]  # a table
+        if names := getattr(reader, "column_names", ()):
+            check_fields(columns, names)
 
 
 def tag_dataset(

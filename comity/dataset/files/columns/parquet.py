@@ -62,10 +62,10 @@ class Reader(formats.Reader):
             return proper(file.schema_arrow)
 
     @cached_property
-    def has_rows(self) -> bool:
-        """False if the file has no rows."""
+    def column_names(self) -> Sequence[str]:
+        """The names of the columns. Empty if the file has no rows."""
         with self._open() as file:
-            return bool(file.metadata.num_rows)
+            return proper(file.schema_arrow).names if file.metadata.num_rows else ()
 
     def parts(self) -> Iterator[Part]:
         groups = self._group_rows()
