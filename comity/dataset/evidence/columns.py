@@ -1,91 +1,155 @@
-"""The evidence about rows of columns, by their distinct tags.
+"""The evidence about rows of columns, by Arrow columns: no row becomes a record.
 
-encode(tags, uses)              the decisions of tags, as an array of DECISIONS
-evidence_of_columns(...)        the evidence about a batch"""
+decide(tags, uses)          the statements that decide, as `decisions` returns them for one tag
+Rows(...)                   rows, and the index of the tag of each
+evidence_of_rows(...)       the evidence about a batch"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from itertools import accumulate
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.evidence.decisions import Decision, Found, decisions
 from comity.dataset.evidence.schema import MOMENT
-from comity.dataset.evidence.tables import COPY, COUNTS, REFUSALS, Evidence, evidence_of, plain
+from comity.dataset.evidence.tables import COPY, COUNTS, REFUSALS, Evidence, plain
+from comity.dataset.files.columns.tag_columns import Flat, numbers
 
-# The fields of Decision.
-DECISIONS = pa.list_(
-    pa.struct(
-        [
-            *((name, pa.string()) for name in Decision._fields[:6]),
-            ("policy_fetched_at", MOMENT),
-            ("policy_status", pa.int64()),
-        ]
-    )
-)
-_TEXTS = ("use", "rule", "line", "policy_url", "policy_sha256", "policy_fetched_at")
+_OF_DECISION = ("use", "rule", "line", "policy_url", "policy_sha256", "policy_fetched_at")
 
 
-def encode(tags: Iterable[Mapping[str, Any] | None], uses: Sequence[str]) -> pa.ListArray:
-    """Return the decisions of each tag about these uses. For None, there are no decisions."""
-    return pa.array(
-        [
-            [decision._asdict() for decision in decisions(tag, uses)] if tag is not None else []
-            for tag in tags
-        ],
-        DECISIONS,
-    )
+class Rows(NamedTuple):
+    """Rows of a batch."""
+
+    numbers: Sequence[int]
+    """The number of each row."""
+    urls: Sequence[str]
+    """The URL of the page."""
+    moments: Sequence[datetime | None]
+    """The moment of the capture."""
+    indices: Sequence[int]
+    """The index of the tag."""
+    tags: pa.StructArray
+    """The tags. Each has at least one row."""
+    dropped: bool = False
+    """True if the rows are not in the output."""
 
 
-def evidence_of_columns(
-    rows: Sequence[int],
-    urls: Sequence[str],
-    moments: Sequence[datetime | None],
-    indices: Sequence[int],
-    counts: Mapping[int, int],
-    tags: pa.StructArray,
-    decided: pa.ListArray,
-    dropped: Found,
-) -> Evidence:
-    """Return the evidence about a batch.
-
-    `rows`, `urls`, `moments`: the number, URL and capture date of each row that stays. `indices`:
-    the index of its tag. `counts`: the number of rows with each tag. `tags`: distinct tags.
-    `decided`: the decisions of each tag. `dropped`: the other rows."""
-    others = evidence_of(dropped)
-    refused = _refused(rows, urls, moments, decided.take(pa.array(indices, pa.int64())))
+def evidence_of_rows(rows: Rows, uses: Sequence[str], others: Evidence) -> Evidence:
+    """Return the evidence about rows, and that about other records of the batch."""
+    decided = decide(rows.tags, uses)
+    refused = _refused(rows, decided)
     if others.refused.num_rows:
         refused = pa.concat_batches([refused, others.refused])
         refused = refused.take(pc.sort_indices(refused.column(0)))
-    used, weights = pa.array([*counts], pa.int64()), pa.array([*counts.values()], pa.int64())
-    batches = [
-        *_named(tags.field("policies").take(used), weights),
-        _decided(decided.take(used), weights),
-        others.counts,
-    ]
-    return Evidence(refused, pa.concat_batches(batches))
+    counts = Counter(rows.indices)
+    weights = pa.array(map(counts.__getitem__, range(len(rows.tags))), pa.int64())
+    named = [] if rows.dropped else _named(rows.tags.field("policies"), weights)
+    by_copy = _by_copy(decided, weights, is_dropped=rows.dropped)
+    return Evidence(refused, pa.concat_batches([*named, by_copy, others.counts]))
 
 
-def _refused(
-    rows: Sequence[int],
-    urls: Sequence[str],
-    moments: Sequence[datetime | None],
-    decided: pa.ListArray,
-) -> pa.RecordBatch:
-    flat, parents = pc.list_flatten(decided), pc.list_parent_indices(decided)
-    denies = pc.equal(flat.field("verdict"), "deny")
-    parents = parents.filter(denies)
-    columns = {name: flat.field(name).filter(denies) for name in _TEXTS}
+def decide(tags: pa.StructArray, uses: Sequence[str]) -> pa.RecordBatch:
+    """Return the decisions about these uses, in the order of the tags and of the uses.
+
+    The column `tag` has the index of the tag. The others are the fields of Decision."""
+    listed = Flat(tags.field("uses"))
+    place = pc.index_in(listed["use"], pa.array(uses, pa.string()))
+    asked = place.is_valid()
+    order = pc.sort_indices(
+        pa.table({"tag": listed.rows.filter(asked), "place": place.filter(asked)}),
+        [("tag", "ascending"), ("place", "ascending")],
+    )
+    tag = listed.rows.filter(asked).take(order)
+    use = listed.values.filter(asked).take(order)
+    reasons = Flat(tags.field("reasons"))
+    starts = pc.subtract(pc.cumulative_sum(reasons.lengths), reasons.lengths)
+    first = pc.add(pc.list_element(use.field("because"), 0), starts.take(tag))
+    reason = reasons.values.take(first)
+    status, sha256, fetched_at = _copies_of(tags.field("policies"), tag, reason)
+    return pa.record_batch(
+        {
+            "tag": tag,
+            "use": use.field("use"),
+            "verdict": use.field("verdict"),
+            "rule": reason.field("rule"),
+            "line": _lines(reason),
+            "policy_url": reason.field("url"),
+            "policy_sha256": sha256,
+            "policy_fetched_at": fetched_at,
+            "policy_status": status,
+        }
+    )
+
+
+def _lines(reason: pa.StructArray) -> pa.StringArray:
+    """Return the place of each statement and its text, as `line_of` does."""
+    number, part = reason.field("line"), pc.fill_null(reason.field("part"), "")
+    line = pc.binary_join_element_wise("line", number.cast(pa.string()), " ")
+    line = pc.if_else(pc.greater(number, 0), line, "")
+    place = _joined(part, line, ", ")
+    return _joined(place, reason.field("text"), ": ")
+
+
+def _joined(first: pa.StringArray, second: pa.StringArray, separator: str) -> pa.StringArray:
+    """Join the texts that are not empty."""
+    both = pc.binary_join_element_wise(first, second, separator)
+    return pc.if_else(pc.equal(first, ""), second, pc.if_else(pc.equal(second, ""), first, both))
+
+
+def _copies_of(
+    policies: pa.ListArray, tag: pa.Int64Array, reason: pa.StructArray
+) -> list[pa.Array]:
+    """Return the status, SHA-256 and fetch time of the copy with each statement.
+
+    They are null if the tag names no copy for its URL."""
+    files = Flat(policies)
+    copies = {name: files[name] for name in COPY[1:]}
+    found = pc.index_in(_keys(tag, reason.field("url")), _keys(files.rows, files["url"]))
+    dated = reason.field("fetched_at")
+    if dated.null_count < len(dated):  # such tags have several copies of a file
+        earlier = Flat(files["earlier"])
+        keys = pa.concat_arrays(
+            [
+                _keys(files.rows, files["url"], files["fetched_at"]),
+                _keys(
+                    files.rows.take(earlier.rows),
+                    files["url"].take(earlier.rows),
+                    earlier["fetched_at"],
+                ),
+            ]
+        )
+        copies = {name: pa.concat_arrays([copies[name], earlier[name]]) for name in copies}
+        exact = pc.index_in(_keys(tag, reason.field("url"), dated), keys)
+        found = pc.coalesce(pc.if_else(dated.is_valid(), exact, None), found)
+    return [copies[name].take(found) for name in COPY[1:]]
+
+
+def _keys(rows: pa.Array, urls: pa.Array, moments: pa.Array | None = None) -> pa.StringArray:
+    texts = [rows.cast(pa.string()), urls]
+    if moments is not None:
+        texts.append(pc.fill_null(moments.cast(pa.int64()).cast(pa.string()), ""))
+    return pc.binary_join_element_wise(*texts, " ")
+
+
+def _refused(rows: Rows, decided: pa.RecordBatch) -> pa.RecordBatch:
+    denies = decided.filter(pc.equal(decided["verdict"], "deny"))
+    of_tag = Counter(denies["tag"].to_pylist())
+    offsets = [0, *accumulate(of_tag[tag] for tag in range(len(rows.tags)))]
+    by_tag = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), numbers(denies.num_rows))
+    by_row = Flat(by_tag.take(pa.array(rows.indices, pa.int64())))
+    chosen = denies.take(by_row.values)
     arrays = {
-        "number": pa.array(rows, pa.int64()).take(parents),
-        "record": pa.nulls(len(parents), pa.string()),
-        "url": _texts(urls).take(parents),
-        "captured_at": pa.array(moments, MOMENT).take(parents),
-        "dropped": pa.repeat(pa.scalar(value=False), len(parents)),
-        **columns,
+        "number": pa.array(rows.numbers, pa.int64()).take(by_row.rows),
+        "record": pa.nulls(len(by_row.rows), pa.string()),
+        "url": _texts(rows.urls).take(by_row.rows),
+        "captured_at": pa.array(rows.moments, MOMENT).take(by_row.rows),
+        "dropped": pa.repeat(pa.scalar(rows.dropped), len(by_row.rows)),
+        **{name: chosen[name] for name in _OF_DECISION},
     }
     return pa.RecordBatch.from_arrays([arrays[name] for name in REFUSALS.names], schema=REFUSALS)
 
@@ -99,36 +163,37 @@ def _texts(values: Sequence[str]) -> pa.StringArray:
 
 def _named(policies: pa.ListArray, weights: pa.Int64Array) -> list[pa.RecordBatch]:
     """Return the counts of the records whose tags name each copy. A copy may be repeated."""
-    flat, parents = pc.list_flatten(policies), pc.list_parent_indices(policies)
-    batches = [_counts({name: flat.field(name) for name in COPY}, weights.take(parents))]
-    earlier = flat.field("earlier")
-    if earlier.null_count < len(earlier):
-        copies, of_files = pc.list_flatten(earlier), pc.list_parent_indices(earlier)
-        names = {name: copies.field(name) for name in COPY[1:]}
-        batches.append(
-            _counts(
-                {"url": flat.field("url").take(of_files), **names},
-                weights.take(parents.take(of_files)),
-            )
-        )
+    files = Flat(policies)
+    records = weights.take(files.rows)
+    batches = [_counts({name: files[name] for name in COPY}, records)]
+    if files["earlier"].null_count < len(files["earlier"]):
+        earlier = Flat(files["earlier"])
+        copies = {name: earlier[name] for name in COPY[1:]} | {
+            "url": files["url"].take(earlier.rows)
+        }
+        batches.append(_counts(copies, records.take(earlier.rows)))
     return batches
 
 
-def _decided(decided: pa.ListArray, weights: pa.Int64Array) -> pa.RecordBatch:
+def _by_copy(
+    decided: pa.RecordBatch, weights: pa.Int64Array, *, is_dropped: bool
+) -> pa.RecordBatch:
     """Return the counts of the decisions by statements of each copy."""
-    flat, parents = pc.list_flatten(decided), pc.list_parent_indices(decided)
-    is_by_copy = flat.field("policy_status").is_valid()
-    flat, weights = flat.filter(is_by_copy), weights.take(parents.filter(is_by_copy))
+    decided = decided.filter(decided["policy_status"].is_valid())
+    denies = pc.equal(decided["verdict"], "deny")
+    if is_dropped:
+        decided, denies = decided.filter(denies), denies.filter(denies)
+    records = weights.take(decided["tag"])
     columns = {
-        **{name: flat.field(f"policy_{name}") for name in COPY},
-        **{name: flat.field(name) for name in ("use", "verdict")},
+        **{name: decided[f"policy_{name}"] for name in COPY},
+        **{name: decided[name] for name in ("use", "verdict")},
+        **({"records": pc.multiply(records, 0)} if is_dropped else {}),
     }
-    denies = pc.equal(flat.field("verdict"), "deny")
-    return _counts(columns, weights, pc.if_else(denies, weights, 0))
+    return _counts(columns, records, pc.if_else(denies, records, 0))
 
 
 def _counts(
-    columns: Mapping[str, pa.Array], records: pa.Int64Array, refused: pa.Int64Array | None = None
+    columns: dict[str, pa.Array], records: pa.Int64Array, refused: pa.Int64Array | None = None
 ) -> pa.RecordBatch:
     length = len(records)
     arrays = {

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.counts.column_summary import note
-from comity.dataset.evidence.columns import DECISIONS, encode, evidence_of_columns
+from comity.dataset.evidence import columns as evidence
 from comity.dataset.evidence.decisions import Decision, Found, Place
+from comity.dataset.evidence.tables import evidence_of
 from comity.dataset.files.columns.arrow_foreign import proper
 from comity.dataset.files.columns.arrow_schema import (
     EXTRA,
@@ -38,11 +39,8 @@ from comity.dataset.tagging.tag_changes import Tag
 
 STANDARD = ("url", "fetched_at")  # fields of comity's own records that are added
 VERDICT = "comity:verdict"  # the name of the column that `with_verdicts` adds
-# An answer: the tag, null if the row is kept apart, the names of the verdicts in the tag, and the
-# decisions for the evidence.
-ANSWER = pa.struct(
-    [("tag", TAG.type), ("verdicts", pa.list_(pa.string())), ("decisions", DECISIONS)]
-)
+# An answer: the tag, null if the row is kept apart, and the names of the verdicts in the tag.
+ANSWER = pa.struct([("tag", TAG.type), ("verdicts", pa.list_(pa.string()))])
 APART = -1
 
 
@@ -96,11 +94,12 @@ def tag_columns(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Out
     tagged.apart += len(apart)
     if not tagger.with_evidence:
         return Outcome(Rows(output), tagged, notes)
-    numbers = [number + row for row in rows]
-    evidence = evidence_of_columns(
-        numbers, urls, moments, indices, counts, tags.tags, tags.decisions, dropped
+    found = evidence.evidence_of_rows(
+        tags.rows([number + row for row in rows], urls, moments, indices),
+        tagger.judge.question.agent.uses,
+        evidence_of(dropped),
     )
-    return Outcome(Rows(output), tagged, notes, evidence=evidence)
+    return Outcome(Rows(output), tagged, notes, evidence=found)
 
 
 def schema_of_tagged(schema: pa.Schema, tagger: RecordTagger) -> pa.Schema:
@@ -191,15 +190,11 @@ class ColumnAnswers(NamedTuple):
 
     uses: tuple[str, ...]
     """The uses whose verdicts are counted."""
-    with_evidence: bool
-    """True if the answers have their decisions."""
 
     def encode(self, answers: Sequence[Tag | None]) -> pa.StructArray:
         tags = [None if tag is None else TAG.fit(tag) for tag in answers]
         names = [[] if tag is None else verdict_names(tag, self.uses) for tag in answers]
-        decided = encode(answers if self.with_evidence else [None] * len(answers), self.uses)
-        verdicts = pa.array(names, ANSWER.field("verdicts").type)
-        arrays = [pa.array(tags, TAG.type), verdicts, decided]
+        arrays = [pa.array(tags, TAG.type), pa.array(names, ANSWER.field("verdicts").type)]
         return pa.StructArray.from_arrays(arrays, fields=[*ANSWER])
 
     def join(self, pieces: Sequence[pa.StructArray]) -> pa.StructArray:
@@ -281,10 +276,17 @@ class _Tags:
             tags = pa.concat_arrays([tags, added]) if len(tags) else added
         return tags
 
-    @cached_property
-    def decisions(self) -> pa.ListArray:
-        """The decisions of all tags. It must be used after the last `add`."""
-        return pa.concat_arrays([self._before.field("decisions"), encode(self._added, self._uses)])
+    def rows(
+        self,
+        numbers: Sequence[int],
+        urls: Sequence[str],
+        moments: Sequence[datetime | None],
+        indices: Sequence[int],
+    ) -> evidence.Rows:
+        """Return rows with their tags for the evidence."""
+        used = {index: place for place, index in enumerate(dict.fromkeys(indices))}
+        tags = self.tags.take(pa.array([*used], pa.int64()))
+        return evidence.Rows(numbers, urls, moments, [used[index] for index in indices], tags)
 
     def column(self, indices: Sequence[int]) -> pa.StructArray:
         """Return the column of tags with these indices."""

@@ -7,7 +7,6 @@ number of input records."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from comity.dataset import manifest
 from comity.dataset.croissant import History, describe
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
+from comity.dataset.folder_output import evidence_files
 from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.records import DatasetError, Unreadable
@@ -29,7 +29,7 @@ from comity.dataset.tagging.site_order import judged_readers
 from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
-    from comity.dataset.evidence.files import Collector, EvidenceFiles
+    from comity.dataset.evidence.files import Collector
 
 
 class TagPass(RecordTagger):
@@ -115,18 +115,6 @@ def tag_dataset(
             output, describe(output, history(judge, tagged, sources), tagged.composition)
         )
     return tagged
-
-
-def evidence_files(
-    output: Path, options: JobOptions
-) -> AbstractContextManager[EvidenceFiles | None]:
-    """Return the evidence files of an output. None if the options ask for none."""
-    if options.evidence is None:
-        return nullcontext()
-    # Imported here because pyarrow is needed only for evidence and columns.
-    from comity.dataset.evidence.files import EvidenceFiles
-
-    return EvidenceFiles(output, options.evidence)
 
 
 def write_tagged(

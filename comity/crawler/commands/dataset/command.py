@@ -21,7 +21,7 @@ from scrapy.settings import BaseSettings
 from comity.crawler.commands import listed, tag_option
 from comity.crawler.commands.base import unknown_option
 from comity.crawler.commands.dataset import diff, tag, verify
-from comity.crawler.commands.dataset.output import add_output, output_place
+from comity.crawler.commands.dataset.output import add_output, evidence, output_place
 from comity.crawler.commands.dataset.shared import (
     add_datasets,
     add_workers,
@@ -188,7 +188,13 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             complain(hint)
     output, in_folder = output_place(opts)
     with progress("exporting", opts.inputs, passes=2) as advance:
-        options = JobOptions(opts.workers, advance, executor=opts.executor, complain=complain)
+        options = JobOptions(
+            opts.workers,
+            advance,
+            executor=opts.executor,
+            complain=complain,
+            evidence=evidence(opts, lambda copies: [None for _ in copies]),
+        )
         if in_folder:
             exported = export_folder(opts.inputs, output, terms, options, ending=opts.ending)
         else:
