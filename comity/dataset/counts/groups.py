@@ -50,6 +50,11 @@ class Groups(Generic[K, V]):
             value = self.held[key] = self._make()
         return value
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Groups) and dict(self.items()) == dict(other.items())
+
+    __hash__ = None  # type: ignore[assignment]  # it can change
+
     def merge(self, other: Groups[K, V]) -> None:
         for key, value in other.items():
             self[key].merge(value)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -20,24 +18,20 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import listed, tag_option
 from comity.crawler.commands.base import unknown_option
-from comity.crawler.commands.dataset import diff, tag, verify
+from comity.crawler.commands.dataset import diff, stats, tag, verify
 from comity.crawler.commands.dataset.output import add_output, evidence, output_place
 from comity.crawler.commands.dataset.shared import (
     add_datasets,
     add_workers,
-    counting,
+    missing_tags,
     progress,
-    row_count,
-    split_uses,
+    show_causes,
 )
 from comity.dataset import manifest
-from comity.dataset import stats as statistics
 from comity.dataset.counts.record_counts import RecordCounts
-from comity.dataset.counts.use_counts import BY, USE, UseCounts
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
-from comity.dataset.files.places import path_of
 from comity.dataset.job import JobOptions
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
@@ -46,13 +40,12 @@ from comity.gate.fetching.store import PolicyStore
 from comity.gate.options import Options
 from comity.gate.options.values import use_defaults
 from comity.gate.run.arguments import CommandParser
-from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say
+from comity.gate.run.console import complain, flush_output, line, open_console, say
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.vocabulary.table import Vocabulary
 
 DONE, TO_DO, FAILED, INTERRUPTED = 0, 1, 2, 130
-TOP = 10  # groups that stats shows by default
 
 Process = AsyncCrawlerProcess | CrawlerProcess | None
 
@@ -208,7 +201,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         )
     )
     console.print(line(f"Its manifest: {manifest.path_of(output)}"))
-    _show_causes("Not exported", counts.causes, console)
+    show_causes("Not exported", counts.causes, console)
     for remedy in _remedies(counts.causes, terms):
         console.print(Text(remedy))
     _show_unreadable(counts, "are kept in", [output], console)
@@ -227,18 +220,7 @@ def _remedies(causes: Collection[str], terms: Terms) -> Iterator[str]:
             f"deny:{DEFAULT}: the site states nothing, and the crawl's COMITY_DEFAULTS did not"
             f" permit it; --default {allowed} permits it now"
         )
-    yield from _missing(causes)
-
-
-def _missing(causes: Collection[str]) -> Iterator[str]:
-    """Yield remedies for tags that are not found."""
-    if "no-tag" in causes:
-        yield (
-            "no-tag: name the place of the tags with --tag;"
-            ' a crawl with COMITY_TAG = "off" writes none'
-        )
-    if "several-tags" in causes:
-        yield "several-tags: name the field of the tag with --tag"
+    yield from missing_tags(causes)
 
 
 def _unknown(use: str, vocabulary: Vocabulary) -> str:
@@ -305,8 +287,8 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         if store:
             store.close()
     flush_output()
-    _show_causes("Would go" if opts.dry_run else "Gone", counts.causes, console)
-    for remedy in _missing(counts.causes):
+    show_causes("Would go" if opts.dry_run else "Gone", counts.causes, console)
+    for remedy in missing_tags(counts.causes):
         console.print(Text(remedy))
     _show_unreadable(
         counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console
@@ -333,119 +315,7 @@ def _print_removed(note: Note) -> None:
     say(f"{printable(note['why'])}\t{printable(str(note['url'] or ''))}")
 
 
-# stats
-
-
-def _stats_arguments(parser: ArgumentParser) -> None:
-    add_datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC; a folder: all in it")
-    parser.add_argument(
-        "--for",
-        dest="uses",
-        default="",
-        metavar="USE[,USE]",
-        help="count these uses (default: all in tags)",
-    )
-    parser.add_argument(
-        "--by",
-        choices=BY,
-        default=USE,
-        help="count by use, by the rule that decides, by the site's origin, or by the month of the"
-        " fetch (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--top",
-        type=row_count,
-        default=TOP,
-        metavar="N",
-        help="show N rules, origins or months (default: %(default)s)",
-    )
-    parser.add_argument(
-        "-o",
-        dest="output",
-        metavar="FILE",
-        help="write all rows: FILE.parquet, FILE.csv or FILE.json",
-    )
-    parser.add_argument("--json", action="store_true", help="print all rows as JSON")
-    tag_option.add_argument(parser)
-    add_workers(parser)
-
-
-def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
-    tags = tag_option.tag_source(opts, settings)
-    output = path_of(opts.output) if opts.output else None
-    if output:
-        statistics.check_output(output, opts.datasets, tags)
-    with progress("counting", opts.datasets) as advance:
-        options = JobOptions(opts.workers, advance, executor=opts.executor)
-        counts = statistics.stats(
-            opts.datasets,
-            datetime.now(UTC),
-            options,
-            tags,
-            by=opts.by,
-            uses=split_uses(opts.uses),
-        )
-    if output:
-        statistics.write(counts, output)
-    if opts.json:
-        say(json.dumps(counts.as_json(), indent=2))
-        flush_output()
-    else:
-        show(counts, opts.top, open_console())
-    return DONE
-
-
-def show(counts: UseCounts, top: int, console: Console) -> None:
-    """Print the first groups, the rules and causes that refuse most, and the totals."""
-    groups, is_by_use = counts.sorted_groups(), counts.by == USE
-    names = () if is_by_use else (counts.by,)
-    rows = counting(
-        "What may be done with the records",
-        [*names, "use"],
-        ["allowed", "refused", "ends in 30 days"],
-    )
-    for group, uses in groups if is_by_use else groups[:top]:
-        labels = [group or f"no {counts.by}" for _ in names]
-        for use, tally in sorted(uses.items()):
-            soon = Text(str(tally.expiring), "yellow" if tally.expiring else "")
-            add_row(rows, *labels, use, tally.allowed, tally.refused, soon)
-            labels = ["" for _ in names]
-    console.print(rows)
-    if not is_by_use and len(groups) > top:
-        console.print(
-            f"{top} of {len(groups)} {counts.by}s: --top N shows more, -o FILE writes all"
-        )
-    if is_by_use and counts.refusing:
-        rows = counting("Why uses are refused", ["rule"], ["times"])
-        for rule, number in counts.refusing.most_common(top):
-            add_row(rows, rule, number)
-        console.print(rows)
-        if len(counts.refusing) > top:
-            console.print(
-                f"{top} of {len(counts.refusing)} rules: --top N shows more,"
-                " --by rule shows the uses of each rule"
-            )
-    _show_causes(
-        "Records that permit nothing, because their tags are missing or unreadable",
-        counts.causes,
-        console,
-    )
-    for remedy in _missing(counts.causes):
-        console.print(Text(remedy))
-    about = "" if counts.origins.is_exact else "about "
-    origins = f"{about}{counts.origins.number} origins"
-    console.print(f"{counts.records} records of {origins}, {counts.unreadable} that cannot be read")
-
-
 # all
-
-
-def _show_causes(title: str, causes: Counter[str], console: Console) -> None:
-    if causes:
-        rows = counting(title, ["why"], ["records"])
-        for reason, number in causes.most_common():
-            add_row(rows, reason, number)
-        console.print(rows)
 
 
 def _show_unreadable(
@@ -472,7 +342,7 @@ ACTIONS = {
     "expire": DatasetAction(
         "Remove records that may not be kept any longer", _expire_arguments, _expire
     ),
-    "stats": DatasetAction("Count the permissions of the records", _stats_arguments, _stats),
+    "stats": DatasetAction("Count the permissions of the records", stats.add_arguments, stats.run),
     "diff": DatasetAction(
         "List the uses that records gained or lost since an earlier tagging, and the changed files",
         diff.add_arguments,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from comity.crawler.commands.base import process_count
 from comity.crawler.commands.dataset import verify
 from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.files.folders import open_dataset
-from comity.gate.run.console import table
+from comity.gate.run.console import add_row, table
 
 
 def add_datasets(parser: ArgumentParser, name: str, metavar: str, text: str) -> None:
@@ -69,3 +70,22 @@ def counting(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table:
     for column in rows.columns[len(texts) :]:
         column.justify = "right"
     return rows
+
+
+def show_causes(title: str, causes: Counter[str], console: Console) -> None:
+    if causes:
+        rows = counting(title, ["why"], ["records"])
+        for reason, number in causes.most_common():
+            add_row(rows, reason, f"{number:,}")
+        console.print(rows)
+
+
+def missing_tags(causes: Collection[str]) -> Iterator[str]:
+    """Yield remedies for tags that are not found."""
+    if "no-tag" in causes:
+        yield (
+            "no-tag: name the place of the tags with --tag;"
+            ' a crawl with COMITY_TAG = "off" writes none'
+        )
+    if "several-tags" in causes:
+        yield "several-tags: name the field of the tag with --tag"
