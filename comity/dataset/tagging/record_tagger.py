@@ -82,11 +82,11 @@ class RecordTagger:
         The reason is e.g. "status 404". It is "" if the record is a page."""
         if isinstance(record, CapturedRecord):
             return record.page, record.left_out
-        *singles, types = self.names
+        *singles, types, page_urls = self.names
         url, date, _, headers, status, sha256 = (value_of(record, names)[1] for names in singles)
-        page = captured_page(
-            url, date, headers, status, sha256, [value_of(record, [name])[1] for name in types]
-        )
+        values = [value_of(record, [name])[1] for name in types]
+        shown_on = [value_of(record, [name])[1] for name in page_urls]
+        page = captured_page(url, date, headers, status, sha256, values, shown_on)
         return page, page.left_out
 
     def _of_capture(self, record: CapturedRecord, page: CapturedPage, judged: Judged) -> Record:

@@ -41,20 +41,23 @@ class TagPass(RecordTagger):
 def origins(
     readers: Iterable[Reader], columns: Columns, advance: Callable[[int], object]
 ) -> Iterator[str]:
-    """Yield the origin of each record, with repetitions.
+    """Yield the origins of each record and of the page that shows it, with repetitions.
 
     `advance`: called with the number of octets read since its last call."""
-    urls = columns.names()[0]
+    urls, *_, page_urls = columns.names()
     for reader in readers:
         for part in reader.parts():
             for batch in reader.read(part):
                 for record in batch:
                     if isinstance(record, CapturedRecord):
-                        url = record.page.url if record.page else ""
+                        found: list[Any] = [record.page.url if record.page else ""]
+                    elif isinstance(record, Unreadable):
+                        continue
                     else:
-                        url = "" if isinstance(record, Unreadable) else value_of(record, urls)[1]
-                    if isinstance(url, str) and (origin := origin_or_empty(url)):
-                        yield origin
+                        found = [value_of(record, names)[1] for names in (urls, page_urls)]
+                    for url in found:
+                        if isinstance(url, str) and (origin := origin_or_empty(url)):
+                            yield origin
             advance(part.octets)
 
 
