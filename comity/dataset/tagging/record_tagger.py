@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from comity.dataset.files.shards.works import SampleRecord
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, PAGE_URLS, SPARE_FIELD, Record, is_blank
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, JudgedRecord
@@ -87,6 +88,8 @@ class RecordTagger:
         values = [value_of(record, [name])[1] for name in types]
         shown_on = [value_of(record, [name])[1] for name in page_urls]
         page = captured_page(url, date, headers, status, sha256, values, shown_on)
+        if isinstance(record, SampleRecord):
+            page = _with_works(page, record)
         return page, page.left_out
 
     def _of_capture(self, record: CapturedRecord, page: CapturedPage, judged: Judged) -> Record:
@@ -160,6 +163,20 @@ class RecordTagger:
             except TagError as error:
                 earlier.append(error)
         return earlier
+
+
+def _with_works(page: CapturedPage, record: SampleRecord) -> CapturedPage:
+    """Return the page of a sample, with its works beside it.
+
+    A work is judged with its content: the metadata in an image may refuse a use, and its SHA-256
+    may be in a registry. `page`: the page of the sample as a row of a table."""
+    works = [
+        page._replace(
+            body=work.body, media_types=work.media_type, unread=work.unread, beside=(), sha256=""
+        )
+        for work in record.works
+    ]
+    return page._replace(beside=(*page.beside, *works))
 
 
 def standard(

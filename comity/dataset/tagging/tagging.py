@@ -14,6 +14,7 @@ from comity.dataset import manifest
 from comity.dataset.croissant import History, describe
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
+from comity.dataset.files.shards.works import WorksReader
 from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.records import DatasetError, Unreadable
@@ -62,8 +63,12 @@ def origins(
 
 
 def captures_reader(reader: Reader) -> Reader:
-    """Return a reader of the same file. For a WARC file, it reads captures instead of items."""
-    return warc.Reader(reader.path) if format_of(reader.path) == "warc" else reader
+    """Return a reader of the same file.
+
+    For a WARC file, it reads captures instead of items. For a shard, it reads the works too."""
+    kinds: dict[str, type[Reader]] = {"warc": warc.Reader, "tar": WorksReader}
+    kind = kinds.get(format_of(reader.path))
+    return kind(reader.path) if kind else reader
 
 
 def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
