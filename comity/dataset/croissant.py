@@ -29,6 +29,7 @@ ENCODINGS = {
     "jsonl": "application/jsonlines",
     "parquet": "application/x-parquet",
     "arrow": "application/vnd.apache.arrow.file",
+    "tar": "application/x-tar",
     "warc": "application/warc",
 }
 STREAM = "application/vnd.apache.arrow.stream"

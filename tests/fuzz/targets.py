@@ -13,6 +13,7 @@ import gzip
 import io
 import json
 import re
+import tarfile
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ from comity.authoring.explaining import explain
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.source import SiteSource, SourceFile
-from comity.dataset.files import delimited, jsonl
+from comity.dataset.files import delimited, jsonl, shards
 from comity.dataset.files.columns import arrow_schema as typed
 from comity.dataset.files.columns import ipc, parquet
 from comity.dataset.files.warc import reader as warc
@@ -1181,13 +1182,13 @@ def fuzz_readers(octets: bytes) -> None:
     name = choices.of(
         (
             *("a.jsonl", "a.jsonl.gz", "a.warc", "a.warc.gz", "a.parquet"),
-            *("a.csv", "a.csv.gz", "a.arrow", "a.arrows"),
+            *("a.csv", "a.csv.gz", "a.arrow", "a.arrows", "a.tar"),
         )
     )
     path = Path(_FOLDER.name) / name
     path.write_bytes(_file_of(name, choices.number(4), octets[2:]))
     modules = {"jsonl": jsonl, "warc": warc, "parquet": parquet, "csv": delimited}
-    modules |= {"arrow": ipc, "arrows": ipc}
+    modules |= {"arrow": ipc, "arrows": ipc, "tar": shards}
     module: Any = modules[name.split(".")[1]]
     with contextlib.suppress(DatasetError, OSError):
         reader = module.Reader(path)
@@ -1217,6 +1218,14 @@ def _whole(name: str) -> bytes:
             if name.endswith("gz")
             else octets
         )
+    if name == "a.tar":
+        with tarfile.open(path, "w") as archive:
+            for file in ("0.jpg", "0.json", "0.txt"):
+                content = json.dumps(record).encode() if file == "0.json" else b"a"
+                info = tarfile.TarInfo(file)
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+        return path.read_bytes()
     if name.startswith("a.csv"):
         tag = json.dumps(record["permissions"]).replace('"', '""')
         octets = f'url,text,permissions\n{ORIGIN}/a,"a\nb","{tag}"\n'.encode()

@@ -4,8 +4,9 @@
     FolderReplacement(path)         replaces a folder as a whole
 
 Some files in a folder do not belong to the dataset: files with names that begin with a dot or an
-underscore, as in other programs, side files (`a.jsonl.expired.jsonl` beside `a.jsonl`), and files
-with other endings than those of the formats."""
+underscore, as in other programs, side files (`a.jsonl.expired.jsonl` beside `a.jsonl`), tables of
+img2dataset (`00000.parquet` beside the shard `00000.tar`), and files with other endings than those
+of the formats."""
 
 from __future__ import annotations
 
@@ -103,7 +104,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
             continue
         if is_folder:
             yield from _files_in(entry)
-        elif ending_of(name):
+        elif ending_of(name) and f"{name.removesuffix('.parquet')}.tar" not in names:
             yield entry
 
 

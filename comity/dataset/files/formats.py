@@ -28,6 +28,7 @@ _MODULES = {
     "csv": "delimited",
     "arrow": "columns.ipc",
     "parquet": "columns.parquet",
+    "tar": "shards",
     "warc": "warc",
 }
 # Ending of a file name -> name of its format
@@ -42,6 +43,7 @@ FORMATS = {
     ".arrow": "arrow",
     ".arrows": "arrow",
     ".feather": "arrow",
+    ".tar": "tar",
     ".csv": "csv",
     ".tsv": "csv",
     ".csv.gz": "csv",

@@ -44,6 +44,8 @@ class CapturedPage(NamedTuple):
 
     sha256: str = ""
     """The SHA-256 of the body, in hexadecimal, if the body is not available. Empty: unknown."""
+    beside: tuple[CapturedPage, ...] = ()
+    """Further pages that must permit a use too, e.g. the page that shows this image."""
 
     @property
     def header(self) -> Fields:

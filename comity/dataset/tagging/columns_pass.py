@@ -332,13 +332,14 @@ class _PageColumns:
     def pages(self) -> list[CapturedPage]:
         """Return the page of each row."""
         urls, dates = self._column(self._urls), self._column(self._dates)
-        headers, statuses, hashes, types = self._others
-        others = [*map(self._column, (headers, statuses, hashes, *([name] for name in types)))]
-        if any(value is not None for column in others for value in column):
-            rows = zip(urls, dates, *others, strict=True)
+        headers, statuses, hashes, types, page_urls = self._others
+        singles = [[name] for name in (*types, *page_urls)]
+        others = [*map(self._column, (headers, statuses, hashes, *singles))]
+        if page_urls or any(value is not None for column in others for value in column):
+            rows, media = zip(urls, dates, *others, strict=True), len(types)
             return [
-                captured_page(url, date, header, status, sha256, media)
-                for url, date, header, status, sha256, *media in rows
+                captured_page(url, date, header, status, sha256, rest[:media], rest[media:])
+                for url, date, header, status, sha256, *rest in rows
             ]
         by_text = {
             date: moment_of(date) for date in {date for date in dates if isinstance(date, str)}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from comity.dataset.evidence.decisions import Decision, Found, Place
 from comity.dataset.files.folders import APART
+from comity.dataset.files.shards.works import SampleRecord
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, PAGE_URLS, SPARE_FIELD, Record, is_blank
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, JudgedRecord
@@ -97,11 +98,13 @@ class RecordTagger:
         The reason is e.g. "status 404". It is "" if the record is a page."""
         if isinstance(record, CapturedRecord):
             return record.page, record.left_out
-        *singles, types = self.names
+        *singles, types, page_urls = self.names
         url, date, _, headers, status, sha256 = (value_of(record, names)[1] for names in singles)
-        page = captured_page(
-            url, date, headers, status, sha256, [value_of(record, [name])[1] for name in types]
-        )
+        values = [value_of(record, [name])[1] for name in types]
+        shown_on = [value_of(record, [name])[1] for name in page_urls]
+        page = captured_page(url, date, headers, status, sha256, values, shown_on)
+        if isinstance(record, SampleRecord):
+            page = _with_works(page, record)
         return page, page.left_out
 
     def _of_capture(self, record: CapturedRecord, page: CapturedPage, judged: Judged) -> Record:
@@ -182,6 +185,20 @@ def _place(number: int, record: Record, page: CapturedPage | None) -> Place:
     if isinstance(record, CapturedRecord):
         return Place(number, url or record.target, moment, record.record_id)
     return Place(number, url, moment)
+
+
+def _with_works(page: CapturedPage, record: SampleRecord) -> CapturedPage:
+    """Return the page of a sample, with its works beside it.
+
+    A work is judged with its content: the metadata in an image may refuse a use, and its SHA-256
+    may be in a registry. `page`: the page of the sample as a row of a table."""
+    works = [
+        page._replace(
+            body=work.body, media_types=work.media_type, unread=work.unread, beside=(), sha256=""
+        )
+        for work in record.works
+    ]
+    return page._replace(beside=(*page.beside, *works))
 
 
 def standard(

@@ -14,6 +14,7 @@ from comity.dataset import manifest
 from comity.dataset.croissant import History, describe
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
+from comity.dataset.files.shards.works import WorksReader
 from comity.dataset.folder_output import evidence_files
 from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
 from comity.dataset.passes import Note, Outcome, Sinks, run
@@ -45,26 +46,33 @@ class TagPass(RecordTagger):
 def origins(
     readers: Iterable[Reader], columns: Columns, advance: Callable[[int], object]
 ) -> Iterator[str]:
-    """Yield the origin of each record, with repetitions.
+    """Yield the origins of each record and of the page that shows it, with repetitions.
 
     `advance`: called with the number of octets read since its last call."""
-    urls = columns.names()[0]
+    urls, *_, page_urls = columns.names()
     for reader in readers:
         for part in reader.parts():
             for batch in reader.read(part):
                 for record in batch:
                     if isinstance(record, CapturedRecord):
-                        url = record.page.url if record.page else ""
+                        found: list[Any] = [record.page.url if record.page else ""]
+                    elif isinstance(record, Unreadable):
+                        continue
                     else:
-                        url = "" if isinstance(record, Unreadable) else value_of(record, urls)[1]
-                    if isinstance(url, str) and (origin := origin_or_empty(url)):
-                        yield origin
+                        found = [value_of(record, names)[1] for names in (urls, page_urls)]
+                    for url in found:
+                        if isinstance(url, str) and (origin := origin_or_empty(url)):
+                            yield origin
             advance(part.octets)
 
 
 def captures_reader(reader: Reader) -> Reader:
-    """Return a reader of the same file. For a WARC file, it reads captures instead of items."""
-    return warc.Reader(reader.path) if format_of(reader.path) == "warc" else reader
+    """Return a reader of the same file.
+
+    For a WARC file, it reads captures instead of items. For a shard, it reads the works too."""
+    kinds: dict[str, type[Reader]] = {"warc": warc.Reader, "tar": WorksReader}
+    kind = kinds.get(format_of(reader.path))
+    return kind(reader.path) if kind else reader
 
 
 def check_columns(readers: Iterable[Reader], columns: Columns) -> None:

@@ -125,6 +125,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"other names that sites may use for this use, e.g. GPTBot; {AI_TRAINING}: all"
         " crawlers that train models",
     )
+    parser.add_argument(
+        "--page-url-field",
+        default="",
+        metavar="FIELD",
+        help="field that has the URL of the page that shows the image or other work; the site of"
+        " the page must permit a use too (default: the page does not count)",
+    )
     for name, text in (
         ("url", "the URL of the page"),
         ("date", "when it was captured"),
