@@ -86,6 +86,7 @@ CONTEXT: dict[str, Any] = {
             "defaults",
             "tagged",
             "evidence",
+            "run",
         )
     },
 }
