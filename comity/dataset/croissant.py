@@ -89,6 +89,7 @@ CONTEXT: dict[str, Any] = {
             "defaults",
             "tagged",
             "evidence",
+            "run",
         )
     },
 }

@@ -249,6 +249,11 @@ class PolicyCaptures:
         """Return the moments of the copies of an origin's files, the earliest first."""
         return [EPOCH + timedelta(microseconds=moment) for moment in self._index.moments(origin)]
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Return the name of each source that was read -> its version."""
+        return self._index.versions
+
     def sources(self, copies: Iterable[tuple[str, datetime]]) -> list[str | None]:
         """Return the name of the source of each copy. None if it is not in the index.
 

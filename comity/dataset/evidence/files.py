@@ -12,6 +12,7 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -99,23 +100,23 @@ class EvidenceFiles(Collector):
         super().__init__()
         self._output, self._sources = output, sources
 
-    def __enter__(self) -> Self:
-        with ExitStack() as files:
-            policies, refused = (
-                files.enter_context(Replacement(path, is_named=False))
-                for path in (policies_path(self._output), refused_path(self._output))
-            )
-            self._policies = files.enter_context(RowGroupWriter(policies, POLICY_COLUMNS))
-            self._refused = files.enter_context(RowGroupWriter(refused, REFUSED_COLUMNS))
-            self._files.push(files.pop_all())
-        return super().__enter__()
+    @cached_property
+    def _refused(self) -> RowGroupWriter:
+        """It is opened when it is needed. If OUT cannot be written, its message comes first."""
+        return self._opened(refused_path(self._output), REFUSED_COLUMNS)
+
+    def _opened(self, path: Path, schema: pa.Schema) -> RowGroupWriter:
+        file = self._files.enter_context(Replacement(path, is_named=False))
+        return self._files.enter_context(RowGroupWriter(file, schema))
 
     def write(self, refused: pa.RecordBatch) -> None:
         self._refused.write(refused)
 
     def finish(self) -> None:
+        self.write(batch_of([], REFUSED_COLUMNS))  # without refusals too, there is a file
+        policies = self._opened(policies_path(self._output), POLICY_COLUMNS)
         for sums in self._counts.sums():
-            self._policies.write(policies_of(sums, self._sources))
+            policies.write(policies_of(sums, self._sources))
 
     def add_piece(self, path: Path) -> None:
         """Add the evidence about a file of a folder, and remove the piece."""

@@ -25,6 +25,7 @@ from comity.dataset.job import (
     first_of,
     open_readers,
     paths_read,
+    run_facts,
 )
 from comity.dataset.passes import Outcome, Sinks, run
 from comity.dataset.permissions.apply_terms import apply_terms
@@ -125,7 +126,8 @@ def export(
             manifest.retract(output, is_replaced=True)
         manifest.write(
             output,
-            describe(output, history(inputs, terms, exported, altered), exported.composition),
+            describe(output, history(inputs, terms, exported, altered), exported.composition)
+            | run_facts(options),
         )
     return exported
 

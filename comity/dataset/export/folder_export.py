@@ -14,7 +14,7 @@ from comity.dataset.croissant import FileFacts, describe
 from comity.dataset.export.export import ExportPass, history, write_usable
 from comity.dataset.files.folders import nameable_folder
 from comity.dataset.folder_output import FolderPart, evidence_files, folder_output
-from comity.dataset.job import JobOptions, find_recrawled
+from comity.dataset.job import JobOptions, find_recrawled, run_facts
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.side_files import UnreadLines
 
@@ -76,5 +76,5 @@ def export_folder(
     described = describe(
         folder, history(inputs, terms, exported, altered), exported.composition, output.facts
     )
-    manifest.write(folder, described)
+    manifest.write(folder, described | run_facts(options))
     return exported

@@ -13,7 +13,7 @@ from comity.dataset import manifest
 from comity.dataset.croissant import FileFacts, describe
 from comity.dataset.files.folders import APART, nameable_folder
 from comity.dataset.folder_output import FolderPart, evidence_files, folder_output
-from comity.dataset.job import JobOptions
+from comity.dataset.job import JobOptions, run_facts
 from comity.dataset.side_files import PendingLines, UnreadLines
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
@@ -96,5 +96,5 @@ def tag_folder(
         if evidence:
             evidence.finish()
     described = describe(folder, history(judge, tagged, sources), tagged.composition, output.facts)
-    manifest.write(folder, described)
+    manifest.write(folder, described | run_facts(options))
     return tagged

@@ -16,7 +16,14 @@ from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
 from comity.dataset.files.shards.works import WorksReader
 from comity.dataset.folder_output import evidence_files
-from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
+from comity.dataset.job import (
+    JobOptions,
+    check_outside,
+    files_of,
+    first_of,
+    open_readers,
+    run_facts,
+)
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
@@ -120,7 +127,9 @@ def tag_dataset(
             apart.replace()
             manifest.retract(output, is_replaced=True)
         manifest.write(
-            output, describe(output, history(judge, tagged, sources), tagged.composition)
+            output,
+            describe(output, history(judge, tagged, sources), tagged.composition)
+            | run_facts(options),
         )
     return tagged
 

@@ -1,4 +1,4 @@
-"""`comity dataset tag|export|expire|stats|diff|verify`: tag a dataset, and keep it compliant."""
+"""`comity dataset tag|export|expire|...`: tag a dataset, and keep it compliant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import listed, tag_option
 from comity.crawler.commands.base import unknown_option
-from comity.crawler.commands.dataset import diff, stats, tag, verify
+from comity.crawler.commands.dataset import diff, repeat, stats, tag, verify
 from comity.crawler.commands.dataset.output import add_output, evidence, output_place
 from comity.crawler.commands.dataset.shared import (
     add_datasets,
@@ -32,7 +32,7 @@ from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
-from comity.dataset.job import JobOptions
+from comity.dataset.job import JobOptions, open_readers, paths_read
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
 from comity.dataset.records import DatasetError
@@ -170,7 +170,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     vocabulary = Options.from_settings(settings).agent.vocabulary
     terms = Terms.of(
         opts.uses.strip().removesuffix(",").split(","),
-        now=datetime.now(UTC),
+        now=repeat.moment_of(opts, datetime.now(UTC)),
         vocabulary=vocabulary,
         tags=tag_option.tag_source(opts, settings),
         defaults=use_defaults("--default", ",".join(opts.defaults or ())),
@@ -188,6 +188,12 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             complain=complain,
             evidence=evidence(opts, lambda copies: [None for _ in copies]),
         )
+        if options.evidence:
+            read = paths_read(open_readers(opts.inputs), terms.tags)
+            run_facts = repeat.facts(
+                "export", _export_arguments, opts, settings, terms.now, read, {}
+            )
+            options = options._replace(run=run_facts)
         if in_folder:
             exported = export_folder(opts.inputs, output, terms, options, ending=opts.ending)
         else:
@@ -326,6 +332,14 @@ def _show_unreadable(
         console.print(line(f"{counts.unreadable} cannot be read: they {verb} {files}", "yellow"))
 
 
+def _repeat(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    actions = {
+        "tag": (tag.add_arguments, tag.run),
+        "export": (_export_arguments, _export),
+    }
+    return repeat.run(opts, settings, actions)
+
+
 ACTIONS = {
     "tag": DatasetAction(
         "Tag records from elsewhere, as a crawl would have tagged them",
@@ -347,6 +361,9 @@ ACTIONS = {
         "List the uses that records gained or lost since an earlier tagging, and the changed files",
         diff.add_arguments,
         diff.run,
+    ),
+    "repeat": DatasetAction(
+        "Tag or export a dataset again, and compare the octets", repeat.add_arguments, _repeat
     ),
     "verify": DatasetAction(
         "List the records that today's policies would refuse",

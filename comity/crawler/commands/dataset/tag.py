@@ -19,7 +19,7 @@ from scrapy.settings import BaseSettings
 from comity import extras
 from comity.crawler.captures import open_captures
 from comity.crawler.commands.base import add_opt_out, process_count, set_opt_out
-from comity.crawler.commands.dataset import verify
+from comity.crawler.commands.dataset import repeat, verify
 from comity.crawler.commands.dataset.output import add_output, evidence, output_place
 from comity.crawler.commands.refresh import refresh
 from comity.dataset import manifest
@@ -213,6 +213,18 @@ def run(
                 executor=opts.executor,
                 evidence=evidence(opts, captures.sources),
             )
+            if options.evidence:
+                run_facts = repeat.facts(
+                    "tag",
+                    add_arguments,
+                    opts,
+                    settings,
+                    question.now,
+                    [reader.path for reader in open_readers(opts.inputs)],
+                    captures.versions,
+                    as_of=question.as_of,
+                )
+                options = options._replace(run=run_facts)
             judge = Judge(question, captures)
             if in_folder:
                 tagged = tag_folder(
@@ -242,6 +254,7 @@ def _question(opts: Namespace, settings: BaseSettings) -> Question:
     also = [name for names in opts.also for name in names.split(",")]
     return Question.of(
         agent,
+        now=getattr(opts, "moment", None),
         also=also,
         as_of=as_of,
         missing=opts.missing,
