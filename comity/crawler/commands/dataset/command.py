@@ -1,4 +1,4 @@
-"""`comity dataset tag|export|expire|stats|diff|verify`: tag a dataset, and keep it compliant."""
+"""`comity dataset tag|export|expire|...`: tag a dataset, and keep it compliant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import listed, tag_option
 from comity.crawler.commands.base import unknown_option
-from comity.crawler.commands.dataset import diff, stats, tag, verify
+from comity.crawler.commands.dataset import audit, diff, stats, tag, verify
 from comity.crawler.commands.dataset.output import add_output, output_place
 from comity.crawler.commands.dataset.shared import (
     add_datasets,
@@ -341,6 +341,12 @@ ACTIONS = {
         "List the uses that records gained or lost since an earlier tagging, and the changed files",
         diff.add_arguments,
         diff.run,
+    ),
+    "audit": DatasetAction(
+        "Write a page about the dataset for readers who are no programmers: what it is, what was"
+        " dropped and why, what is not known",
+        audit.add_arguments,
+        audit.run,
     ),
     "verify": DatasetAction(
         "List the records that today's policies would refuse",
