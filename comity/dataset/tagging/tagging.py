@@ -72,8 +72,8 @@ def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
 
     DatasetError: a table lacks a field that the operator names, or has no field with URLs."""
     for reader in readers:
-        if getattr(reader, "has_rows", False):
-            check_fields(columns, reader.schema.names)  # type: ignore[attr-defined]  # a table
+        if names := getattr(reader, "column_names", ()):
+            check_fields(columns, names)
 
 
 def tag_dataset(
@@ -98,7 +98,8 @@ def tag_dataset(
         raise DatasetError(f"{clash} is read from: give the output another name")
     check_outside(output, inputs)
     check_columns(readers, making.columns)
-    entering, evidence = open_writer(output), evidence_files(output, options)
+    entering = open_writer(output, [reader.path for reader in readers])
+    evidence = evidence_files(output, options)
     with (
         UnreadLines(beside(output, "unreadable")) as unread,
         PendingLines(beside(output, APART)) as apart,
