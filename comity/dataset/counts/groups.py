@@ -55,6 +55,10 @@ class Groups(Generic[K, V]):
 
     __hash__ = None  # type: ignore[assignment]  # it can change
 
+    def get(self, key: K) -> V | None:
+        """Return the value of a group. None: there is no such group. It may read all groups."""
+        return next((value for name, value in self.items() if name == key), None)
+
     def merge(self, other: Groups[K, V]) -> None:
         for key, value in other.items():
             self[key].merge(value)

@@ -65,11 +65,11 @@ def _count(
     """Count rows with valid tags. `name`: the column with the tags."""
     tag, origins = (
         batch.column(name),
-        list(map(origin_of, _values(batch, "final_url"), _values(batch, "url"))),
+        list(map(origin_of, values_of(batch, "final_url"), values_of(batch, "url"))),
     )
     months = [""] * batch.num_rows
     if MONTH in counts.tables:
-        months = list(map(month_of, _values(batch, "fetched_at")))
+        months = list(map(month_of, values_of(batch, "fetched_at")))
     places = list(map(Place, origins, months))
     for place, number in Counter(places).items():
         counts.note(place, number)
@@ -115,7 +115,7 @@ def _is_until(moments: pa.Array, moment: datetime) -> pa.BooleanArray:
     return pc.fill_null(pc.less_equal(moments, pa.scalar(moment, pa.timestamp("us", "UTC"))), False)
 
 
-def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
+def values_of(batch: pa.RecordBatch, name: str) -> list[Any]:
     """Return the values of a column as records have them."""
     if name not in batch.schema.names:
         return [None] * batch.num_rows

@@ -18,7 +18,7 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import listed, tag_option
 from comity.crawler.commands.base import unknown_option
-from comity.crawler.commands.dataset import diff, repeat, stats, tag, verify
+from comity.crawler.commands.dataset import audit, diff, repeat, stats, tag, verify
 from comity.crawler.commands.dataset.output import add_output, evidence, output_place
 from comity.crawler.commands.dataset.shared import (
     add_datasets,
@@ -361,6 +361,12 @@ ACTIONS = {
         "List the uses that records gained or lost since an earlier tagging, and the changed files",
         diff.add_arguments,
         diff.run,
+    ),
+    "audit": DatasetAction(
+        "Write a page about the dataset for readers who are no programmers: what it is, what was"
+        " dropped and why, what is not known",
+        audit.add_arguments,
+        audit.run,
     ),
     "repeat": DatasetAction(
         "Tag or export a dataset again, and compare the octets", repeat.add_arguments, _repeat
