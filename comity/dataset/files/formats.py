@@ -30,6 +30,7 @@ _MODULES = {
     "parquet": "columns.parquet",
     "tar": "shards",
     "warc": "warc",
+    "cdx": "warc.cdx",
 }
 # Ending of a file name -> name of its format
 FORMATS = {
@@ -53,8 +54,25 @@ FORMATS = {
     ".warc": "warc",
     ".warc.gz": "warc",
     ".wacz": "warc",
+    ".cdxj": "cdx",
+    ".cdxj.gz": "cdx",
+    ".cdx": "cdx",
+    ".cdx.gz": "cdx",
 }
-WRITABLE = tuple(ending for ending, name in FORMATS.items() if name not in ("csv", "warc"))
+WRITABLE = tuple(ending for ending, name in FORMATS.items() if name in ("jsonl", "parquet"))
+
+# Ending of a format that is not read -> the way to one that is. The first that fits counts.
+REMEDIES = {
+    ".zip": "unzip it, or name it .wacz if it has WARC files in `archive/`",
+    ".arc": "convert it by `warcio recompress IN.arc OUT.warc.gz`",
+    ".arc.gz": "convert it by `warcio recompress IN.arc.gz OUT.warc.gz`",
+    ".wet.gz": "it is WARC: give it a name that ends in .warc.gz",
+    ".wat.gz": "it has no pages: take the WARC or WET file of the same name",
+    ".warc.zst": "convert it by `zstd -d IN.warc.zst`",
+    ".paths.gz": "it is a list of files: download them, and name them",
+    ".idx": "it is an index of an index: name the .cdx.gz files that it refers to",
+    ".har": "convert it to WARC, for example by har2warc",
+}
 
 
 class Part(NamedTuple):
@@ -142,9 +160,9 @@ def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
     `hint`: the endings to suggest in the error. DatasetError: the format is unknown."""
     ending = ending_of(path.name)
     if not ending:
-        raise DatasetError(
-            f"{path}: unknown format of records: write a name that ends in {', '.join(hint)}"
-        )
+        remedies = (way for end, way in REMEDIES.items() if path.name.lower().endswith(end))
+        remedy = next(remedies, f"write a name that ends in {', '.join(hint)}")
+        raise DatasetError(f"{path}: unknown format of records: {remedy}")
     return FORMATS[ending]
 
 

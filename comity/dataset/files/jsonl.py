@@ -156,20 +156,23 @@ class Reader(formats.Reader):
             octets = octets.removeprefix(BOM)
         numbered = enumerate(octets.split(b"\n"), lines.number)
         with gc_paused():
-            batch = [
-                _record(line, number) for number, line in numbered if not line.isspace() and line
-            ]
+            found = (
+                self.record(line, number)
+                for number, line in numbered
+                if not line.isspace() and line
+            )
+            batch = [record for record in found if record is not None]
         yield batch
 
-
-def _record(line: bytes, number: int) -> Record | Unreadable:
-    try:
-        record = parse_json(line)
-    except (ValueError, RecursionError) as error:
-        return Unreadable(f"line {number}", line, f"is no JSON: {error}")
-    return (
-        record if isinstance(record, dict) else Unreadable(f"line {number}", line, "is no object")
-    )
+    def record(self, line: bytes, number: int) -> Record | Unreadable | None:
+        """Return the record of a line. None if the line has none."""
+        try:
+            record = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            return Unreadable(f"line {number}", line, f"is no JSON: {error}")
+        if isinstance(record, dict):
+            return record
+        return Unreadable(f"line {number}", line, "is no object")
 
 
 def encode(records: Sequence[Record]) -> bytes:

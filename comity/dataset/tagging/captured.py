@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from comity.dataset.records import Record, Repeating, every_value
 from comity.dataset.records import moment_of as moment_of
+from comity.policies.formats import WELL_KNOWN
+from comity.policies.syntax.urls import origin_or_empty, target_of
 
 Fields = tuple[tuple[bytes, bytes], ...]  # names and values of a header
 
@@ -17,6 +19,8 @@ _HEADER_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*)")
 
 
 PART_OF_PAGE = "a part of the page (HTTP status 206)"
+# The media type of revisits in CDX indexes. The record has no body.
+REVISIT = "warc/revisit"
 
 
 class CapturedPage(NamedTuple):
@@ -46,6 +50,8 @@ class CapturedPage(NamedTuple):
     """The SHA-256 of the body, in hexadecimal, if the body is not available. Empty: unknown."""
     beside: tuple[CapturedPage, ...] = ()
     """Further pages that must permit a use too, e.g. the page that shows this image."""
+    is_indexed: bool = False
+    """True for a row of an index of captures, which has rows of policy files too."""
 
     @property
     def header(self) -> Fields:
@@ -57,6 +63,10 @@ class CapturedPage(NamedTuple):
     @property
     def left_out(self) -> str:
         """The reason for leaving the capture out, e.g. "status 404". Empty if it is a page."""
+        if REVISIT in self.media_types.split(","):
+            return "revisit"
+        if self.is_indexed and origin_or_empty(self.url) and target_of(self.url) in WELL_KNOWN:
+            return "policy file"
         return "" if self.status // 100 == 2 else f"status {self.status}"
 
 

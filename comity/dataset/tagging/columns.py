@@ -160,6 +160,7 @@ def _text_or_empty(value: Any) -> str:
 
 def _with_status(page: CapturedPage, value: Any) -> CapturedPage:
     """Return the page with a status. Columns with nulls may contain it as a float."""
+    page = page._replace(is_indexed=True)
     match = re.fullmatch(r"([1-5][0-9][0-9])(\.0)?", str(value).strip())
     if match is None:
         return page._replace(unread="its status cannot be read")

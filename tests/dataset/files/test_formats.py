@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import resource
 import threading
 from collections.abc import Callable, Iterator
@@ -251,3 +252,25 @@ def test_links_under_the_names_of_side_files_lead_nowhere(
         else:
             expire([data], now)
     assert victim.read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("a.zip", "unzip it, or name it .wacz if"),
+        ("a.ARC.gz", "convert it by `warcio recompress IN.arc.gz"),
+        ("a.arc", "convert it by `warcio recompress IN.arc OUT"),
+        ("a.warc.wet.gz", "it is WARC: give it a name that ends in .warc.gz"),
+        ("a.warc.wat.gz", "it has no pages: take the WARC or WET"),
+        ("a.warc.zst", "convert it by `zstd -d"),
+        ("cc-index-table.paths.gz", "it is a list of files: download them"),
+        ("cluster.idx", "it is an index of an index: name the .cdx.gz files"),
+        ("a.har", "convert it to WARC"),
+        ("a.gz", "write a name that ends in .jsonl"),
+    ],
+)
+def test_a_format_that_is_not_read_names_the_way_to_one_that_is(name: str, remedy: str) -> None:
+    with pytest.raises(
+        DatasetError, match=re.escape(f"{name}: unknown format of records: {remedy}")
+    ):
+        format_of(Path(name))

@@ -32,6 +32,8 @@ from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
+from comity.dataset.export.ranges import NO_PLACE, PLACE, ranges
+from comity.dataset.files.places import path_of
 from comity.dataset.job import JobOptions, open_readers, paths_read
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
@@ -148,6 +150,11 @@ def _export_arguments(parser: ArgumentParser) -> None:
         help="the uses that the records must permit, all of them",
     )
     add_output(parser)
+    _add_terms(parser)
+    add_workers(parser)
+
+
+def _add_terms(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--default",
         dest="defaults",
@@ -163,10 +170,10 @@ def _export_arguments(parser: ArgumentParser) -> None:
         " without duplicates of a killed crawl",
     )
     tag_option.add_argument(parser)
-    add_workers(parser)
 
 
-def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+def _terms(opts: Namespace, settings: BaseSettings) -> Terms:
+    """Return the terms of --for, --default, --last-fetch and --tag."""
     vocabulary = Options.from_settings(settings).agent.vocabulary
     terms = Terms.of(
         opts.uses.strip().removesuffix(",").split(","),
@@ -179,6 +186,11 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     for use in terms.uses:
         if hint := _unknown(use, vocabulary):
             complain(hint)
+    return terms
+
+
+def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    terms = _terms(opts, settings)
     output, in_folder = output_place(opts)
     with progress("exporting", opts.inputs, passes=2) as advance:
         options = JobOptions(
@@ -211,6 +223,62 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     for remedy in _remedies(counts.causes, terms):
         console.print(Text(remedy))
     _show_unreadable(counts, "are kept in", [output], console)
+    return DONE
+
+
+# ranges
+
+
+def _ranges_arguments(parser: ArgumentParser) -> None:
+    add_datasets(
+        parser,
+        "inputs",
+        "IN",
+        "tagged index with warc_filename, warc_record_offset, warc_record_length; a folder: all in"
+        " it",
+    )
+    wanted = parser.add_mutually_exclusive_group(required=True)
+    wanted.add_argument(
+        "--for",
+        dest="uses",
+        metavar="USE[,USE]",
+        help="the uses that the captures must permit, all of them",
+    )
+    wanted.add_argument(
+        "--policy-files",
+        action="store_true",
+        help="the captures of policy files, of an index with or without tags",
+    )
+    parser.add_argument(
+        "-o", dest="output", required=True, metavar="LIST", help="the list, for curl --config LIST"
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        required=True,
+        metavar="URL",
+        help="the URL of the archive, e.g. https://data.commoncrawl.org/",
+    )
+    _add_terms(parser)
+    add_workers(parser)
+
+
+def _ranges(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    terms = None if opts.policy_files else _terms(opts, settings)
+    with progress("listing", opts.inputs, passes=2) as advance:
+        options = JobOptions(opts.workers, advance, executor=opts.executor)
+        counts = ranges(opts.inputs, path_of(opts.output), terms, opts.source, options).counts
+    console = open_console()
+    subject = f"for {', '.join(terms.uses)}" if terms else "as policy files"
+    console.print(line(f"{counts.kept} of {counts.records} captures are listed {subject}"))
+    console.print(line(f"Download them: curl --config {opts.output} > captures.warc.gz"))
+    _show_causes("Not listed", counts.causes, console)
+    for remedy in _remedies(counts.causes, terms) if terms else ():
+        console.print(Text(remedy))
+    if NO_PLACE in counts.causes:
+        console.print(Text(f"{NO_PLACE}: {', '.join(PLACE)} are missing or not valid"))
+    if counts.unreadable:
+        console.print(line(f"{counts.unreadable} cannot be read", "yellow"))
     return DONE
 
 
@@ -352,6 +420,11 @@ ACTIONS = {
         "Write the records that may be used today, with a manifest beside them",
         _export_arguments,
         _export,
+    ),
+    "ranges": DatasetAction(
+        "List the places of captures that may be used today, for a download by curl",
+        _ranges_arguments,
+        _ranges,
     ),
     "expire": DatasetAction(
         "Remove records that may not be kept any longer", _expire_arguments, _expire
