@@ -104,6 +104,8 @@ def _files_in(folder: Path) -> Iterator[Path]:
             continue
         if is_folder:
             yield from _files_in(entry)
+        elif name.startswith("cache-") and "state.json" in names:
+            continue  # `datasets` keeps results of earlier work beside a saved dataset
         elif ending_of(name) and f"{name.removesuffix('.parquet')}.tar" not in names:
             yield entry
 
