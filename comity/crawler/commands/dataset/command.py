@@ -143,7 +143,12 @@ class DatasetCommand(listed.Dataset):
 
 
 def _export_arguments(parser: ArgumentParser) -> None:
-    _datasets(parser, "inputs", "IN", "JSON Lines, Parquet or WARC; a folder: all in it")
+    _datasets(
+        parser,
+        "inputs",
+        "IN",
+        "JSON Lines, CSV, Parquet, Arrow IPC, WARC or .tar; a folder: all in it",
+    )
     parser.add_argument(
         "--for",
         dest="uses",
@@ -253,7 +258,10 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
 
 def _expire_arguments(parser: ArgumentParser) -> None:
     _datasets(
-        parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC, or a folder; it is rewritten"
+        parser,
+        "datasets",
+        "DATASET",
+        "JSON Lines, Parquet, Arrow IPC, WARC or .tar, or a folder; it is rewritten",
     )
     parser.add_argument(
         "--dry-run",
@@ -328,7 +336,12 @@ def _print_removed(note: Note) -> None:
 
 
 def _stats_arguments(parser: ArgumentParser) -> None:
-    _datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC; a folder: all in it")
+    _datasets(
+        parser,
+        "datasets",
+        "DATASET",
+        "JSON Lines, CSV, Parquet, Arrow IPC, WARC or .tar; a folder: all in it",
+    )
     parser.add_argument(
         "--for",
         dest="uses",
