@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from comity.dataset import manifest
 from comity.dataset.croissant import FileFacts, facts_of
 from comity.dataset.execution.executors import PROCESSES, Do
+from comity.dataset.files import hugging_face
 from comity.dataset.files.folders import FolderReplacement, open_dataset
 from comity.dataset.files.formats import WRITABLE, Reader, Writer, ending_of, open_writer
 from comity.dataset.files.places import is_local, is_within
@@ -157,15 +158,24 @@ def folder_output(
     # manifest beside them.
     restored = manifest.restored_on_error(folder) if is_local(folder) else nullcontext()
     with restored, ExitStack() as stack:
-        filled = stack.enter_context(
-            FolderReplacement(folder, manifest.written_names(folder).__contains__)
-        )
+        written = manifest.written_names(folder)
+        alone = datasets[0] if len(datasets) == 1 and datasets[0].is_folder else None
+        tables = dict(zip(map(alone.name_of, alone.files), names, strict=True)) if alone else {}
+
+        def is_ours(name: str) -> bool:
+            if name == hugging_face.README and alone and (alone.path / name).is_file():
+                return (folder / name).read_bytes() == hugging_face.readme(alone.path, tables)
+            return name in written or (bool(written) and hugging_face.is_ours(name))
+
+        filled = stack.enter_context(FolderReplacement(folder, is_ours))
         beside = tuple(stack.enter_context(FolderReplacement(aside, _is_lines)) for aside in asides)
         parts = [
             FolderPart(reader, name, filled, beside)
             for reader, name in zip(readers, names, strict=True)
         ]
         yield (output := FolderOutput(readers, parts, []))
+        if alone:
+            hugging_face.copy(alone.path, filled, tables)
         manifest.announce(folder, output.facts)
         manifest.retract(folder, is_replaced=True)
 

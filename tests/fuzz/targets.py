@@ -1268,9 +1268,9 @@ def _whole(name: str) -> bytes:
         )
     if name == "a.tar":
         with tarfile.open(path, "w") as archive:
-            for file in ("0.jpg", "0.json", "0.txt"):
-                content = json.dumps(record).encode() if file == "0.json" else b"a"
-                info = tarfile.TarInfo(file)
+            for member in ("0.jpg", "0.json", "0.txt"):
+                content = json.dumps(record).encode() if member == "0.json" else b"a"
+                info = tarfile.TarInfo(member)
                 info.size = len(content)
                 archive.addfile(info, io.BytesIO(content))
         return path.read_bytes()

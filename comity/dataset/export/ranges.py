@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple, Self
 from urllib.parse import quote
 
 from comity.dataset.counts.summary import Summary
+from comity.dataset.evidence.decisions import Found
 from comity.dataset.export.export import ExportPass
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import (
@@ -138,11 +139,11 @@ class _PermittedPlaces:
         self._export = ExportPass(terms)
 
     def __call__(self, records: list[Record]) -> Outcome:
-        summary, found = Summary(), []
-        for record in records:
+        summary, found, evidence = Summary(), [], Found(())
+        for number, record in enumerate(records):
             if place_of(record) is None:
                 summary.counts.drop(NO_PLACE)
-            elif (usable := self._export.usable(record, summary)) is not None:
+            elif (usable := self._export.usable(record, number, summary, evidence)) is not None:
                 found.append(usable)
         return Outcome(found, summary)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from comity.dataset.files.formats import FORMATS, ending_of
+from comity.dataset.files.formats import FORMATS, OTHERS, ending_of, format_of
 from comity.dataset.files.locks import lock
 from comity.dataset.files.places import copy_stored, is_local
 from comity.dataset.files.replacement import IS_WINDOWS, sync
@@ -69,6 +69,9 @@ def open_dataset(path: Path) -> Dataset:
     files = tuple(sorted(_files_in(path), key=str))
     forms = {FORMATS[ending_of(file.name)]: file for file in files}
     if not files:
+        for file in sorted(path.rglob("*"), key=str):
+            if ending_of(file.name, OTHERS):
+                format_of(file)  # the error has the remedy
         raise DatasetError(f"{path}: there are no files of records in this folder")
     if len(forms) > 1:
         raise DatasetError(
@@ -104,6 +107,8 @@ def _files_in(folder: Path) -> Iterator[Path]:
             continue
         if is_folder:
             yield from _files_in(entry)
+        elif name.startswith("cache-") and "state.json" in names:
+            continue  # `datasets` keeps results of earlier work beside a saved dataset
         elif ending_of(name) and f"{name.removesuffix('.parquet')}.tar" not in names:
             yield entry
 

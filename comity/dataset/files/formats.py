@@ -59,20 +59,39 @@ FORMATS = {
     ".cdx": "cdx",
     ".cdx.gz": "cdx",
 }
-WRITABLE = tuple(ending for ending, name in FORMATS.items() if name in ("jsonl", "parquet"))
-
-# Ending of a format that is not read -> the way to one that is. The first that fits counts.
-REMEDIES = {
-    ".zip": "unzip it, or name it .wacz if it has WARC files in `archive/`",
-    ".arc": "convert it by `warcio recompress IN.arc OUT.warc.gz`",
-    ".arc.gz": "convert it by `warcio recompress IN.arc.gz OUT.warc.gz`",
-    ".wet.gz": "it is WARC: give it a name that ends in .warc.gz",
+_DUCKDB = "write it as Parquet: `duckdb -c \"COPY (FROM {}) TO '{{name}}.parquet'\"`"
+_ARROW = "write it as Parquet with {} and pyarrow.parquet.write_table"
+_SHEET = "save the sheet as CSV in UTF-8, {name}.csv"
+# Ending of a file that must be changed before it can be read -> the remedy. `{path}` stands for the
+# path, and `{name}` for the path without the ending.
+OTHERS = {
+    ".json": _DUCKDB.format("read_json('{path}')"),
+    ".ndjson": "rename it to {name}.jsonl",
+    ".txt": "write its URLs as CSV: `(echo url; cat {path}) > {name}.csv`",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
+    **dict.fromkeys(
+        (".sqlite", ".sqlite3", ".db"), _DUCKDB.format("sqlite_scan('{path}', 'TABLE')")
+    ),
+    ".duckdb": "write a table as Parquet: `duckdb {path} \"COPY TABLE TO '{name}.parquet'\"`",
+    ".avro": _DUCKDB.format("read_avro('{path}')"),
+    ".orc": _ARROW.format("pyarrow.orc.read_table('{path}')"),
+    ".lance": _ARROW.format("lance.dataset('{path}').to_table()"),
+    ".zip": "unpack it: `unzip {path} -d {name}`, or name it .wacz if it has WARC files in"
+    " `archive/`",
+    ".arc": "convert it: `warcio recompress {path} {name}.warc.gz`",
+    ".arc.gz": "convert it: `warcio recompress {path} {name}.warc.gz`",
+    ".wet.gz": "it is WARC: rename it to {name}.warc.gz",
     ".wat.gz": "it has no pages: take the WARC or WET file of the same name",
-    ".warc.zst": "convert it by `zstd -d IN.warc.zst`",
     ".paths.gz": "it is a list of files: download them, and name them",
     ".idx": "it is an index of an index: name the .cdx.gz files that it refers to",
     ".har": "convert it to WARC, for example by har2warc",
+    **dict.fromkeys((".tar.gz", ".tgz"), "unpack it: `gunzip -c {path} > {name}.tar`"),
+    **dict.fromkeys((".tar.zst", ".warc.zst"), "unpack it: `zstd -d {path}`"),
+    ".bz2": "unpack it: `bunzip2 {path}`",
+    ".xz": "unpack it: `unxz {path}`",
+    ".7z": "unpack it: `7z x {path}`",
 }
+WRITABLE = tuple(ending for ending, name in FORMATS.items() if name not in ("cdx", "csv", "warc"))
 
 
 class Part(NamedTuple):
@@ -159,19 +178,22 @@ def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
 
     `hint`: the endings to suggest in the error. DatasetError: the format is unknown."""
     ending = ending_of(path.name)
+    if not ending and hint is FORMATS and (other := ending_of(path.name, OTHERS)):
+        remedy = OTHERS[other].format(path=path, name=str(path)[: -len(other)])
+        raise DatasetError(f"{path}: {other} cannot be read: {remedy}")
     if not ending:
-        remedies = (way for end, way in REMEDIES.items() if path.name.lower().endswith(end))
-        remedy = next(remedies, f"write a name that ends in {', '.join(hint)}")
-        raise DatasetError(f"{path}: unknown format of records: {remedy}")
+        raise DatasetError(
+            f"{path}: unknown format of records: write a name that ends in {', '.join(hint)}"
+        )
     return FORMATS[ending]
 
 
-def ending_of(name: str) -> str:
-    """Return the ending of a file name that is a key of FORMATS. "" if there is none."""
+def ending_of(name: str, endings: Iterable[str] = FORMATS) -> str:
+    """Return the longest of these endings that a file name has. "" if it has none."""
     return next(
         (
             ending
-            for ending in sorted(FORMATS, key=len, reverse=True)
+            for ending in sorted(endings, key=len, reverse=True)
             if name.lower().endswith(ending)
         ),
         "",

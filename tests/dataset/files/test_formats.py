@@ -7,6 +7,8 @@ import os
 import random
 import re
 import resource
+import subprocess
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,14 +16,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
-from comity.dataset.files.formats import format_of, open_reader, open_writer
+from comity.dataset.files.formats import OTHERS, format_of, open_reader, open_writer
 from comity.dataset.files.replacement import Replacement
+from comity.dataset.job import open_readers
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
+from tests.dataset.files.test_jsonl import everything
 from tests.selection import one_in
 
 
@@ -159,7 +164,7 @@ def test_the_name_says_the_format(name: str, format: str) -> None:  # noqa: A002
     assert format_of(Path(name)) == format
 
 
-@pytest.mark.parametrize("name", ["a.json", "a.gz", "a", "jsonl"])
+@pytest.mark.parametrize("name", ["a.gz", "a", "jsonl"])
 def test_a_name_that_says_none(name: str) -> None:
     with pytest.raises(DatasetError, match=r"unknown format.*\.parquet"):
         format_of(Path(name))
@@ -171,6 +176,37 @@ def test_the_hint_for_a_file_to_write_is_what_can_be_written(tmp_path: Path) -> 
         match=r"\.jsonl, \.jl, \.jsonl\.gz, \.jl\.gz, \.jsonl\.zst, \.jl\.zst, \.parquet, \.arrow",
     ):
         open_writer(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("ending", OTHERS)
+def test_another_ending_names_the_way(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(b"")
+    for place in (path, tmp_path):
+        with pytest.raises(DatasetError, match=rf"^{path}: {ending} cannot be read: ") as caught:
+            open_readers([place])
+        remedy = str(caught.value).partition(" cannot be read: ")[2]
+        assert str(tmp_path / "a") in remedy
+        assert "{" not in remedy
+
+
+def test_the_remedies_of_json_lists_of_urls_and_packed_files(tmp_path: Path) -> None:
+    url = "https://a.test/"
+    (tmp_path / "a.json").write_text(json.dumps([{"url": url}]))
+    (tmp_path / "b.txt").write_text(f"{url}\n")
+    with tarfile.open(tmp_path / "c.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "a.json", "0.json")
+    lines = []
+    for name in ("a.json", "b.txt", "c.tar.gz"):
+        with pytest.raises(DatasetError) as caught:
+            open_reader(tmp_path / name)
+        lines.append(str(caught.value).partition("`")[2].rpartition("`")[0])
+    duckdb.sql(lines[0].partition('"')[2].rpartition('"')[0])
+    for line in lines[1:]:
+        subprocess.run(line, shell=True, check=True)  # as a person would
+    readers = open_readers([tmp_path / name for name in ("a.parquet", "b.csv")])
+    assert [[one["url"] for one in everything(reader)] for reader in readers] == [[url], [url]]  # type: ignore[call-overload]
+    assert len(everything(open_reader(tmp_path / "c.tar"))) == 1
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

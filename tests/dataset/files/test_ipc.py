@@ -170,6 +170,42 @@ def test_rows_of_nothing_do_not_fill_the_memory(tmp_path: Path) -> None:
     assert bad.error == "it states 1000000000000 rows in 0 octets"
 
 
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_an_offset_outside_the_batch_is_not_followed(tmp_path: Path, is_nested: bool) -> None:
+    """Reading it would read other memory, or end the process."""
+    texts: Any = pa.array(["aa", "bb", "cc"])
+    column = pa.array([{"t": ["aa", "bb", "cc"]}]) if is_nested else texts
+    path = stream(tmp_path / "a.arrow", [pa.record_batch([column], ["a"])])
+    before, after = struct.pack("<4i", 0, 2, 4, 6), struct.pack("<4i", 0, 2, 2**30, 6)
+    path.write_bytes(path.read_bytes().replace(before, after))
+    [bad] = everything(open_reader(path))
+    assert isinstance(bad, Unreadable)
+    assert "row 1 and the rest of record batch 0" in bad.position
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_text_that_is_not_utf8_is_one_unreadable_row(tmp_path: Path) -> None:
+    path = stream(tmp_path / "a.arrow", [pa.record_batch([pa.array(["aa", "bb", "cc"])], ["a"])])
+    path.write_bytes(path.read_bytes().replace(b"aabbcc", b"aa\xff\xffcc"))
+    first, bad, last = everything(open_reader(path))
+    assert (first, last) == ({"a": "aa"}, {"a": "cc"})
+    assert isinstance(bad, Unreadable)
+    assert bad.position == "row 2"
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_stream_without_a_schema_is_refused(tmp_path: Path) -> None:
+    path = stream(tmp_path / "a.arrow", batches(1))
+    reader: Any = open_reader(path)
+    [part] = reader.parts()
+    start, _ = part.position.batches[0].place
+    for octets in (path.read_bytes()[start:], b"\xff\xff\xff\xff\0\0\0\0"):
+        path.write_bytes(octets)
+        with pytest.raises(DatasetError, match=r"a\.arrow is not Arrow IPC: it has no schema"):
+            everything(open_reader(path))
+
+
 def test_feather_1_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.feather"
     with warnings.catch_warnings():

@@ -141,7 +141,12 @@ class DatasetCommand(listed.Dataset):
 
 
 def _export_arguments(parser: ArgumentParser) -> None:
-    add_datasets(parser, "inputs", "IN", "JSON Lines, Parquet or WARC; a folder: all in it")
+    add_datasets(
+        parser,
+        "inputs",
+        "IN",
+        "JSON Lines, CSV, Parquet, Arrow IPC, WARC or .tar; a folder: all in it",
+    )
     parser.add_argument(
         "--for",
         dest="uses",
@@ -272,7 +277,7 @@ def _ranges(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     subject = f"for {', '.join(terms.uses)}" if terms else "as policy files"
     console.print(line(f"{counts.kept} of {counts.records} captures are listed {subject}"))
     console.print(line(f"Download them: curl --config {opts.output} > captures.warc.gz"))
-    _show_causes("Not listed", counts.causes, console)
+    show_causes("Not listed", counts.causes, console)
     for remedy in _remedies(counts.causes, terms) if terms else ():
         console.print(Text(remedy))
     if NO_PLACE in counts.causes:
@@ -318,7 +323,10 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
 
 def _expire_arguments(parser: ArgumentParser) -> None:
     add_datasets(
-        parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC, or a folder; it is rewritten"
+        parser,
+        "datasets",
+        "DATASET",
+        "JSON Lines, Parquet, Arrow IPC, WARC or .tar, or a folder; it is rewritten",
     )
     parser.add_argument(
         "--dry-run",

@@ -22,7 +22,8 @@ def add_output(parser: ArgumentParser) -> None:
         dest="output",
         required=True,
         metavar="OUT",
-        help="JSON Lines or Parquet; a folder, if it ends with a /: one file per input file",
+        help="JSON Lines, Parquet, Arrow IPC or .tar; a folder, if it ends with a /: one file per"
+        " input file",
     )
     parser.add_argument(
         "--ending",

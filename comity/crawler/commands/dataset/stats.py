@@ -40,7 +40,12 @@ NUMBERS = ["may be used", "may not", "ends in 30 days"]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC; a folder: all in it")
+    add_datasets(
+        parser,
+        "datasets",
+        "DATASET",
+        "JSON Lines, CSV, Parquet, Arrow IPC, WARC or .tar; a folder: all in it",
+    )
     parser.add_argument(
         "--for",
         dest="uses",

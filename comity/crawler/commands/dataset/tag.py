@@ -59,8 +59,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         type=verify.place_argument,
         metavar="IN",
-        help="WARC or WACZ of any writer, CDXJ, Parquet or JSON Lines with URLs; a folder: all in"
-        " it",
+        help="WARC or WACZ of any writer, CDXJ; tables with URLs: Parquet, Arrow IPC, JSON Lines,"
+        " CSV; shards of images (.tar); a folder: all in it",
     )
     add_output(parser)
     parser.add_argument(

@@ -62,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "dataset",
         metavar="DATASET",
         type=place_argument,
-        help="JSON Lines, Parquet or WARC; a folder: all in it",
+        help="JSON Lines, CSV, Parquet, Arrow IPC, WARC or .tar; a folder: all in it",
     )
     parser.add_argument(
         "--for",

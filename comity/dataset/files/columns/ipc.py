@@ -75,7 +75,10 @@ class Reader(formats.Reader):
     def _schema(self) -> pa.Schema:
         with self._open() as file:
             if self.is_stream:
-                schema = pa.ipc.read_schema(pa.ipc.read_message(file))
+                message = self._next(file)
+                if message is None or message.type != "schema":
+                    raise DatasetError(f"{self.path} is not Arrow IPC: it has no schema")
+                schema = pa.ipc.read_schema(message)
             else:
                 schema = pa.ipc.open_file(file).schema
             check_columns(schema)
@@ -188,7 +191,7 @@ class Reader(formats.Reader):
             for number, message in enumerate(place.batches, place.number):
                 first = row
                 try:
-                    for batch in _slices(self._batch(file, place, number, names)):
+                    for batch in _slices(_sound(self._batch(file, place, number, names))):
                         yield from valid(readable(batch), row)
                         row += batch.num_rows
                 except FAILURES as error:
@@ -248,6 +251,34 @@ class Reader(formats.Reader):
         finally:
             if source:
                 source.close()
+
+
+def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch. pa.ArrowException: to read its values would read other memory.
+
+    Texts that are not UTF-8 are no reason for an error."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid:
+        for column in batch.columns:
+            column.view(_as_octets(column.type)).validate(full=True)
+    return batch
+
+
+def _as_octets(type_: pa.DataType) -> pa.DataType:
+    """Return the type with octets in the place of texts, at any depth."""
+    for is_text, octets in (
+        (pa.types.is_string, pa.binary()),
+        (pa.types.is_large_string, pa.large_binary()),
+        (pa.types.is_string_view, pa.binary_view()),
+    ):
+        if is_text(type_):
+            return octets
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_as_octets(field.type)) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_as_octets(type_.value_type)))
+    return type_
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
