@@ -358,14 +358,10 @@ class IndexReader:
         )
         return map(CaptureRow._make, self._db.execute(query, (url, after, until, MAX_CAPTURES)))
 
-    def body(self, row: CaptureRow) -> bytes:
-        """Return the body of a capture. ValueError: the row or the body is damaged."""
-        if not row.is_whole:
-            raise ValueError(DAMAGED)
-        if row.body is None:
-            return b""
+    def body(self, number: int) -> bytes:
+        """Return the body with this number. ValueError: it is damaged, or it does not exist."""
         stored = self._db.execute(
-            "SELECT sha256, deflated FROM body WHERE id = ?", (row.body,)
+            "SELECT sha256, deflated FROM body WHERE id = ?", (number,)
         ).fetchone()
         try:
             body = _inflate(stored[1]) if stored else b""

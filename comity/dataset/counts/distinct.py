@@ -39,17 +39,18 @@ class DistinctCount:
         """Count a value, if it is new. `number`: the value's `hashed` number."""
         if number < self._end:
             self._numbers.add(number)
-            self._cut()
+            if len(self._numbers) > 2 * KEPT:
+                self._cut()
 
     def merge(self, other: DistinctCount) -> None:
         self._end = min(self._end, other._end)
         self._numbers |= other._numbers
-        self._cut()
+        if len(self._numbers) > 2 * KEPT:
+            self._cut()
 
     def _cut(self) -> None:
-        if len(self._numbers) > 2 * KEPT:
-            self._end = self._smallest[-1] + 1
-            self._numbers = set(self._smallest)
+        self._end = self._smallest[-1] + 1
+        self._numbers = set(self._smallest)
 
     @property
     def _smallest(self) -> list[int]:

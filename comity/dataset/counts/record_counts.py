@@ -55,10 +55,11 @@ class RecordCounts:
         for agent, number in agents.items():
             self.agents[agent] += number
         for url, policy in policies:
-            if self._list(url, policy):
-                copy = hashed(f"{url} {_name_of(policy)}")
+            name = _name_of(policy)
+            if self._list(url, name, policy):
+                copy = hashed(f"{url} {name}")
                 self.copies.add_hash(copy)
-                if _name_of(policy) == NO_COPY:
+                if name == NO_COPY:
                     self.missing_copies.add_hash(copy)
 
     def drop(self, cause: str, records: int = 1) -> None:
@@ -74,26 +75,28 @@ class RecordCounts:
         # The merged counts have all copies of `other`, so its copies are only listed below.
         self.copies.merge(other.copies)
         self.missing_copies.merge(other.missing_copies)
-        for url, copies in other.policies.items():
-            for policy in copies.values():
-                self._list(url, policy)
+        is_full = self._copy_count >= MAX_POLICIES
+        for url in other.policies.keys() & self.policies.keys() if is_full else other.policies:
+            for name, policy in other.policies[url].items():
+                self._list(url, name, policy)
 
     @property
     def listed_copies(self) -> int:
         """The number of copies in `policies`."""
         return self._copy_count
 
-    def _list(self, url: str, policy: dict[str, Any]) -> bool:
-        """List a copy of a policy file with its latest time. Return True if it was not listed."""
-        copy = _name_of(policy)
+    def _list(self, url: str, name: str, policy: dict[str, Any]) -> bool:
+        """List a copy of a policy file with its latest time. Return True if it was not listed.
+
+        `name`: the result of `_name_of`."""
         copies = self.policies.get(url)
-        if copies is None or copy not in copies:
+        if copies is None or name not in copies:
             if self._copy_count < MAX_POLICIES:
                 self._copy_count += 1
-                self.policies.setdefault(url, {})[copy] = policy
+                self.policies.setdefault(url, {})[name] = policy
             return True
-        if (copies[copy]["fetched_at"] or "") < (policy["fetched_at"] or ""):
-            copies[copy] = policy
+        if (copies[name]["fetched_at"] or "") < (policy["fetched_at"] or ""):
+            copies[name] = policy
         return False
 
 

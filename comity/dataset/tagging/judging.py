@@ -22,6 +22,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, reduce
+from itertools import repeat
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
 from comity.bounded import Bounded
@@ -57,6 +59,7 @@ from comity.policies.tag import TagError, join_tags, no_statements, not_understo
 MAX_CACHED = 1000
 DECLARED = dict.fromkeys(IDENTITY, "")  # fields that do not come from an element of the page
 
+_TOKEN = attrgetter("token")
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z0-9_.-]+)", re.IGNORECASE)
 
 
@@ -386,13 +389,11 @@ class _PoliciesOfDate:
             or self.has_element_rules
         ):
             return None
-        tokens = tuple(agent.token for agent in self._agents)
+        tokens = tuple(map(_TOKEN, self._agents))
         if not self._site_facts.licensing.isdisjoint(tokens):
             return None
-        keys = tuple(
-            self._site.statements_key(agent, self._captured.url, self._now)
-            for agent in self._agents
-        )
+        url, now, statements_key = self._captured.url, self._now, self._site.statements_key
+        keys = tuple(map(statements_key, self._agents, repeat(url), repeat(now)))
         return (
             None
             if None in keys
