@@ -104,6 +104,7 @@ def crawled(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("MEET-3")
+@pytest.mark.usefixtures("new_processes_in_full")
 def test_export(tmp_path: Path, crawled: Path) -> None:
     with crawled.open("a", encoding="utf-8") as file:
         file.write("no record\n")
@@ -326,6 +327,7 @@ def test_a_use_of_the_operators_own_vocabulary(tmp_path: Path, crawled: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.usefixtures("new_processes_in_full")
 def test_expire(tmp_path: Path, crawled: Path) -> None:
     before = crawled.read_bytes()
     done = dataset("expire", "crawled.jsonl", "--dry-run", folder=tmp_path)

@@ -79,6 +79,7 @@ def site(serve: Serve) -> Loopback:
 
 
 @pytest.mark.requirement("TAG-2")
+@pytest.mark.usefixtures("new_processes_in_full")
 def test_a_site_that_refuses_since(site: Loopback, tmp_path: Path) -> None:
     """Of capture it is allowed, of today refused, of both refused; the manifest names both copies."""
     captured(tmp_path, site, OPEN)
