@@ -13,7 +13,7 @@ from comity.dataset.tagging.folder_tagging import tag_folder
 from comity.dataset.tagging.judging import Judge
 from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.tagging import tag_dataset
-from comity.policies import Agent
+from comity.policies import Agent, Verdict
 from tests.dataset.tagging.archives import NOW, Policies
 
 # Servers that threads serve, and the event loop of the store's library, end with warnings.
@@ -26,7 +26,7 @@ def test_it_is_in_the_store(store: Path, name: str) -> None:
     output, path = store / name, store.with_name("in.jsonl")
     with open_writer(path) as writer:
         writer.write(writer.encode([{"url": "https://a.test/1", "date": "2024-06-01"}]))
-    agent = Agent("examplebot", uses=("train",))
+    agent = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
     policies = Policies({"https://a.test": {"/robots.txt": "User-agent: *\nDisallow: /\n"}})
     judge = Judge(Question.of(agent, now=NOW), policies)
     options = JobOptions(1, evidence=lambda copies: [None for _ in copies])
