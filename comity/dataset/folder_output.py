@@ -45,7 +45,7 @@ def evidence_files(
     # Imported here because pyarrow is needed only for evidence and columns.
     from comity.dataset.evidence.files import EvidenceFiles
 
-    return EvidenceFiles(output, options.evidence)
+    return EvidenceFiles(output, options.evidence, options.keep)
 
 
 class FolderPart(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
 from comity.dataset.execution.executors import PROCESSES, Do, in_order, usable_cores
 from comity.dataset.files.folders import open_dataset
@@ -40,6 +40,9 @@ class JobOptions(NamedTuple):
     evidence: Sources | None = None
     """None: write no evidence files beside the output (comity.dataset.evidence). Otherwise called
     with copies of policy files, for the names of their sources. pyarrow must be installed."""
+    keep: Callable[[IO[bytes]], Callable[[str, datetime], object]] | None = None
+    """None: do not keep the copies of policy files. Otherwise called with a new file, for a
+    function that writes the copy of a URL and a time into it."""
     run: Mapping[str, Any] | None = None
     """The facts about the run for the manifest (comity.dataset.evidence.run). None: unknown."""
 

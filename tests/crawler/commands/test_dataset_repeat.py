@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from comity.dataset.croissant import sha256_of
 from tests.crawler.commands.running import scrapy
 from tests.dataset.tagging.archives import http, page, record, write
+
+if TYPE_CHECKING:
+    from tests.conftest import Serve
 
 PLAIN = (b"Content-Type", b"text/plain")
 ROBOTS = b"User-agent: *\nDisallow: /private\n"
@@ -115,3 +118,29 @@ def test_a_manifest_that_cannot_be_used(tagged: Path, mistake: str) -> None:
     assert done.returncode == 2
     assert MANIFEST in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.requirement("AUDIT-2", "AUDIT-3")
+@pytest.mark.parametrize("keeps", [True, False])
+def test_policies_that_were_fetched(serve: Serve, tmp_path: Path, *, keeps: bool) -> None:
+    """They are not fetched again: they were kept, or the message says how to keep them."""
+    site = serve({"/robots.txt": ROBOTS.decode()})
+    write(tmp_path / "in.warc.gz", page(b"<p>Hi", url=site.url("/private/1")))
+    settings = ("COMITY_MIN_DELAY=0", "COMITY_STORE=store.sqlite", "COMITY_DEFAULTS=train:allow")
+    done = scrapy(
+        tmp_path,
+        *("dataset", "tag", "in.warc.gz", "-o", "out.jsonl", "--for", "train", "--refresh"),
+        *(word for setting in settings for word in ("-s", setting)),
+        *(["--keep-policies"] if keeps else []),
+    )
+    assert done.returncode == 0, done.stderr
+    seen = len(site.seen)
+    assert seen
+    (tmp_path / "store.sqlite").unlink()
+    done = scrapy(tmp_path, "dataset", "repeat", MANIFEST)
+    if keeps:
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    else:
+        assert done.returncode == 2
+        assert done.stderr.endswith("were not kept: tag it again with --keep-policies\n")
+    assert len(site.seen) == seen

@@ -24,6 +24,7 @@ from comity.dataset.evidence.run import (
     file_fact,
     read_manifest,
 )
+from comity.dataset.files.folders import KEPT, evidence_path
 from comity.dataset.files.places import path_of
 from comity.dataset.records import DatasetError
 from comity.gate.options import declared
@@ -149,6 +150,31 @@ def _restored(add_arguments: AddArguments, options: Mapping[str, Any]) -> Namesp
     return restored
 
 
+def _use_kept(restored: Namespace, described: Mapping[str, Any], old: Path) -> dict[str, str]:
+    """Change the options to use the copies that a run with --refresh has kept.
+
+    Return the facts about the file. DatasetError: it kept none."""
+    # Imported here because pyarrow is needed only for evidence and columns.
+    from comity.dataset.evidence.schema import policies_path, read
+
+    kept = evidence_path(old, KEPT)
+    evidence = {file["name"]: file["sha256"] for file in described.get("comity:evidence", ())}
+    if kept.name not in evidence:
+        raise DatasetError(
+            f"{old} was tagged by policies that were fetched then (--refresh), and they were not"
+            " kept: tag it again with --keep-policies"
+        )
+    names = {
+        (row["url"], row["fetched_at"]): row["source"]
+        for batch in read(policies_path(old), ["url", "fetched_at", "source"])
+        for row in batch.to_pylist()
+        if row["source"] is not None
+    }
+    restored.refresh, restored.policies = False, [[str(kept)]]
+    restored.sources = lambda copies: [names.get(copy) for copy in copies]
+    return FileFact(str(kept), evidence[kept.name])._asdict()
+
+
 def run(
     opts: Namespace,
     settings: BaseSettings,
@@ -169,14 +195,12 @@ def run(
     if "comity:evidence" not in described:
         complain(f"{old} has no evidence: only its records are compared")
     restored = _restored(add_arguments, facts["options"])
+    captures = facts["captures"]
     if facts["options"].get("refresh"):
-        raise DatasetError(
-            f"{old} was tagged by policies that were fetched then, and they were not kept: tag it"
-            " again with --keep-policies"
-        )
+        captures = [_use_kept(restored, described, old)]
     changed = [
         *changed_files(facts["inputs"], "input"),
-        *changed_files(facts["captures"], "capture"),
+        *changed_files(captures, "capture"),
         *changed_files(facts["registries"], "registry"),
     ]
     for line in changed:

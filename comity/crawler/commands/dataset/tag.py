@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -92,6 +94,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--refresh",
         action="store_true",
         help="fetch the policy files of all sites as they are today",
+    )
+    parser.add_argument(
+        "--keep-policies",
+        action="store_true",
+        help="write the copies of policy files that decided to OUT.policies.warc.gz",
     )
     parser.add_argument(
         "--as-of",
@@ -188,6 +195,8 @@ def run(
     """Tag the records, and return the exit status.
 
     UsageError, DatasetError, PolicyError or OSError: it fails."""
+    if opts.keep_policies and not opts.evidence:
+        raise UsageError("--keep-policies needs evidence: remove --no-evidence", print_help=False)
     if opts.text == "trafilatura" and extras.is_missing("trafilatura"):
         raise UsageError(
             extras.needs("--text trafilatura", "trafilatura", "text"), print_help=False
@@ -212,7 +221,8 @@ def run(
                 opts.workers,
                 advance,
                 executor=opts.executor,
-                evidence=evidence(opts, captures.sources),
+                evidence=evidence(opts, getattr(opts, "sources", captures.sources)),
+                keep=_keep(captures) if opts.keep_policies else None,
             )
             if options.evidence:
                 run_facts = repeat.facts(
@@ -235,6 +245,13 @@ def run(
                 tagged = tag_dataset(opts.inputs, output, judge, making, options, sources=sources)
     show(tagged, question, output, "" if in_folder else ".jsonl")
     return DONE
+
+
+def _keep(captures: PolicyCaptures) -> Callable[[IO[bytes]], Callable[[str, datetime], object]]:
+    """Return the function that opens the archive of the copies. DatasetError: it needs warcio."""
+    with extras.required("--keep-policies", "warc", DatasetError):
+        from comity.crawler.feeds.policy_archive import KeptPolicies
+    return partial(KeptPolicies, captures.copy)
 
 
 def _question(opts: Namespace, settings: BaseSettings) -> Question:
@@ -334,6 +351,9 @@ def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
         )
     )
     console.print(line(f"The policies and the agent: {manifest.path_of(output)}"))
+    if missing := counts.missing_copies.number:
+        about = "" if counts.missing_copies.is_exact else "about "
+        console.print(line(f"Policy files without a copy (status 0): {about}{missing}"))
     rows = table("What may be done with them", "use", "records")
     rows.columns[1].justify = "right"
     for verdict, number in sorted(tagged.verdicts.items()):
