@@ -85,7 +85,7 @@ def audit_of(
     audit["publisher"] = None
     if origin:
         audit["publisher"] = publisher_of(path, origin, uses, tags, options) | {
-            "commands": removal(path, origin, uses, audit["readings"]["agent"])
+            "commands": removal(path, origin)
         }
     return audit
 
@@ -296,18 +296,9 @@ def _command(path: Path, described: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def removal(path: Path, origin: str, uses: list[str], agent: str) -> list[str]:
-    """Return the commands that write the dataset without the records of an origin."""
-    end = path.name[len(path.name.split(".")[0]) :]
-    marked, output = (f"{path.name.split('.')[0]}{part}{end}" for part in ("-marked", "-without"))
-    names = ",".join(uses)
+def removal(path: Path, origin: str) -> list[str]:
+    """Return the commands that remove the records of an origin from the dataset."""
     return [
         f"echo {shlex.quote(origin)} > opt-out.txt",
-        shlex.join(
-            [
-                *("comity", "dataset", "tag", path.name, "-o", marked, "--for", names),
-                *("--agent", agent, "--opt-out", "opt-out.txt", "--missing", "allow"),
-            ]
-        ),
-        shlex.join(["comity", "dataset", "export", marked, "--for", names, "-o", output]),
+        shlex.join(["comity", "dataset", "expire", path.name, "--opt-out", "opt-out.txt"]),
     ]

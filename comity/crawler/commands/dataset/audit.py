@@ -49,7 +49,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--origin",
         type=_origin,
-        default="",
         metavar="URL",
         help="also list all that is kept of this website, why, and how to take it out",
     )
@@ -86,7 +85,7 @@ def run(opts: Namespace, settings: BaseSettings, _: Any) -> int:
             datetime.now(UTC),
             JobOptions(opts.workers, advance, executor=opts.executor),
             tag_option.tag_source(opts, settings),
-            origin=opts.origin,
+            origin=opts.origin or "",
             contact=opts.contact or (address[0] if address else ""),
         )
     text = json.dumps(audit, indent=1)
