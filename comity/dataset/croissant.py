@@ -88,6 +88,7 @@ CONTEXT: dict[str, Any] = {
             "defaults",
             "tagged",
             "evidence",
+            "run",
         )
     },
 }

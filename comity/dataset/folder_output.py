@@ -30,9 +30,21 @@ from comity.dataset.tags.sources import GUESSED, TagSource
 UNWRITABLE_AS = ".jsonl.gz"  # ending of the output for formats that can only be read
 
 if TYPE_CHECKING:
-    from comity.dataset.evidence.files import Piece
+    from comity.dataset.evidence.files import EvidenceFiles, Piece
 
 R = TypeVar("R")
+
+
+def evidence_files(
+    output: Path, options: JobOptions
+) -> AbstractContextManager[EvidenceFiles | None]:
+    """Return the evidence files of an output. None if the options ask for none."""
+    if options.evidence is None:
+        return nullcontext()
+    # Imported here because pyarrow is needed only for evidence and columns.
+    from comity.dataset.evidence.files import EvidenceFiles
+
+    return EvidenceFiles(output, options.evidence, options.keep)
 
 
 class FolderPart(NamedTuple):

@@ -18,6 +18,7 @@ from comity.dataset.audit.template import filled
 from comity.dataset.changed_outside import MESSAGE, changed_outside
 from comity.dataset.counts.use_counts import MONTH, ORIGIN, RULE, USE, Tally, UseCounts
 from comity.dataset.croissant import sha256_of
+from comity.dataset.evidence.run import RUN
 from comity.dataset.evidence.schema import policies_path, refused_path
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.expiry import EXPIRED
@@ -78,7 +79,7 @@ def audit_of(
         },
         "unknown": _unknown(described, counts, copies),
         "readings": _readings(described),
-        "repeat": _command(path, described),
+        "repeat": _repeat(path, described),
     }
     audit["formats"] = _formats(audit["signals"])
     audit["template"] = filled(audit)
@@ -271,29 +272,14 @@ def _readings(described: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _command(path: Path, described: Mapping[str, Any]) -> str:
-    """Return the command that makes the dataset again. "": the manifest does not have it."""
-    command = described.get("comity:command")
-    if isinstance(command, list):
-        return shlex.join(map(str, command))
-    tagged = described.get("comity:tagged")
-    if not tagged:
-        return ""
-    words = ["comity", "dataset", "tag", "IN", "-o", path.name]
-    words += ["--for", ",".join(described.get("comity:uses", ()))]
-    words += ["--agent", str(tagged.get("agent", ""))]
-    if policies := tagged.get("policies"):
-        words += ["--policies", *map(str, policies)]
-    for option, name in (("as-of", "asOf"), ("missing", "missing"), ("captured-at", "capturedAt")):
-        if tagged.get(name):
-            words += [f"--{option}", str(tagged[name])]
-    if isinstance(tagged.get("capturedBy"), str):
-        words += ["--captured-by", tagged["capturedBy"]]
-    for name in tagged.get("also", ()):
-        words += ["--also", str(name)]
-    for registry in tagged.get("registries", ()):
-        words += ["--opt-out", str(registry.get("name", ""))]
-    return shlex.join(words)
+def _repeat(path: Path, described: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the commands that make the dataset again. None: the manifest has no command."""
+    run = described.get(RUN)
+    command = run.get("command") if isinstance(run, dict) else None
+    if not isinstance(command, list):
+        return None
+    check = shlex.join(["comity", "dataset", "repeat", manifest.path_of(path).name])
+    return {"command": shlex.join(map(str, command)), "check": check}
 
 
 def removal(path: Path, origin: str) -> list[str]:

@@ -249,6 +249,41 @@ class PolicyCaptures:
         """Return the moments of the copies of an origin's files, the earliest first."""
         return [EPOCH + timedelta(microseconds=moment) for moment in self._index.moments(origin)]
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Return the name of each source that was read -> its version."""
+        return self._index.versions
+
+    def copy(self, url: str, moment: datetime) -> Fetched | None:
+        """Return the answer in a copy as it was captured, before it is judged by its content.
+
+        `url`: the URL of a policy file. `moment`: the aware moment of its answer. If the capture
+        cannot be read, the answer has an error. None: the copy is not in the index."""
+        row = self._index.find(url, microseconds(moment))
+        if row is None:
+            return None
+        original: CaptureRow | None = row
+        if row.repeats:
+            latest = row.repeats + SECOND - 1
+            original = next(self._index.nearest(row.location, row.repeats - 1, latest), None)
+        if original is None or original.is_unread or original.location:
+            error = original.error if original and original.error else "it cannot be read"
+            return Fetched(status=0, error=error, fetched_at=moment)
+        try:
+            body = self._index.body(original)
+        except ValueError as error:
+            return Fetched(status=0, error=str(error), fetched_at=moment)
+        headers = ((b"content-type", original.media.encode("latin-1")),) if original.media else ()
+        return Fetched(
+            status=original.status,
+            headers=headers,
+            body=body,
+            url=original.url if original.url != url else "",
+            fetched_at=moment,
+            error=original.error,
+            oversized=bool(original.oversized),
+        )
+
     def sources(self, copies: Iterable[tuple[str, datetime]]) -> list[str | None]:
         """Return the name of the source of each copy. None if it is not in the index.
 

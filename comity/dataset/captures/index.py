@@ -375,6 +375,11 @@ class IndexReader:
             raise ValueError(DAMAGED)
         return body
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """The name of each source -> its version, sorted by name."""
+        return dict(self._db.execute("SELECT name, version FROM source ORDER BY name"))
+
     def find(self, url: str, moment: int) -> CaptureRow | None:
         """Return the capture that answered a request, by its URL and the moment of its answer.
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
 from comity.dataset.files.places import is_local, stored_version
-from comity.dataset.files.warc.items import POLICY
+from comity.dataset.files.warc.items import POLICY, UNREAD
 from comity.dataset.files.warc.messages import (
     content_length,
     covers_another,
@@ -361,6 +361,8 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> FileCapture | El
 def _capture(record: WarcRecord, url: str, moment: datetime) -> FileCapture:
     """Return the capture in a record. ValueError, with the cause: its answer cannot be read."""
     fields = record.fields
+    if UNREAD.lower() in fields:
+        raise ValueError(printable(fields[UNREAD.lower()]))
     if fields.get("warc-type") == "revisit":
         return _revisit(fields, url, moment)
     if "warc-segment-number" in fields:

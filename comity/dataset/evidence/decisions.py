@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from comity.dataset.permissions.terms import TermsApplied
 from comity.dataset.records import moment_of
 
 
@@ -59,6 +60,21 @@ def decisions(tag: Mapping[str, Any], uses: Iterable[str]) -> list[Decision]:
             reason = tag["reasons"][decided["because"][0]]
             found.append(by_reason(tag, use, decided["verdict"], reason["rule"], reason))
     return found
+
+
+def refusals(answer: TermsApplied, uses: Sequence[str]) -> list[Decision]:
+    """Return the decisions that refuse a record for these uses. `answer`: see apply_terms."""
+    if answer.read is None:
+        return [Decision("", "deny", answer.cause)]
+    tag = answer.read.raw
+    found = [decision for decision in decisions(tag, uses) if decision.verdict == "deny"]
+    kind, _, use = answer.cause.partition(":")
+    if kind == "deny":
+        return found
+    use, rule = (use, kind) if use in uses else ("", answer.cause)
+    if not answer.reasons:
+        return [*found, Decision(use, "deny", rule)]
+    return [*found, by_reason(tag, use, "deny", rule, answer.reasons[0])]
 
 
 def by_reason(

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -22,6 +24,7 @@ from comity.dataset.evidence.decisions import Decision
 from comity.dataset.evidence.schema import (
     POLICY_COLUMNS,
     REFUSED_COLUMNS,
+    kept_path,
     policies_path,
     refused_path,
 )
@@ -38,6 +41,8 @@ from comity.dataset.files.places import is_local
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.passes import Sinks, UnreadRecord
 
+# A function: a new file -> a function that writes the copy of a URL and a time into it
+Keep = Callable[[IO[bytes]], Callable[[str, datetime], object]]
 UNREADABLE = "unreadable"  # the cause of rows for records that cannot be read
 
 
@@ -94,28 +99,40 @@ class Collector(ABC):
 class EvidenceFiles(Collector):
     """The new evidence files of a dataset. They replace the old ones at the end of `with`."""
 
-    def __init__(self, output: Path, sources: Sources) -> None:
-        """`sources`: a function that returns the name of the source for each copy."""
+    def __init__(self, output: Path, sources: Sources, keep: Keep | None = None) -> None:
+        """`sources`: a function that returns the name of the source for each copy. `keep`: a
+        function that opens an archive of copies. None: no copies are kept."""
         super().__init__()
-        self._output, self._sources = output, sources
+        self._output, self._sources, self._keep = output, sources, keep
 
-    def __enter__(self) -> Self:
-        with ExitStack() as files:
-            policies, refused = (
-                files.enter_context(Replacement(path, is_named=False))
-                for path in (policies_path(self._output), refused_path(self._output))
-            )
-            self._policies = files.enter_context(RowGroupWriter(policies, POLICY_COLUMNS))
-            self._refused = files.enter_context(RowGroupWriter(refused, REFUSED_COLUMNS))
-            self._files.push(files.pop_all())
-        return super().__enter__()
+    @cached_property
+    def _refused(self) -> RowGroupWriter:
+        """It is opened when it is needed. If OUT cannot be written, its message comes first."""
+        return self._opened(refused_path(self._output), REFUSED_COLUMNS)
+
+    def _opened(self, path: Path, schema: pa.Schema) -> RowGroupWriter:
+        file = self._files.enter_context(Replacement(path, is_named=False))
+        return self._files.enter_context(RowGroupWriter(file, schema))
 
     def write(self, refused: pa.RecordBatch) -> None:
         self._refused.write(refused)
 
     def finish(self) -> None:
+        self.write(batch_of([], REFUSED_COLUMNS))  # without refusals too, there is a file
+        policies = self._opened(policies_path(self._output), POLICY_COLUMNS)
+        keep = None
+        if self._keep:
+            archive = Replacement(kept_path(self._output), is_named=False)
+            keep = self._keep(self._files.enter_context(archive))
         for sums in self._counts.sums():
-            self._policies.write(policies_of(sums, self._sources))
+            batch = policies_of(sums, self._sources)
+            policies.write(batch)
+            if keep:
+                # Copies that are equal but for their status cannot be told apart by their time.
+                urls, moments = (batch[name].to_pylist() for name in ("url", "fetched_at"))
+                for url, moment in dict.fromkeys(zip(urls, moments, strict=True)):
+                    if moment is not None:
+                        keep(url, moment)
 
     def add_piece(self, path: Path) -> None:
         """Add the evidence about a file of a folder, and remove the piece."""

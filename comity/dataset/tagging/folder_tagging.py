@@ -12,8 +12,8 @@ from typing import NamedTuple
 from comity.dataset import manifest
 from comity.dataset.croissant import FileFacts, describe
 from comity.dataset.files.folders import APART, nameable_folder
-from comity.dataset.folder_output import FolderPart, folder_output
-from comity.dataset.job import JobOptions
+from comity.dataset.folder_output import FolderPart, evidence_files, folder_output
+from comity.dataset.job import JobOptions, run_facts
 from comity.dataset.side_files import PendingLines, UnreadLines
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
@@ -23,7 +23,6 @@ from comity.dataset.tagging.tagging import (
     TagPass,
     captures_reader,
     check_columns,
-    evidence_files,
     history,
     write_tagged,
 )
@@ -97,5 +96,5 @@ def tag_folder(
         if evidence:
             evidence.finish()
     described = describe(folder, history(judge, tagged, sources), tagged.composition, output.facts)
-    manifest.write(folder, described)
+    manifest.write(folder, described | run_facts(options))
     return tagged

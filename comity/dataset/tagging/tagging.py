@@ -7,7 +7,6 @@ number of input records."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,15 @@ from comity.dataset import manifest
 from comity.dataset.croissant import History, describe
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
-from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
+from comity.dataset.folder_output import evidence_files
+from comity.dataset.job import (
+    JobOptions,
+    check_outside,
+    files_of,
+    first_of,
+    open_readers,
+    run_facts,
+)
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
@@ -29,7 +36,7 @@ from comity.dataset.tagging.site_order import judged_readers
 from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
-    from comity.dataset.evidence.files import Collector, EvidenceFiles
+    from comity.dataset.evidence.files import Collector
 
 
 class TagPass(RecordTagger):
@@ -112,21 +119,11 @@ def tag_dataset(
             apart.replace()
             manifest.retract(output, is_replaced=True)
         manifest.write(
-            output, describe(output, history(judge, tagged, sources), tagged.composition)
+            output,
+            describe(output, history(judge, tagged, sources), tagged.composition)
+            | run_facts(options),
         )
     return tagged
-
-
-def evidence_files(
-    output: Path, options: JobOptions
-) -> AbstractContextManager[EvidenceFiles | None]:
-    """Return the evidence files of an output. None if the options ask for none."""
-    if options.evidence is None:
-        return nullcontext()
-    # Imported here because pyarrow is needed only for evidence and columns.
-    from comity.dataset.evidence.files import EvidenceFiles
-
-    return EvidenceFiles(output, options.evidence)
 
 
 def write_tagged(

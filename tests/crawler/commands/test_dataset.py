@@ -208,7 +208,7 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
     one_in(
         3,
         [
-            ([], "required: tag|export|expire|stats|diff|audit|verify"),
+            ([], "required: tag|export|expire|stats|diff|audit|repeat|verify"),
             (["publish"], "invalid choice: 'publish'"),
             (["export", "crawled.jsonl", "-o", "out.jsonl"], "required: --for"),
             (["export", "crawled.jsonl", "--for", "index"], "required: -o"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import shlex
 from pathlib import Path
@@ -58,6 +59,10 @@ def test_audit(tmp_path: Path, tagged: Path) -> None:
     done = dataset(*words, "--json", "-", folder=tmp_path)
     audit = json.loads(done.stdout)
     assert audit["contact"] == "https://bot.example/about"
+    assert "dataset tag in.jsonl -o set.jsonl --for train-ai" in audit["repeat"]["command"]
+    assert audit["repeat"]["command"] in html.unescape(text)
+    done = dataset(*shlex.split(audit["repeat"]["check"])[2:], folder=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert (audit["set"]["records"], audit["unknown"]["no_policies"]) == (6, 1)
     assert audit["uses"] == [{"use": "train-ai", "allowed": 4, "refused": 2}]
     done = dataset(*words, "--json", "a.json", "-o", "a.html", "--contact", "me", folder=tmp_path)

@@ -18,8 +18,8 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import listed, tag_option
 from comity.crawler.commands.base import add_opt_out, set_opt_out, unknown_option
-from comity.crawler.commands.dataset import audit, diff, stats, tag, verify
-from comity.crawler.commands.dataset.output import add_output, output_place
+from comity.crawler.commands.dataset import audit, diff, repeat, stats, tag, verify
+from comity.crawler.commands.dataset.output import add_output, evidence, output_place
 from comity.crawler.commands.dataset.shared import (
     add_datasets,
     add_workers,
@@ -32,7 +32,7 @@ from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
-from comity.dataset.job import JobOptions
+from comity.dataset.job import JobOptions, open_readers, paths_read
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
 from comity.dataset.records import DatasetError
@@ -171,7 +171,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     vocabulary = Options.from_settings(settings).agent.vocabulary
     terms = Terms.of(
         opts.uses.strip().removesuffix(",").split(","),
-        now=datetime.now(UTC),
+        now=repeat.moment_of(opts, datetime.now(UTC)),
         vocabulary=vocabulary,
         tags=tag_option.tag_source(opts, settings),
         defaults=use_defaults("--default", ",".join(opts.defaults or ())),
@@ -182,7 +182,19 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             complain(hint)
     output, in_folder = output_place(opts)
     with progress("exporting", opts.inputs, passes=2) as advance:
-        options = JobOptions(opts.workers, advance, executor=opts.executor, complain=complain)
+        options = JobOptions(
+            opts.workers,
+            advance,
+            executor=opts.executor,
+            complain=complain,
+            evidence=evidence(opts, lambda copies: [None for _ in copies]),
+        )
+        if options.evidence:
+            read = paths_read(open_readers(opts.inputs), terms.tags)
+            run_facts = repeat.facts(
+                "export", _export_arguments, opts, settings, terms.now, read, {}
+            )
+            options = options._replace(run=run_facts)
         if in_folder:
             exported = export_folder(opts.inputs, output, terms, options, ending=opts.ending)
         else:
@@ -332,6 +344,14 @@ def _show_unreadable(
         console.print(line(f"{counts.unreadable} cannot be read: they {verb} {files}", "yellow"))
 
 
+def _repeat(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    actions = {
+        "tag": (tag.add_arguments, tag.run),
+        "export": (_export_arguments, _export),
+    }
+    return repeat.run(opts, settings, actions)
+
+
 ACTIONS = {
     "tag": DatasetAction(
         "Tag records from elsewhere, as a crawl would have tagged them",
@@ -359,6 +379,9 @@ ACTIONS = {
         " dropped and why, what is not known",
         audit.add_arguments,
         audit.run,
+    ),
+    "repeat": DatasetAction(
+        "Tag or export a dataset again, and compare the octets", repeat.add_arguments, _repeat
     ),
     "verify": DatasetAction(
         "List the records that today's policies would refuse",

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -19,7 +21,7 @@ from scrapy.settings import BaseSettings
 from comity import extras
 from comity.crawler.captures import open_captures
 from comity.crawler.commands.base import add_opt_out, process_count, set_opt_out
-from comity.crawler.commands.dataset import verify
+from comity.crawler.commands.dataset import repeat, verify
 from comity.crawler.commands.dataset.output import add_output, evidence, output_place
 from comity.crawler.commands.refresh import refresh
 from comity.dataset import manifest
@@ -91,6 +93,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--refresh",
         action="store_true",
         help="fetch the policy files of all sites as they are today",
+    )
+    parser.add_argument(
+        "--keep-policies",
+        action="store_true",
+        help="write the copies of policy files that decided to OUT.policies.warc.gz",
     )
     parser.add_argument(
         "--as-of",
@@ -180,6 +187,8 @@ def run(
     """Tag the records, and return the exit status.
 
     UsageError, DatasetError, PolicyError or OSError: it fails."""
+    if opts.keep_policies and not opts.evidence:
+        raise UsageError("--keep-policies needs evidence: remove --no-evidence", print_help=False)
     if opts.text == "trafilatura" and extras.is_missing("trafilatura"):
         raise UsageError(
             extras.needs("--text trafilatura", "trafilatura", "text"), print_help=False
@@ -204,8 +213,21 @@ def run(
                 opts.workers,
                 advance,
                 executor=opts.executor,
-                evidence=evidence(opts, captures.sources),
+                evidence=evidence(opts, getattr(opts, "sources", captures.sources)),
+                keep=_keep(captures) if opts.keep_policies else None,
             )
+            if options.evidence:
+                run_facts = repeat.facts(
+                    "tag",
+                    add_arguments,
+                    opts,
+                    settings,
+                    question.now,
+                    [reader.path for reader in open_readers(opts.inputs)],
+                    captures.versions,
+                    as_of=question.as_of,
+                )
+                options = options._replace(run=run_facts)
             judge = Judge(question, captures)
             if in_folder:
                 tagged = tag_folder(
@@ -215,6 +237,13 @@ def run(
                 tagged = tag_dataset(opts.inputs, output, judge, making, options, sources=sources)
     show(tagged, question, output, "" if in_folder else ".jsonl")
     return DONE
+
+
+def _keep(captures: PolicyCaptures) -> Callable[[IO[bytes]], Callable[[str, datetime], object]]:
+    """Return the function that opens the archive of the copies. DatasetError: it needs warcio."""
+    with extras.required("--keep-policies", "warc", DatasetError):
+        from comity.crawler.feeds.policy_archive import KeptPolicies
+    return partial(KeptPolicies, captures.copy)
 
 
 def _question(opts: Namespace, settings: BaseSettings) -> Question:
@@ -235,6 +264,7 @@ def _question(opts: Namespace, settings: BaseSettings) -> Question:
     also = [name for names in opts.also for name in names.split(",")]
     return Question.of(
         agent,
+        now=getattr(opts, "moment", None),
         also=also,
         as_of=as_of,
         missing=opts.missing,
