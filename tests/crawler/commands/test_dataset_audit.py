@@ -68,6 +68,8 @@ def test_audit(tmp_path: Path, tagged: Path) -> None:
     done = dataset(*words, "--json", "a.json", "-o", "a.html", "--contact", "me", folder=tmp_path)
     assert [line.partition(":")[0] for line in done.stdout.splitlines()] == ["a.html", "a.json"]
     assert json.loads((tmp_path / "a.json").read_text())["contact"] == "me"
+    done = dataset("audit", tagged.name, "--json", "-", folder=tmp_path)
+    assert json.loads(done.stdout)["contact"] == ""  # the address in Scrapy's default is Scrapy's
 
 
 @pytest.mark.requirement("AUDIT-5")
