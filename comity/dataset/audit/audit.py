@@ -18,6 +18,7 @@ from comity.dataset.audit.template import filled
 from comity.dataset.changed_outside import MESSAGE, changed_outside
 from comity.dataset.counts.use_counts import MONTH, ORIGIN, RULE, USE, Tally, UseCounts
 from comity.dataset.croissant import sha256_of
+from comity.dataset.evidence.run import RUN
 from comity.dataset.evidence.schema import policies_path, refused_path
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.expiry import EXPIRED
@@ -78,14 +79,14 @@ def audit_of(
         },
         "unknown": _unknown(described, counts, copies),
         "readings": _readings(described),
-        "repeat": _command(path, described),
+        "repeat": _repeat(path, described),
     }
     audit["formats"] = _formats(audit["signals"])
     audit["template"] = filled(audit)
     audit["publisher"] = None
     if origin:
         audit["publisher"] = publisher_of(path, origin, uses, tags, options) | {
-            "commands": removal(path, origin, uses, audit["readings"]["agent"])
+            "commands": removal(path, origin)
         }
     return audit
 
@@ -271,43 +272,19 @@ def _readings(described: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _command(path: Path, described: Mapping[str, Any]) -> str:
-    """Return the command that makes the dataset again. "": the manifest does not have it."""
-    command = described.get("comity:command")
-    if isinstance(command, list):
-        return shlex.join(map(str, command))
-    tagged = described.get("comity:tagged")
-    if not tagged:
-        return ""
-    words = ["comity", "dataset", "tag", "IN", "-o", path.name]
-    words += ["--for", ",".join(described.get("comity:uses", ()))]
-    words += ["--agent", str(tagged.get("agent", ""))]
-    if policies := tagged.get("policies"):
-        words += ["--policies", *map(str, policies)]
-    for option, name in (("as-of", "asOf"), ("missing", "missing"), ("captured-at", "capturedAt")):
-        if tagged.get(name):
-            words += [f"--{option}", str(tagged[name])]
-    if isinstance(tagged.get("capturedBy"), str):
-        words += ["--captured-by", tagged["capturedBy"]]
-    for name in tagged.get("also", ()):
-        words += ["--also", str(name)]
-    for registry in tagged.get("registries", ()):
-        words += ["--opt-out", str(registry.get("name", ""))]
-    return shlex.join(words)
+def _repeat(path: Path, described: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the commands that make the dataset again. None: the manifest has no command."""
+    run = described.get(RUN)
+    command = run.get("command") if isinstance(run, dict) else None
+    if not isinstance(command, list):
+        return None
+    check = shlex.join(["comity", "dataset", "repeat", manifest.path_of(path).name])
+    return {"command": shlex.join(map(str, command)), "check": check}
 
 
-def removal(path: Path, origin: str, uses: list[str], agent: str) -> list[str]:
-    """Return the commands that write the dataset without the records of an origin."""
-    end = path.name[len(path.name.split(".")[0]) :]
-    marked, output = (f"{path.name.split('.')[0]}{part}{end}" for part in ("-marked", "-without"))
-    names = ",".join(uses)
+def removal(path: Path, origin: str) -> list[str]:
+    """Return the commands that remove the records of an origin from the dataset."""
     return [
         f"echo {shlex.quote(origin)} > opt-out.txt",
-        shlex.join(
-            [
-                *("comity", "dataset", "tag", path.name, "-o", marked, "--for", names),
-                *("--agent", agent, "--opt-out", "opt-out.txt", "--missing", "allow"),
-            ]
-        ),
-        shlex.join(["comity", "dataset", "export", marked, "--for", names, "-o", output]),
+        shlex.join(["comity", "dataset", "expire", path.name, "--opt-out", "opt-out.txt"]),
     ]

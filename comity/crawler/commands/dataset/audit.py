@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from comity import extras
 from comity.crawler.commands import tag_option
@@ -49,7 +49,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--origin",
         type=_origin,
-        default="",
         metavar="URL",
         help="also list all that is kept of this website, why, and how to take it out",
     )
@@ -79,15 +78,15 @@ def run(opts: Namespace, settings: BaseSettings, _: Any) -> int:
     # Imported here because pyarrow may be missing.
     from comity.dataset.audit.audit import audit_of
 
-    address = _ADDRESS.search(Options.from_settings(settings).agent.user_agent)
+    contact = opts.contact or _address(settings)
     with progress("auditing", [opts.dataset], passes=2 if opts.origin else 1) as advance:
         audit = audit_of(
             opts.dataset,
             datetime.now(UTC),
             JobOptions(opts.workers, advance, executor=opts.executor),
             tag_option.tag_source(opts, settings),
-            origin=opts.origin,
-            contact=opts.contact or (address[0] if address else ""),
+            origin=opts.origin or "",
+            contact=contact,
         )
     text = json.dumps(audit, indent=1)
     if opts.json == STDOUT:
@@ -102,6 +101,14 @@ def run(opts: Namespace, settings: BaseSettings, _: Any) -> int:
         say(f"{file}: {file.stat().st_size:,} octets")
     flush_output()
     return DONE
+
+
+def _address(settings: BaseSettings) -> str:
+    """Return the address in USER_AGENT. "": it has none, or it is Scrapy's own."""
+    if settings.getpriority("USER_AGENT") == SETTINGS_PRIORITIES["default"]:
+        return ""
+    address = _ADDRESS.search(Options.from_settings(settings).agent.user_agent)
+    return address[0] if address else ""
 
 
 def _check(dataset: Path, page: Path | None, data: Path | None) -> None:

@@ -17,7 +17,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import listed, tag_option
-from comity.crawler.commands.base import unknown_option
+from comity.crawler.commands.base import add_opt_out, set_opt_out, unknown_option
 from comity.crawler.commands.dataset import audit, diff, repeat, stats, tag, verify
 from comity.crawler.commands.dataset.output import add_output, evidence, output_place
 from comity.crawler.commands.dataset.shared import (
@@ -44,6 +44,7 @@ from comity.gate.options.values import use_defaults
 from comity.gate.run.arguments import CommandParser
 from comity.gate.run.console import complain, flush_output, line, open_console, say
 from comity.policies import PolicyError, Verdict
+from comity.policies.registry import NO_OPT_OUTS
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -341,12 +342,17 @@ def _expire_arguments(parser: ArgumentParser) -> None:
         " exists); given here, they count as done once their records are removed: name all"
         " datasets",
     )
+    add_opt_out(parser)
     tag_option.add_argument(parser)
     add_workers(parser)
 
 
 def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     now, console = datetime.now(UTC), open_console(stderr=True)
+    opt_outs = NO_OPT_OUTS
+    if opts.opt_out:
+        set_opt_out(settings, opts)
+        opt_outs = Options.from_settings(settings).agent.opt_outs
     tags, store = tag_option.tag_source(opts, settings), _store(opts.store, settings)
     try:
         urls = [url for url, _ in store.take_downs()] if store else []
@@ -360,7 +366,13 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         with progress("expiring", opts.datasets, passes=2) as advance:
             options = JobOptions(opts.workers, advance, _print_removed, opts.executor, complain)
             counts = expire(
-                opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, options=options
+                opts.datasets,
+                now,
+                urls,
+                tags=tags,
+                opt_outs=opt_outs,
+                dry_run=opts.dry_run,
+                options=options,
             )
         # With the default store, the datasets may not be all datasets.
         if store and opts.store and not opts.dry_run:
