@@ -26,6 +26,7 @@ from comity.extras import required
 _MODULES = {
     "jsonl": "jsonl",
     "csv": "delimited",
+    "arrow": "columns.ipc",
     "parquet": "columns.parquet",
     "warc": "warc",
     "cdx": "warc.cdx",
@@ -39,6 +40,9 @@ FORMATS = {
     ".jsonl.zst": "jsonl",
     ".jl.zst": "jsonl",
     ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
     ".csv": "csv",
     ".tsv": "csv",
     ".csv.gz": "csv",
@@ -53,7 +57,7 @@ FORMATS = {
     ".cdx": "cdx",
     ".cdx.gz": "cdx",
 }
-WRITABLE = tuple(ending for ending, name in FORMATS.items() if name in ("jsonl", "parquet"))
+WRITABLE = tuple(ending for ending, name in FORMATS.items() if name not in ("csv", "warc", "cdx"))
 
 # Ending of a format that is not read -> the way to one that is. The first that fits counts.
 REMEDIES = {
@@ -192,11 +196,17 @@ def open_reader(path: Path) -> Reader:
     return reader
 
 
-def open_writer(path: Path, **options: Any) -> Writer:
-    """Return a writer of a file. `options`: options of the format's Writer.
+def open_writer(path: Path, sources: Sequence[Path] = (), **options: Any) -> Writer:
+    """Return a writer of a file.
+
+    `sources`: the files with the records. Some formats keep their form. `options`: options of the
+    format's Writer.
 
     DatasetError: the format cannot be written."""
-    writer: Writer = _module(path, WRITABLE).Writer(path, **options)
+    kind = _module(path, WRITABLE).Writer
+    if getattr(kind, "takes_sources", False):
+        options["sources"] = sources
+    writer: Writer = kind(path, **options)
     return writer
 
 
@@ -223,5 +233,7 @@ def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
 
 def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:
     name = format_of(path, hint)
-    with required(str(path), name, DatasetError):
-        return import_module(f"comity.dataset.files.{_MODULES[name]}")
+    module = _MODULES[name]
+    extra = "parquet" if module.startswith("columns.") else name
+    with required(str(path), extra, DatasetError):
+        return import_module(f"comity.dataset.files.{module}")

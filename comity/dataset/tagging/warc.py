@@ -166,9 +166,12 @@ class Reader(WarcReader):
                     method = (
                         method or _method_after(lookup, record) if _is_answer(record.fields) else ""
                     )
-                    yield _read_capture(
+                    captured = _read_capture(
                         record, original, crawler, method or "GET", tags.tags_of(record)
                     )
+                    captured.record_id = record.fields.get("warc-record-id", "")
+                    captured.target = _target(record.fields)
+                    yield captured
                 except ValueError as error:
                     yield Unreadable(
                         place_of(file, record.offset), record.block[:MAX_INFO], str(error)

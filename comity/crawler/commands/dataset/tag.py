@@ -20,7 +20,7 @@ from comity import extras
 from comity.crawler.captures import open_captures
 from comity.crawler.commands.base import add_opt_out, process_count, set_opt_out
 from comity.crawler.commands.dataset import verify
-from comity.crawler.commands.dataset.output import add_output, output_place
+from comity.crawler.commands.dataset.output import add_output, evidence, output_place
 from comity.crawler.commands.refresh import refresh
 from comity.dataset import manifest
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
@@ -201,7 +201,12 @@ def run(
         for source, number in _unreadable(captures):
             complain(f"{source}: {number} places cannot be read")
         with _progress("tagging", opts.inputs) as advance:
-            options = JobOptions(opts.workers, advance, executor=opts.executor)
+            options = JobOptions(
+                opts.workers,
+                advance,
+                executor=opts.executor,
+                evidence=evidence(opts, captures.sources),
+            )
             judge = Judge(question, captures)
             if in_folder:
                 tagged = tag_folder(
