@@ -8,17 +8,22 @@
    responses by warcio and by FastWARC and doing nothing.
 2. Parquet files with URLs, dates and texts, in the order of their sites (as of a crawl of one site after the other) or in random
    order: rows a second of one core, memory, and the time by the clock, and the ratio of the two orders. Each origin has a robots.txt of 9 lines, none the same as
-   another; the policies come from an index of captures, whose size is told."""
+   another; the policies come from an index of captures, whose size is told.
+3. For each number of origins, the same pages in WACZ files, stored and deflated, with `--formats`.
+4. With `--formats`, as many rows as CDXJ: for reading the JSON of all lines and doing nothing, and for tagging."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import multiprocessing
 import random
 import resource
 import shutil
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,7 +110,43 @@ def tables(folder: Path, rows: int, origins: int, *, is_sorted: bool) -> Path:
     return folder
 
 
+def wacz(path: Path, warc: Path, *, deflated: bool) -> Path:
+    """A WACZ file with a WARC file."""
+    method = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
+    digest = hashlib.sha256(warc.read_bytes()).hexdigest()
+    resources = [{"path": "archive/data.warc.gz", "hash": f"sha256:{digest}"}]
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.write(warc, "archive/data.warc.gz")
+        archive.writestr("datapackage.json", json.dumps({"resources": resources}))
+    return path
+
+
+def cdxj(path: Path, rows: int, origins: int) -> Path:
+    """An index with rows in the order of their sites."""
+    each = -(-rows // origins)
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(rows):
+            row = {
+                "url": f"{origin(number // each)}/page/{number}",
+                "mime": "text/html",
+                "status": "200",
+                "digest": "G7HRM7BGOKSKMSXZAHMUQTTV53QOFSMK",
+                "length": "24662",
+                "offset": str(number * 24662),
+                "filename": "crawl-data/CC-MAIN-2024-22/segments/1/warc/CC-MAIN-00000.warc.gz",
+            }
+            file.write(f"example,{number})/ 20240518015810 {json.dumps(row)}\n")
+    return path
+
+
 # What is measured, each in a process of its own
+
+
+def by_json(path: Path) -> tuple[int, float]:
+    began = time.process_time()
+    with path.open("rb") as file:
+        number = sum(len(json.loads(line.split(b" ", 2)[2])) > 0 for line in file)
+    return number, time.process_time() - began
 
 
 def by_warcio(path: Path) -> tuple[int, float]:
@@ -229,6 +270,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--row-origins", type=int, default=100_000)
     parser.add_argument("--rows-only", action="store_true", help="no WARC files")
+    parser.add_argument("--formats", action="store_true", help="WACZ and CDXJ too")
     parser.add_argument("--orders", default="crawl,random", help="of the rows")
     parser.add_argument(
         "--workers", type=int, default=1, help="processes that tag rows, a file each"
@@ -253,6 +295,10 @@ def main(arguments: list[str] | None = None) -> None:
                 show(f"{origins:,} origins, {job.__name__[3:]} reads", measured(job, path))
             output = folder / "out.jsonl"
             show(f"{origins:,} origins, tagged", measured(tagged, path, index, captures, output))
+            for deflated in (False, True) if options.formats else ():
+                packed = wacz(folder / "pages.wacz", path, deflated=deflated)
+                what = f"{origins:,} origins, tagged, WACZ, {'deflated' if deflated else 'stored'}"
+                show(what, measured(tagged, packed, index, captures, output))
             show(
                 f"{origins:,} origins, for 23 crawlers too",
                 measured(tagged, path, index, captures, output, ("ai-training",)),
@@ -266,6 +312,14 @@ def main(arguments: list[str] | None = None) -> None:
             f"index of {options.row_origins:,} origins: {index.stat().st_size / 2**20:,.1f} MiB",
             flush=True,
         )
+        if options.formats:
+            path = cdxj(folder / "rows.cdxj", options.rows, options.row_origins)
+            show(f"{options.rows:,} rows of CDXJ, JSON reads", measured(by_json, path))
+            output = folder / "cdxj.jsonl"
+            show(
+                f"{options.rows:,} rows of CDXJ, tagged",
+                measured(tagged, path, index, captures, output),
+            )
         rates = {}
         for order in options.orders.split(","):
             path = tables(

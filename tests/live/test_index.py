@@ -272,7 +272,15 @@ def test_no_place_leads_out_of_the_archive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["data.test", "file:///etc", "https://", 'https://a.test/"', "https://a.test/?x"]
+    "source",
+    [
+        "data.test",
+        "file:///etc",
+        "https://",
+        'https://a.test/"',
+        "https://a.test/?x",
+        "https://\u00e9.test",
+    ],
 )
 def test_an_archive_has_a_url(tmp_path: Path, source: str) -> None:
     (tmp_path / "index.cdxj").write_bytes(b"")

@@ -44,7 +44,7 @@ NO_PLACE, NO_POLICY_FILE = "no-place", "no-policy-file"
 
 NEXT = b"next\n"  # the options that follow are for another download
 
-_SOURCE = re.compile(r"https?://[^/\s\"\\]+(/[^\s\"\\?#]*)?", re.IGNORECASE)
+_SOURCE = re.compile(r"https?://[a-z0-9\[][^\s\"\\?#]*", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,15}")
 
 
@@ -96,7 +96,7 @@ def ranges(
 
     DatasetError: `source` is not valid, or a file cannot be used or written. `output` is then
     unchanged."""
-    if not _SOURCE.fullmatch(source):
+    if not (source.isascii() and _SOURCE.fullmatch(source)):
         raise DatasetError(
             f"--from `{source}` is not the URL of an archive:"
             " write, for example, https://data.commoncrawl.org/"
@@ -131,7 +131,7 @@ def ranges(
 
 
 class _PermittedPlaces:
-    """A pass that returns the usable records that have a place."""
+    """A pass that returns the records that may be used and have a place."""
 
     fields: Sequence[str] | None = None
 
@@ -143,8 +143,8 @@ class _PermittedPlaces:
         for number, record in enumerate(records):
             if place_of(record) is None:
                 summary.counts.drop(NO_PLACE)
-            elif (usable := self._export.usable(record, number, summary, evidence)) is not None:
-                found.append(usable)
+            elif self._export.usable(record, number, summary, evidence) is not None:
+                found.append(record)  # the usable record may lack fields
         return Outcome(found, summary)
 
 

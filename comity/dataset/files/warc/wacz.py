@@ -292,7 +292,7 @@ class _States:
 
 # The states of the members that this process reads. Parts of a file are read one after the other,
 # and each opens the file anew.
-_states: Bounded[tuple[str, Member], _States] = Bounded(16)
+_states: Bounded[tuple[str, Member], _States] = Bounded(4)
 
 
 class _Deflated:
