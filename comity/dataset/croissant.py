@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 from comity import __version__
 from comity.dataset.files.field_types import Fields, common_type
+from comity.dataset.files.folders import KEPT, POLICIES, REFUSED, evidence_path
 from comity.dataset.files.formats import format_of, open_reader
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
@@ -87,6 +88,7 @@ CONTEXT: dict[str, Any] = {
             "removed",
             "defaults",
             "tagged",
+            "evidence",
         )
     },
 }
@@ -197,8 +199,26 @@ def describe(
         "comity:vocabulary": dict(history.vocabulary),
         **({"comity:defaults": dict(history.defaults)} if history.defaults else {}),
         **({"comity:tagged": history.tagged} if history.tagged else {}),
+        **_describe_evidence(path),
         **_describe_composition(path, history.uses, composition, files),
     }
+
+
+def _describe_evidence(path: Path) -> dict[str, Any]:
+    """Return the description of the evidence files beside a dataset."""
+    endings = {POLICIES: "parquet", REFUSED: "parquet", KEPT: "warc"}
+    files = {evidence_path(path, ending): form for ending, form in endings.items()}
+    evidence = [
+        {
+            "name": file.name,
+            "encodingFormat": ENCODINGS[form],
+            "sha256": sha256_of(file),
+            "contentSize": f"{file.stat().st_size} B",
+        }
+        for file, form in files.items()
+        if file.exists()
+    ]
+    return {"comity:evidence": evidence} if evidence else {}
 
 
 def after_removal(

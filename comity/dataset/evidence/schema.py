@@ -31,7 +31,7 @@ VERDICTS = pa.list_(
 POLICY_COLUMNS = pa.schema(
     [
         ("url", pa.string()),  # the URL of the policy file, as it was requested
-        ("status", pa.int32()),  # HTTP status; 0: there is no copy, or no answer
+        ("status", pa.int64()),  # HTTP status; 0: there is no copy, or no answer
         ("sha256", pa.string()),  # of the body, hexadecimal; null: there is no body
         ("fetched_at", MOMENT),  # null: there is no copy
         ("source", pa.string()),  # the capture file or store that the copy is from; null: unknown

@@ -52,6 +52,7 @@ FORMATS = {
     ".tsv.zst": "csv",
     ".warc": "warc",
     ".warc.gz": "warc",
+    ".wacz": "warc",
 }
 _DUCKDB = "write it as Parquet: `duckdb -c \"COPY (FROM {}) TO '{{name}}.parquet'\"`"
 _ARROW = "write it as Parquet with {} and pyarrow.parquet.write_table"
@@ -225,10 +226,15 @@ def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
 
     `aside`: the side file for records with `keep_aside`. None: a file beside the dataset.
 
-    DatasetError: the file is in an object store, or a package for its format is not installed."""
+    DatasetError: the file is a WACZ file or is in an object store, or a package for its format is
+    not installed."""
     module = _module(path)
     if not hasattr(module, "Rewriter"):
         return None
+    if path.name.lower().endswith(".wacz"):
+        raise DatasetError(
+            f"{path}: a WACZ file cannot expire: unzip it, and name the WARC files in `archive/`"
+        )
     if not is_local(path):
         raise DatasetError(
             f"{path}: a WARC file in an object store cannot expire: copy it to a disk first"
