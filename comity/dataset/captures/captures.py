@@ -271,7 +271,7 @@ class PolicyCaptures:
             error = original.error if original and original.error else "it cannot be read"
             return Fetched(status=0, error=error, fetched_at=moment)
         try:
-            body = self._index.body(original)
+            body = b"" if original.body is None else self._body(original.body)
         except ValueError as error:
             return Fetched(status=0, error=str(error), fetched_at=moment)
         headers = ((b"content-type", original.media.encode("latin-1")),) if original.media else ()

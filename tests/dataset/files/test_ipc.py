@@ -36,7 +36,7 @@ JUDGE = Judge(Question.of(OWN, now=NOW), Policies(SITES))
 
 def batches(number: int = 5, *, dictionary: bool = False) -> list[pa.RecordBatch]:
     """Of 100 rows each."""
-    texts = [[f"text {row % (7 + at)}" for row in range(100)] for at in range(number)]
+    texts = [[f"text {at - row % (7 + at)}" for row in range(100)] for at in range(number)]
     columns = [pa.array(column) for column in texts]
     rows = [pa.array(range(100 * at, 100 * at + 100)) for at in range(number)]
     return [

@@ -146,7 +146,7 @@ def _export_arguments(parser: ArgumentParser) -> None:
         parser,
         "inputs",
         "IN",
-        "JSON Lines, CSV, Parquet, Arrow IPC, WARC or .tar; a folder: all in it",
+        "JSON Lines, CSV, Parquet, Arrow IPC, WARC, WACZ or .tar; a folder: all in it",
     )
     parser.add_argument(
         "--for",

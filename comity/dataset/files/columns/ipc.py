@@ -103,18 +103,18 @@ class Reader(formats.Reader):
         with self._open() as file:
             for message, start in self._messages(file):
                 end = file.tell()
-                if message.type == "record batch":
+                is_batch = message.type == "record batch"
+                if is_batch:
                     pending.append(_stated(message, (start, end)))
-                elif message.type == "schema" or not (error := _stated(message).error):
-                    context.append((start, end))
-                else:
-                    raise DatasetError(f"{self.path}: the dictionary at octet {start}: {error}")
-                # Batches after a new dictionary are in another part.
-                is_last = message.type != "record batch" or end - pending[0].place[0] >= PART
-                if pending and is_last:
+                # Batches before and after a new dictionary are in different parts.
+                if pending and (not is_batch or end - pending[0].place[0] >= PART):
                     yield Part(_Place(row, number, tuple(context), tuple(pending)), end - done)
                     row += sum(batch.rows for batch in pending)
                     number, done, pending = number + len(pending), end, []
+                if not is_batch:
+                    if message.type != "schema" and (error := _stated(message).error):
+                        raise DatasetError(f"{self.path}: the dictionary at octet {start}: {error}")
+                    context.append((start, end))
         yield Part(_Place(row, number, tuple(context), tuple(pending)), self.size - done)
 
     def _messages(self, file: Any) -> Iterator[tuple[pa.ipc.Message, int]]:
