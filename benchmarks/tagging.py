@@ -37,6 +37,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 DATE = "2024-05-18T01:58:10Z"
 BEGIN, DAY = 1_715_997_490, 86_400  # of the dates of rows, which are of a day
 FILE_ROWS = 500_000
+UNIQUE = 0.3  # the share of origins with a robots.txt of their own, with --texts
 WORDS = "the a crawl page of site robots archive year text model reader says that when light water stone".split()  # noqa: SIM905
 ROBOTS = (
     b"User-agent: *\nDisallow: /private\nDisallow: /only/%d\nDisallow: /search\nContent-Usage: /news train-ai=n\n"
@@ -69,16 +70,22 @@ def pages(path: Path, number: int, origins: int) -> Path:
     return path
 
 
-def robots(path: Path, origins: int) -> Path:
+def robots(path: Path, origins: int, texts: int = 0) -> Path:
+    """Write a robots.txt for each origin.
+
+    `texts`: the number of texts that most origins share. 0: no two origins have equal texts."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
+    chance = random.Random(0)
     with path.open("wb") as file:
         for number in range(origins):
+            is_shared = texts and chance.random() >= UNIQUE
+            text = origins + int(texts * chance.random() ** 2) if is_shared else number
             file.write(
                 record(
                     "response",
                     f"{origin(number)}/robots.txt",
                     DATE,
-                    head + ROBOTS % number,
+                    head + ROBOTS % text,
                     level=1,
                 )
             )
@@ -325,6 +332,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--origins", default="1,1000,100000")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--row-origins", type=int, default=100_000)
+    parser.add_argument(
+        "--texts", type=int, default=0, help="robots.txt texts that most origins of rows share"
+    )
     parser.add_argument("--rows-only", action="store_true", help="no WARC files")
     parser.add_argument("--archives", action="store_true", help="WACZ and CDXJ too")
     parser.add_argument(
@@ -365,7 +375,7 @@ def main(arguments: list[str] | None = None) -> None:
                 measured(tagged, path, index, captures, output, ("ai-training",)),
             )
         captures, index = (
-            robots(folder / "robots.warc.gz", options.row_origins),
+            robots(folder / "robots.warc.gz", options.row_origins, options.texts),
             folder / "rows.sqlite",
         )
         _index(captures, index)
