@@ -236,3 +236,22 @@ def test_prometheus_gets_the_counts_of_the_crawl(serve: Serve, workers: Workers)
     assert "comity_crawl_pages_total 5.0" in lines
     assert "comity_crawl_workers_left_total 1.0" in lines
     assert 'comity_crawl_state{state="finished"} 1.0' in lines
+
+
+@pytest.mark.requirement("STATE-4")
+def test_a_command_begins_the_crawl_again(serve: Serve, workers: Workers) -> None:
+    server = serve(tree(5))
+    running = workers.begin(1, {"COMITY_USES": "index"}, urls=server.url("/0"))
+    running.until_asked(server, 1)
+    workers.end()
+    told = workers.frontier("--again")
+    assert told.stdout == "test begins again: this is run 2. Start its workers\n"
+    refused = workers.frontier("--again")
+    assert refused.returncode == 2
+    assert "test is running, so it cannot begin again: let it finish" in refused.stderr
+    workers.begin(1, {"COMITY_USES": "train"}, urls=server.url("/0"))
+    workers.end()
+    assert Counter(asked(server)) == Counter(numbered(5) * 2)
+    assert server.paths.count("/robots.txt") == 1
+    status = workers.status()
+    assert (status["run"], status["pages"], status["state"]) == (2, 5, "finished")

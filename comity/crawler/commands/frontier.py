@@ -126,6 +126,13 @@ class FrontierCommand(listed.Frontier):
             help="delete all of it, once ended",
         )
         action.add_argument(
+            "--again",
+            action="store_const",
+            dest="action",
+            const="again",
+            help="begin it again, once finished or ended; policies and pace stay known",
+        )
+        action.add_argument(
             "--reconfigure",
             action="store_const",
             dest="action",
@@ -176,6 +183,8 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
         if opts.action == "delete":
             await queue.delete()
             say(f"{name} is deleted")
+        elif opts.action == "again":
+            await _begin_again(queue, name)
         elif opts.action:
             await queue.set_state(STATES[opts.action], ENDED if opts.action == "end" else "")
             say(
@@ -196,6 +205,17 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
             await _show(queue, opts)
     finally:
         await state.close()
+
+
+async def _begin_again(queue: RedisQueue, name: str) -> None:
+    """Begin a new run of the crawl. PolicyError: it is neither finished nor ended."""
+    state = (await queue.status())["state"]
+    if state not in ("finished", "ended"):
+        raise PolicyError(
+            f"{name} is {state}, so it cannot begin again: let it finish, or end it with --end"
+        )
+    await queue.begin_again()
+    say(f"{name} begins again: this is run {queue.run}. Start its workers")
 
 
 async def _reconfigure(options: Options, name: str, settings: Settings) -> None:
