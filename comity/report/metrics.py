@@ -179,7 +179,7 @@ _CRAWL_GAUGES = {
     "unreadable": "Requests that no worker is to read.",
     "hosts": "Hosts with requests that wait or are out.",
     "workers_alive": "Workers that give signs of life.",
-    "seconds_left": "Seconds that the waiting requests take at least.",
+    "seconds_left": "About how many seconds the waiting requests take.",
 }
 
 

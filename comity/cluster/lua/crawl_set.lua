@@ -1,5 +1,5 @@
--- set(state, reason) -> its state before; nil if there is no such crawl. `reason`: why it is ended. The
--- first reason stays.
+-- set(state, reason) -> its state before; nil if there is no such crawl. `reason`: why it is ended.
+-- The first reason stays.
 local before = redis.call('HGET', meta, 'state')
 if before then
   redis.call('DEL', base .. ':none')  -- after a write, no command is refused for a full memory

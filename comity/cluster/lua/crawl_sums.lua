@@ -1,11 +1,12 @@
--- sums(name...) -> {its state, its reason or "", ms since it ended, ms since it began, the sum of each
--- count over all workers...}; nil if there is no such crawl.
+-- sums(name...) -> {its state, its reason or "", ms since it ended, ms since it began, the sum of
+-- each count over all workers...}; nil if there is no such crawl.
 local values = redis.call('HMGET', meta, 'state', 'reason', 'ended', 'began')
 if not values[1] then
   return false
 end
 local now = now_ms()
-local result = {values[1], values[2] or '', now - tonumber(values[3] or now), now - tonumber(values[4] or now)}
+local ended, began = tonumber(values[3] or now), tonumber(values[4] or now)
+local result = {values[1], values[2] or '', now - ended, now - began}
 if #ARGV == 0 then
   return result
 end

@@ -233,7 +233,8 @@ async def _reconfigure(options: Options, name: str, settings: Settings) -> None:
     finally:
         await state.close()
     for changed in decisive + harmless:
-        say(f"{changed.name}: `{changed.crawl}` becomes `{changed.worker}`")
+        setting, old, new = map(printable, changed)
+        say(f"{setting}: `{old}` becomes `{new}`")
     if decisive:
         say(
             f"{name} has new settings: workers that decide differently end within"
@@ -277,10 +278,10 @@ async def _look(queue: RedisQueue, most: int) -> _Look:
 async def _seconds_left(
     queue: RedisQueue, status: dict[str, Any], hosts: list[HostStatus]
 ) -> float | None:
-    """Return the seconds that the waiting requests take at least; None: not known.
+    """Return about how many seconds the waiting requests take; None: not known.
 
-    A host with many requests takes as long as its pace demands. All hosts together take as long as
-    the rate of the crawl up to now demands."""
+    It is the longer one of two times: that of the largest host at its pace, and that of all
+    requests at the rate of the crawl up to now."""
     if status["finish_reason"]:
         return 0.0
     open_hosts = [host for host in hosts if not host.is_aside]
@@ -344,7 +345,7 @@ def _table(
     add_row(crawl, "done a second, since it began", f"{status['done_per_second']:.1f}")
     if status["seconds_left"]:
         left = timedelta(seconds=round(status["seconds_left"]))
-        add_row(crawl, "time that is left, at least", str(left))
+        add_row(crawl, "time that is left, about", str(left))
     workers = table("Workers", "worker", "last sign of life")
     for worker, seconds in status["workers"].items():
         add_row(workers, worker, f"{seconds:.1f} s ago")

@@ -339,6 +339,8 @@ class SharedQueue:
 
     async def _limit_now(self) -> None:
         sums = await self._queue.sums((ITEMS, PAGES, ERRORS))
+        if self._queue.is_outdated:  # the counts are those of the next run
+            return
         if sums.state == "ended":
             await self._end_with_crawl()
         elif reason := self._limits.reached(sums):
