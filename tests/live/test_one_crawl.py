@@ -25,6 +25,7 @@ from tests.live.test_reach import Workers, has_asked, mode, project, state, work
 if TYPE_CHECKING:
     from tests.conftest import Serve
     from tests.live.test_jobdir import Running
+    from tests.redis_server import Server
 
 __all__ = ["mode", "project", "state", "workers"]  # fixtures
 
@@ -199,6 +200,28 @@ def test_a_limit_ends_the_crawl_for_all_workers(serve: Serve, workers: Workers) 
     assert "Crawl test: ended (closespider_pagecount)" in workers.frontier("--once").stdout
     refused = workers.begin(1, settings, urls=urls)
     assert "crawl `test` has been ended (closespider_pagecount)" in ended(refused, 1)
+
+
+@pytest.mark.requirement("STATE-4")
+def test_a_crawl_that_a_limit_has_ended_begins_again_when_it_is_time(
+    serve: Serve, workers: Workers, state: Server
+) -> None:
+    server = serve(tree(40, "User-agent: *\nCrawl-delay: 0.1\n"))
+    settings = {"CLOSESPIDER_PAGECOUNT": 2, "COMITY_AGAIN_AFTER": 3600}
+    workers.begin(1, settings, urls=server.url("/0"))
+    workers.end("closespider_pagecount")
+    refused = workers.begin(1, settings, urls=server.url("/0"))
+    assert "has been ended (closespider_pagecount)" in ended(refused, 1)
+    number = len(asked(server))
+    workers._running.clear()
+    now: Any = state.client().time()
+    state.client().hset("comity:{test}:meta", "ended", str((now[0] - 7200) * 1000))
+    workers.begin(1, settings, urls=server.url("/0"))
+    workers.end("closespider_pagecount")
+    assert number < len(asked(server)) < 80
+    assert asked(server)[number] == "/0"
+    status = workers.status()
+    assert (status["run"], status["pages"]) == (2, len(asked(server)) - number)
 
 
 @pytest.mark.requirement("STATE-4")
