@@ -62,7 +62,8 @@ _OPEN, _BEAT, _ASK, _LEAVE, _SET = (
 _FINISH, _AGAIN, _SWEPT = (script("crawl", name) for name in ("finish", "again", "swept"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
 _AGREE, _DEPLOY = script("crawl", "agree"), script("crawl", "deploy")
-_RESTS, _LEAVE_PACE = script("pace", "rests"), script("pace", "leave")
+_TELL, _TOTALS, _SUMS = (script("crawl", name) for name in ("tell", "totals", "sums"))
+_RESTS, _LEAVE_PACE, _PAUSES = (script("pace", name) for name in ("rests", "leave", "pauses"))
 
 
 class StateLostError(Exception):
@@ -194,6 +195,24 @@ class Shard:
     def of(cls, answer: Sequence[int]) -> Self:
         ready, wait, *counts = answer
         return cls(ready, float("inf") if wait < 0 else wait / 1000, *counts)
+
+
+class Sums(NamedTuple):
+    """Some counts of the whole crawl.
+
+    Attributes:
+        state: The state of the crawl, one of STATES.
+        reason: The finish reason, if the crawl was ended; else "".
+        ended: Seconds since it was ended; 0.0 if it was not.
+        began: Seconds since the run began.
+        counts: The sums over all workers, in the order of the names.
+    """
+
+    state: str
+    reason: str
+    ended: float
+    began: float
+    counts: list[int]
 
 
 class RedisQueue:
@@ -624,7 +643,7 @@ class RedisQueue:
 
     async def close(self, hosts: Iterable[str] = ()) -> None:
         """Leave the crawl: release these hosts, and give no more signs of life."""
-        await _all([*self._releases(hosts), self._crawl(_LEAVE, self.worker)])
+        await _all([*self._releases(hosts), self._crawl(_LEAVE, self.worker, "left")])
 
     async def bury(self, worker: str) -> None:
         """Release all hosts of another worker, which is dead and sends nothing any more.
@@ -638,9 +657,33 @@ class RedisQueue:
                     for shard in range(SHARDS)
                 ),
                 *(self._connection.call(_BURY, key, worker) for key in keys),
-                self._crawl(_LEAVE, worker),
+                self._crawl(_LEAVE, worker, "died"),
             ]
         )
+
+    # Counts of the crawl
+
+    def tell(self, counts: Mapping[str, int]) -> asyncio.Future[Any]:
+        """Send counts of this worker in this run, by their names. Each replaces its earlier value.
+
+        If the call is made before `ack`, the server has the counts before the requests are done."""
+        flat = [member for pair in counts.items() for member in pair]
+        return self._crawl(_TELL, self.worker, self.run, *flat)
+
+    async def sums(self, names: Sequence[str] = ()) -> Sums:
+        """Return these counts of the whole crawl. StateError: there is no such crawl."""
+        answer = await self._crawl(_SUMS, *names)
+        if answer is None:
+            raise self._no_crawl()
+        state, reason, ended, began, *counts = answer
+        return Sums(state.decode(), reason.decode(), ended / 1000, began / 1000, counts)
+
+    async def pauses(self, hosts: Sequence[str]) -> list[float]:
+        """Return the seconds between two requests to each host, by its pace now; 0.0: unknown."""
+        calls = [
+            self._connection.call(_PAUSES, pace_key(host), name_as_key(host)) for host in hosts
+        ]
+        return [pause / 1e6 for (pause,) in await _all(calls)]
 
     # All shards
 
@@ -687,9 +730,13 @@ class RedisQueue:
             raise self._no_crawl()
         _, number, state, run, _, age, put, finished, _, *workers = answer
         self.shards, self.state, self.run = int(number), state.decode(), int(run)
-        shards = await self.look()
+        shards, totals = await asyncio.gather(self.look(), self._crawl(_TOTALS))
+        if totals is None:
+            raise self._no_crawl()
+        reason, left, died, *counts = totals
         if self.state == "running" and self.total and await self.is_finished():
             self.state = "finished"
+            reason = b"finished"
         names = ("left", "out", "aside", "put", "done", "filtered", "seen", "unreadable")
         total = {name: sum(getattr(shard, name) for shard in shards) for name in names}
         wait = min(shard.wait for shard in shards)
@@ -698,6 +745,7 @@ class RedisQueue:
             "crawl": self.address.crawl,
             "run": self.run,
             "state": self.state,
+            "finish_reason": reason.decode() or None,
             "seconds": age / 1000,
             "finished_seconds": finished / 1000 if is_noted else None,
             "hosts": sum(shard.hosts for shard in shards),
@@ -711,6 +759,9 @@ class RedisQueue:
             "done_per_second": 1000 * total["done"] / max(1, age),
             "next_due": None if wait == float("inf") else wait,
             "workers": {printable(name): ms / 1000 for name, ms in sorted(workers)},
+            "workers_left": left,
+            "workers_died": died,
+            "counts": {printable(name): int(number) for name, number in sorted(counts)},
         }
 
     async def hosts(self, most: int) -> list[HostStatus]:
@@ -724,12 +775,12 @@ class RedisQueue:
         statuses.sort(key=lambda host: (-host.out - host.waiting, host.host))
         return statuses[:most]
 
-    async def set_state(self, state: str) -> None:
+    async def set_state(self, state: str, reason: str = "") -> None:
         """Set the state, one of STATES. Workers learn it with their next sign of life.
 
-        StateError: there is no such crawl."""
+        `reason`: the finish reason of an ended crawl. StateError: there is no such crawl."""
         assert state in STATES
-        if await self._crawl(_SET, state) is None:
+        if await self._crawl(_SET, state, reason) is None:
             raise self._no_crawl()
         self.state = state
 

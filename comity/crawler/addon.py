@@ -16,6 +16,7 @@ from typing import Any
 
 from scrapy.core.scheduler import Scheduler as ScrapyScheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.extensions.closespider import CloseSpider
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
@@ -118,6 +119,8 @@ class Addon:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", Feeds, place)
         options = _check(settings)
         agent = options.agent
+        if options.state and options.limits == "crawl":  # shared_queue.py has the limits
+            settings.set_in_component_priority_dict("EXTENSIONS", CloseSpider, None)
         _guard_browsers(settings, options)
         feeds.register(settings, options, place=_place_of_queue(settings, options))
         logformatter.shorten(settings)

@@ -11,6 +11,7 @@ import pytest
 from scrapy.settings import Settings
 
 from comity.gate.options.agreement import LIMITS, Agreement, Difference
+from comity.policies import PolicyError
 
 SECRET = "open-sesame"
 
@@ -125,3 +126,18 @@ def test_each_process_has_the_same_text(tmp_path: Path) -> None:
     (text,) = texts
     assert b"sha256" in text
     assert Agreement.from_json(agreement().as_json()) == agreement()
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"[]", b"{", b'{"decides": 1, "others": {}}', b"[" * 100_000, b'{"decides": {}}']
+)
+def test_unreadable_settings_of_a_crawl_are_named(text: bytes) -> None:
+    with pytest.raises(PolicyError, match="the settings of the crawl are unreadable"):
+        Agreement.from_json(text)
+
+
+def test_a_message_shows_no_hidden_character() -> None:
+    crawl = Agreement.from_json(b'{"decides": {"COMITY_USES": "a\\u202eb\\n"}, "others": {}}')
+    assert [*map(str, crawl.decisive(Agreement({}, {})))] == [
+        "COMITY_USES is `nothing` here, and `a\N{REPLACEMENT CHARACTER}b` in the crawl"
+    ]

@@ -3,6 +3,7 @@
 if redis.call('HGET', meta, 'run') ~= ARGV[1] then
   return 0
 end
-redis.call('HSET', meta, 'run', ARGV[1] + 1, 'began', now_ms())
-redis.call('HDEL', meta, 'finished', 'put', 'settings')
+redis.call('HSET', meta, 'run', ARGV[1] + 1, 'began', now_ms(), 'state', 'running')
+redis.call('HDEL', meta, 'finished', 'put', 'settings', 'reason', 'ended', 'left', 'died')
+forget_counts()
 return 1

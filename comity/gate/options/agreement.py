@@ -18,7 +18,7 @@ from comity.gate.options.declared import SETTINGS
 from comity.gate.options.kinds import Agrees
 from comity.gate.request.sessions import DeclaredSession
 from comity.gate.settings import Settings
-from comity.policies import Arrangement, Verdict
+from comity.policies import Arrangement, PolicyError, Verdict
 from comity.policies.formats import FORMATS
 from comity.policies.registry import OptOuts
 from comity.policies.syntax.printable import printable
@@ -54,7 +54,8 @@ class Difference(NamedTuple):
     worker: str
 
     def __str__(self) -> str:
-        return f"{self.name} is `{self.worker}` here, and `{self.crawl}` in the crawl"
+        name, crawl, worker = map(printable, self)
+        return f"{name} is `{worker}` here, and `{crawl}` in the crawl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,18 @@ class Agreement:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        return cls(**json.loads(text))
+        """Read the settings of a crawl. PolicyError: they are not such settings."""
+        try:
+            found = json.loads(text)
+            decides, others = (dict(found[name].items()) for name in ("decides", "others"))
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            raise PolicyError(
+                "COMITY_STATE: the settings of the crawl are unreadable: delete the crawl with"
+                " `comity frontier NAME --delete`, or set COMITY_CRAWL to another name"
+            ) from None
+        return cls(
+            *({str(name): str(value) for name, value in of.items()} for of in (decides, others))
+        )
 
     def as_json(self) -> bytes:
         return json.dumps(asdict(self), sort_keys=True).encode()

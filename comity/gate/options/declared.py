@@ -356,6 +356,17 @@ AGAIN_AFTER = Setting(
     ),
     agrees=Agrees.SHOULD,
 )
+LIMITS = Setting(
+    name="COMITY_LIMITS",
+    default="crawl",
+    kind=one_of("crawl", "worker"),
+    meaning=(
+        "the scope of `CLOSESPIDER_*` with `COMITY_STATE`. `crawl`: they limit the counts and the "
+        "time of the whole crawl, and end it. `worker`: they end each process by its own counts "
+        "([cluster.md](cluster.md#limits-of-the-crawl))"
+    ),
+    agrees=Agrees.SHOULD,
+)
 PART_SECONDS = Setting(
     name="COMITY_PART_SECONDS",
     default=60,
