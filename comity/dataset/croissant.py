@@ -28,8 +28,10 @@ CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 ENCODINGS = {
     "jsonl": "application/jsonlines",
     "parquet": "application/x-parquet",
+    "arrow": "application/vnd.apache.arrow.file",
     "warc": "application/warc",
 }
+STREAM = "application/vnd.apache.arrow.stream"
 FILE = "file"  # @id of the FileObject
 FILES = "files"  # @id of the FileSet, which has all files of a folder
 RECORDS = "records"  # @id of the RecordSet
@@ -167,11 +169,12 @@ def sha256_of(path: Path) -> str:
 
 def facts_of(path: Path, name: str = "", records: int | None = None) -> FileFacts:
     """Return the facts about a file. `name`: its path in the dataset's folder. "": no folder."""
-    form = format_of(path)
+    form, reader = format_of(path), open_reader(path)
     # Only readers of tables have a schema.
-    columns = tuple(getattr(open_reader(path), "schema").names) if form == "parquet" else None  # noqa: B009
+    columns = tuple(reader.schema.names) if hasattr(reader, "schema") else None
+    encoding = STREAM if getattr(reader, "is_stream", False) else ENCODINGS[form]
     return FileFacts(
-        name or path.name, ENCODINGS[form], sha256_of(path), path.stat().st_size, columns, records
+        name or path.name, encoding, sha256_of(path), path.stat().st_size, columns, records
     )
 
 

@@ -64,7 +64,7 @@ class FolderPart(NamedTuple):
         output = self.folder / self.name
         if is_local(output):
             output.parent.mkdir(parents=True, exist_ok=True)
-        return open_writer(output)
+        return open_writer(output, [self.reader.path])
 
     def aside(self, number: int = 0) -> Path:
         """Return the path of the side file for this file. `number`: the index of its kind."""

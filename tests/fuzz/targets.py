@@ -31,7 +31,7 @@ from comity.authoring.reports import FORMS
 from comity.authoring.source import SiteSource, SourceFile
 from comity.dataset.files import delimited, jsonl
 from comity.dataset.files.columns import arrow_schema as typed
-from comity.dataset.files.columns import parquet
+from comity.dataset.files.columns import ipc, parquet
 from comity.dataset.files.warc import reader as warc
 from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.expiry import ExpiryTerms, judge_expiry
@@ -1179,11 +1179,15 @@ def fuzz_readers(octets: bytes) -> None:
     """Files of anybody: what cannot be read is said, and nothing else raises."""
     choices = Choices(octets[:2])
     name = choices.of(
-        ("a.jsonl", "a.jsonl.gz", "a.warc", "a.warc.gz", "a.parquet", "a.csv", "a.csv.gz")
+        (
+            *("a.jsonl", "a.jsonl.gz", "a.warc", "a.warc.gz", "a.parquet"),
+            *("a.csv", "a.csv.gz", "a.arrow", "a.arrows"),
+        )
     )
     path = Path(_FOLDER.name) / name
     path.write_bytes(_file_of(name, choices.number(4), octets[2:]))
     modules = {"jsonl": jsonl, "warc": warc, "parquet": parquet, "csv": delimited}
+    modules |= {"arrow": ipc, "arrows": ipc}
     module: Any = modules[name.split(".")[1]]
     with contextlib.suppress(DatasetError, OSError):
         reader = module.Reader(path)
@@ -1217,7 +1221,7 @@ def _whole(name: str) -> bytes:
         tag = json.dumps(record["permissions"]).replace('"', '""')
         octets = f'url,text,permissions\n{ORIGIN}/a,"a\nb","{tag}"\n'.encode()
         return gzip.compress(octets, mtime=0) if name.endswith("gz") else octets
-    module: Any = jsonl if "jsonl" in name else parquet
+    module: Any = jsonl if "jsonl" in name else ipc if "arrow" in name else parquet
     with module.Writer(path) as writer:
         writer.write(writer.encode([record, record]))
     return path.read_bytes()

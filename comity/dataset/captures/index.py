@@ -77,7 +77,13 @@ class UnreadablePlace(NamedTuple):
     offset: int
     """Its offset in the source, in octets."""
     error: str
-    """The problem, in words."""
+    """The problem, in words. In a WACZ file, with the member and its octet."""
+
+    @property
+    def place(self) -> str:
+        """The source, with the octet. Offsets of a WACZ file are not octets of the file."""
+        is_wacz = self.source.lower().endswith(".wacz")
+        return self.source if is_wacz else f"{self.source}, at octet {self.offset}"
 
 
 class CaptureRow(NamedTuple):

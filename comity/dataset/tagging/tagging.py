@@ -105,7 +105,8 @@ def tag_dataset(
         raise DatasetError(f"{clash} is read from: give the output another name")
     check_outside(output, inputs)
     check_columns(readers, making.columns)
-    entering, evidence = open_writer(output), evidence_files(output, options)
+    entering = open_writer(output, [reader.path for reader in readers])
+    evidence = evidence_files(output, options)
     with (
         UnreadLines(beside(output, "unreadable")) as unread,
         PendingLines(beside(output, APART)) as apart,

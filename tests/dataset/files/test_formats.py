@@ -167,7 +167,7 @@ def test_a_name_that_says_none(name: str) -> None:
 def test_the_hint_for_a_file_to_write_is_what_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(
         DatasetError,
-        match=r"\.jsonl, \.jl, \.jsonl\.gz, \.jl\.gz, \.jsonl\.zst, \.jl\.zst, \.parquet$",
+        match=r"\.jsonl, \.jl, \.jsonl\.gz, \.jl\.gz, \.jsonl\.zst, \.jl\.zst, \.parquet, \.arrow",
     ):
         open_writer(tmp_path / "a.json")
 

@@ -61,7 +61,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         type=verify.place_argument,
         metavar="IN",
-        help="WARC of any writer, Parquet or JSON Lines with URLs; a folder: all in it",
+        help="WARC or WACZ of any writer, Parquet or JSON Lines with URLs; a folder: all in it",
     )
     add_output(parser)
     parser.add_argument(
@@ -80,7 +80,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE|STORE",
-        help="captures of policy files: WARC files, folders of them or of files by host"
+        help="captures of policy files: WARC or WACZ files, folders of them or of files by host"
         " (s3:// too), policy stores",
     )
     parser.add_argument(
@@ -295,7 +295,7 @@ def _unreadable(captures: PolicyCaptures) -> Iterator[tuple[str, int]]:
     number, failures = captures.unreadable
     if number:
         first = failures[0]
-        yield f"--policies {first.source}, at octet {first.offset}: {first.error}", number
+        yield f"--policies {first.place}: {first.error}", number
 
 
 def _refresh(
