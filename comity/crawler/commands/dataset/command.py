@@ -1,4 +1,4 @@
-"""`comity dataset tag|export|expire|...`: tag a dataset, and keep it compliant."""
+"""`comity dataset ACTION`: tag a dataset, and keep it compliant. ACTIONS has the actions."""
 
 from __future__ import annotations
 
