@@ -215,6 +215,7 @@ ROWS = {
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
     "AUDIT-4": "registries of opt-outs (lists of domains, URLs or works of any origin) refuse beside the signals, with source, date and hash",
+    "AUDIT-5": "one page for a reader who is no programmer: by origin, signal, use, month; what was dropped and why; largest origins; what is not known",
     "IMG-1": "PLUS DataMining in XMP of JPEG, PNG, WebP, TIFF, GIF, AVIF, video and PDF, as element, attribute or bare key; OtherConstraints travel",
     "IMG-2": "C2PA manifests: cawg.training-mining and c2pa.training-mining; constrained is notAllowed; any manifest refuses and none permits",
 }
