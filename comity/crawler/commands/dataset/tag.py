@@ -343,6 +343,9 @@ def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
         )
     )
     console.print(line(f"The policies and the agent: {manifest.path_of(output)}"))
+    if missing := counts.missing_copies.number:
+        about = "" if counts.missing_copies.is_exact else "about "
+        console.print(line(f"Policy files without a copy (status 0): {about}{missing}"))
     rows = table("What may be done with them", "use", "records")
     rows.columns[1].justify = "right"
     for verdict, number in sorted(tagged.verdicts.items()):
