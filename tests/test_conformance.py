@@ -218,6 +218,7 @@ ROWS = {
     "AUDIT-2": "the policy copies that decided travel with the dataset, as WARC",
     "AUDIT-3": "a run is repeated from its manifest: command, settings, version and hashes; the same octets come out",
     "AUDIT-4": "registries of opt-outs (lists of domains, URLs or works of any origin) refuse beside the signals, with source, date and hash",
+    "AUDIT-5": "one page for a reader who is no programmer: by origin, signal, use, month; what was dropped and why; largest origins; what is not known",
     "IMG-1": "PLUS DataMining in XMP of JPEG, PNG, WebP, TIFF, GIF, AVIF, video and PDF, as element, attribute or bare key; OtherConstraints travel",
     "IMG-2": "C2PA manifests: cawg.training-mining and c2pa.training-mining; constrained is notAllowed; any manifest refuses and none permits",
 }
