@@ -24,8 +24,8 @@ from comity.policies import PolicyError
 
 # The packages in the output of --version, as far as they are installed.
 PACKAGES = (
-    *("Scrapy", "Twisted", "aiohttp", "lxml", "parsel", "turbohtml", "protego", "w3lib"),
-    *("tldextract", "pyarrow", "warcio", "redis", "playwright"),
+    *("Scrapy", "Twisted", "aiohttp", "lxml", "parsel", "turbohtml", "tinyhtml5", "protego"),
+    *("w3lib", "tldextract", "pyarrow", "warcio", "redis", "playwright"),
 )
 INTERRUPTED = 130  # exit status
 

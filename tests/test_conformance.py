@@ -205,6 +205,7 @@ ROWS = {
     "STATE-2": "items are as safe as pages: a page counts as done when its items are on the disk, whatever is killed",
     "REPORT-1": "one page says what a crawl asked, what was refused and why, its pace and its uses, as the servers saw it",
     "STATE-3": "work is shared: no worker idles while another is the bottleneck, also when it joins late",
+    "STATE-4": "the crawl is one: its totals, report, limits, settings that must be equal, its end and its next run are the crawl's",
     "TAG-1": "records that comity did not make get the tag of a crawl, from what they say and from what their sites say",
     "TAG-2": "the tag names the copy and the date of the policy that decided; with several dates any refusal refuses",
     "TAG-3": "where policies cannot be had there is no permission, unless the operator says so; the manifest says it",

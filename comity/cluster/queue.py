@@ -61,6 +61,7 @@ _OPEN, _BEAT, _ASK, _LEAVE, _SET = (
 )
 _FINISH, _AGAIN, _SWEPT = (script("crawl", name) for name in ("finish", "again", "swept"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
+_AGREE, _DEPLOY = script("crawl", "agree"), script("crawl", "deploy")
 _RESTS, _LEAVE_PACE = script("pace", "rests"), script("pace", "leave")
 
 
@@ -206,6 +207,7 @@ class RedisQueue:
         is_outdated: True if another worker has begun the crawl again. `open` takes over that run.
         is_swept: True if no data of earlier runs is left.
         state: One of STATES, at the last sign of life.
+        is_redeployed: True if the settings of the crawl were replaced since the last `agree`.
         total: Requests that were ever put, at the last look.
         left: Requests of them that wait or are out.
         aside: Requests of them that wait for a host which is set aside.
@@ -223,6 +225,8 @@ class RedisQueue:
         self.is_outdated = False
         self.is_swept = True
         self.state = "running"
+        self.is_redeployed = False
+        self._deployed = 0  # how often the settings had been replaced at the last `agree`
         self.total = 0
         self.left = 0
         self.aside = 0
@@ -269,6 +273,40 @@ class RedisQueue:
         )
         self.is_outdated, self.is_swept = False, int(swept) >= self.run - 1
         self._known = self._newer = self._older = []
+
+    async def agree(self, settings: bytes) -> bytes:
+        """Return the settings of the crawl. A crawl without settings takes those of this worker.
+
+        StateLostError: the crawl is gone."""
+        answer = await self._crawl(_AGREE, settings)
+        if answer is None:
+            raise StateLostError("the crawl is gone")
+        of_crawl, self._deployed = answer
+        self.is_redeployed = False
+        return bytes(of_crawl)
+
+    async def settings(self) -> bytes:
+        """Return the settings of the crawl. StateError: there is no crawl, or it has none."""
+        answer = await self._crawl(_LOOK_CRAWL)
+        if answer is None:
+            raise self._no_crawl()
+        if not answer[8]:
+            raise StateError(
+                f"{self.address}: no worker of this version has begun crawl `{self.address.crawl}`"
+            )
+        return bytes(answer[8])
+
+    async def deploy(self, settings: bytes) -> bytes:
+        """Replace the settings of the crawl, and return the earlier ones; b"": it had none.
+
+        Workers learn of it with their next sign of life. StateError: there is no such crawl."""
+        before = await self._crawl(_DEPLOY, settings)
+        if before is None:
+            raise self._no_crawl()
+        return bytes(before)
+
+    def _no_crawl(self) -> StateError:
+        return StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
 
     async def finish(self) -> float | None:
         """Record on the server that the crawl is finished. Call it if `is_finished` returned True.
@@ -569,7 +607,7 @@ class RedisQueue:
                 raise StateLostError("the crawl is gone")
             self.state = "ended"
             return 1
-        state, run, began, alive, *policy = crawl
+        state, run, began, alive, deployed, *policy = crawl
         if self._began is not None and run > self.run:
             self.is_outdated = True
             self.state = "ended"
@@ -581,6 +619,7 @@ class RedisQueue:
                 f"its maxmemory-policy is `{printable(policy[0])}`: set `maxmemory-policy {KEEPS}`"
             )
         self.state = state.decode()
+        self.is_redeployed = deployed != self._deployed
         return max(1, int(alive))
 
     async def close(self, hosts: Iterable[str] = ()) -> None:
@@ -645,8 +684,8 @@ class RedisQueue:
         """Return figures of the whole crawl, as JSON values. StateError: there is no such crawl."""
         answer = await self._crawl(_LOOK_CRAWL)
         if answer is None:
-            raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
-        _, number, state, run, _, age, put, finished, *workers = answer
+            raise self._no_crawl()
+        _, number, state, run, _, age, put, finished, _, *workers = answer
         self.shards, self.state, self.run = int(number), state.decode(), int(run)
         shards = await self.look()
         if self.state == "running" and self.total and await self.is_finished():
@@ -691,7 +730,7 @@ class RedisQueue:
         StateError: there is no such crawl."""
         assert state in STATES
         if await self._crawl(_SET, state) is None:
-            raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
+            raise self._no_crawl()
         self.state = state
 
     async def delete(self) -> None:

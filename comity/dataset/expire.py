@@ -234,7 +234,7 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
 
         stack.enter_context(suppress(_NothingGoes))
         stack.enter_context(manifest.restored_on_error(path))
-        writer = None if dry_run else stack.enter_context(rewriter or open_writer(path))
+        writer = None if dry_run else stack.enter_context(rewriter or open_writer(path, [path]))
         sinks = Sinks(summary.merge, note, unread.add, options.progress)
         run(
             ExpirePass(terms, fields_with_tag(terms.tags, "fetched_at") if rewriter else None),

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from comity.dataset import manifest
 from comity.dataset.croissant import FileFacts, facts_of
@@ -28,6 +28,9 @@ from comity.dataset.side_files import side_folder
 from comity.dataset.tags.sources import GUESSED, TagSource
 
 UNWRITABLE_AS = ".jsonl.gz"  # ending of the output for formats that can only be read
+
+if TYPE_CHECKING:
+    from comity.dataset.evidence.files import Piece
 
 R = TypeVar("R")
 
@@ -49,11 +52,26 @@ class FolderPart(NamedTuple):
         output = self.folder / self.name
         if is_local(output):
             output.parent.mkdir(parents=True, exist_ok=True)
-        return open_writer(output)
+        return open_writer(output, [self.reader.path])
 
     def aside(self, number: int = 0) -> Path:
         """Return the path of the side file for this file. `number`: the index of its kind."""
         return self.asides[number] / f"{self.name}.jsonl"
+
+    @property
+    def piece(self) -> Path:
+        """The temporary file with the evidence about this file."""
+        output = self.folder / self.name
+        return output.with_name(f".{output.name}.evidence")
+
+    def evidence(self, *, with_evidence: bool) -> AbstractContextManager[Piece | None]:
+        """Open the evidence about this file. None without evidence."""
+        if not with_evidence:
+            return nullcontext()
+        # Imported here because pyarrow is needed only for evidence and columns.
+        from comity.dataset.evidence.files import Piece
+
+        return Piece(self.piece)
 
     def facts(self, records: int) -> FileFacts:
         """Return the facts about the complete output file for the manifest."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -17,6 +18,10 @@ from comity.dataset.permissions.terms import CURRENT
 from comity.dataset.records import DatasetError, Record
 from comity.dataset.sidecar import Sidecar
 from comity.dataset.tags.sources import TagSource
+
+# A function: the URL and the time of each copy of a policy file -> the name of its source, or None
+# if it is unknown
+Sources = Callable[[Sequence[tuple[str, datetime]]], Sequence[str | None]]
 
 
 class JobOptions(NamedTuple):
@@ -32,6 +37,9 @@ class JobOptions(NamedTuple):
     """One of EXECUTORS."""
     complain: Callable[[str], object] = lambda _: None
     """Called with a warning. The job goes on."""
+    evidence: Sources | None = None
+    """None: write no evidence files beside the output (comity.dataset.evidence). Otherwise called
+    with copies of policy files, for the names of their sources. pyarrow must be installed."""
 
 
 # `ahead` of `in_order` for tasks on files. It is high because the results for files take little

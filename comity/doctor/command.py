@@ -22,13 +22,12 @@ from comity.doctor.origins import (
     origins,
     settings_module,
     with_addons,
-    without_passwords,
 )
 from comity.doctor.reach import reach
 from comity.gate.options import Options, SettingsError
 from comity.gate.run.console import add_row, flush_output, line, open_console, say, table
 from comity.policies import PolicyError
-from comity.policies.syntax.printable import unhidden
+from comity.policies.syntax.printable import unhidden, without_passwords
 
 WRONG = 1  # exit status
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from comity.gate.options import DEFAULTS
 from comity.gate.options.profiles import NAME as PROFILE
 from comity.gate.options.profiles import NO_PROFILE, profile_of
 from comity.policies import PolicyError
-from comity.policies.syntax.printable import printable
+from comity.policies.syntax.printable import printable, without_passwords
 
 # The settings of Scrapy that count for comity: docs/settings.md.
 OF_SCRAPY = (
@@ -106,11 +105,6 @@ def _shown(name: str, value: Any) -> str:
         return f"{value.__module__}.{value.__qualname__}"
     text = str(value.copy_to_dict() if isinstance(value, BaseSettings) else value)
     return without_passwords(printable(text.encode("utf-8", "replace")))
-
-
-def without_passwords(text: str) -> str:
-    """Replace the users and passwords in URLs. Passwords may contain `/` and `@`."""
-    return re.sub(r"://\S*@", "://***@", text)
 
 
 def with_addons(settings: BaseSettings) -> tuple[BaseSettings, list[str]]:

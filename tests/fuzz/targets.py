@@ -29,9 +29,9 @@ from comity.authoring.explaining import explain
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.source import SiteSource, SourceFile
-from comity.dataset.files import jsonl
+from comity.dataset.files import delimited, jsonl
 from comity.dataset.files.columns import arrow_schema as typed
-from comity.dataset.files.columns import parquet
+from comity.dataset.files.columns import ipc, parquet
 from comity.dataset.files.warc import reader as warc
 from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.expiry import ExpiryTerms, judge_expiry
@@ -1178,10 +1178,17 @@ _FOLDER = tempfile.TemporaryDirectory()
 def fuzz_readers(octets: bytes) -> None:
     """Files of anybody: what cannot be read is said, and nothing else raises."""
     choices = Choices(octets[:2])
-    name = choices.of(("a.jsonl", "a.jsonl.gz", "a.warc", "a.warc.gz", "a.parquet"))
+    name = choices.of(
+        (
+            *("a.jsonl", "a.jsonl.gz", "a.warc", "a.warc.gz", "a.parquet"),
+            *("a.csv", "a.csv.gz", "a.arrow", "a.arrows"),
+        )
+    )
     path = Path(_FOLDER.name) / name
     path.write_bytes(_file_of(name, choices.number(4), octets[2:]))
-    module: Any = {"jsonl": jsonl, "warc": warc, "parquet": parquet}[name.split(".")[1]]
+    modules = {"jsonl": jsonl, "warc": warc, "parquet": parquet, "csv": delimited}
+    modules |= {"arrow": ipc, "arrows": ipc}
+    module: Any = modules[name.split(".")[1]]
     with contextlib.suppress(DatasetError, OSError):
         reader = module.Reader(path)
         reader.may_mention("until_recrawled")
@@ -1210,7 +1217,11 @@ def _whole(name: str) -> bytes:
             if name.endswith("gz")
             else octets
         )
-    module: Any = jsonl if "jsonl" in name else parquet
+    if name.startswith("a.csv"):
+        tag = json.dumps(record["permissions"]).replace('"', '""')
+        octets = f'url,text,permissions\n{ORIGIN}/a,"a\nb","{tag}"\n'.encode()
+        return gzip.compress(octets, mtime=0) if name.endswith("gz") else octets
+    module: Any = jsonl if "jsonl" in name else ipc if "arrow" in name else parquet
     with module.Writer(path) as writer:
         writer.write(writer.encode([record, record]))
     return path.read_bytes()

@@ -568,6 +568,10 @@ def test_the_name_says_the_format_on_the_command_line(site: Loopback, tmp_path: 
             "pages.warc:warc.gz",
             "pages.warc: the format `warc.gz` does not fit the name: leave the format out",
         ),
+        (
+            "ftp://me:secret@127.0.0.1/pages.warc:warc.gz",
+            "ftp://***@127.0.0.1/pages.warc: the format `warc.gz` does not fit the name",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_told(output: str, told: str, tmp_path: Path) -> None:

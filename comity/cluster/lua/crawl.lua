@@ -2,16 +2,18 @@
 --
 --   meta     hash   version (of the data), shards, began (ms), state ("running", "paused" or
 --                   "ended"); run (how often it was begun), swept (the number of runs that are
---                   deleted); finished (ms), and put (how many requests had been put by then)
+--                   deleted); finished (ms), and put (how many requests had been put by then);
+--                   settings (JSON, agreement.py), and deployed (how often they were replaced)
 --   worker   hash   worker -> its last sign of life, in ms
 local base = KEYS[1]
 local meta = base .. ':meta'
 
 
 -- {its state, its run, the begin of the run, the number of workers with a sign of life within `ttl`
--- ms}; nil if there is no such crawl. The begin distinguishes the crawl from others of its name.
+-- ms, how often its settings were replaced}; nil if there is no such crawl. The begin distinguishes
+-- the crawl from others of its name.
 local function told(ttl)
-  local values = redis.call('HMGET', meta, 'state', 'run', 'began')
+  local values = redis.call('HMGET', meta, 'state', 'run', 'began', 'deployed')
   if not values[1] then
     return false
   end
@@ -21,5 +23,5 @@ local function told(ttl)
       alive = alive + 1
     end
   end
-  return {values[1], tonumber(values[2]), values[3], alive}
+  return {values[1], tonumber(values[2]), values[3], alive, tonumber(values[4] or 0)}
 end

@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import Group, RenderableType
 from rich.live import Live
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+from scrapy.spiderloader import get_spider_loader
+from scrapy.utils.project import inside_project
 
 from comity.crawler.commands import listed
 from comity.crawler.commands.base import program_name
+from comity.crawler.commands.crawl import READY_SETTINGS
 from comity.crawler.crawl import open_state
 from comity.gate.options import Options
+from comity.gate.options.agreement import SPIDER, Agreement
 from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
@@ -85,6 +92,13 @@ class FrontierCommand(listed.Frontier):
             const="delete",
             help="delete all of it, once ended",
         )
+        action.add_argument(
+            "--reconfigure",
+            action="store_const",
+            dest="action",
+            const="reconfigure",
+            help="give the crawl the settings of this project; workers with others end",
+        )
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1:
@@ -104,7 +118,12 @@ class FrontierCommand(listed.Frontier):
             )
         try:
             with suppress(KeyboardInterrupt):
-                asyncio.run(_run(options, args[0], opts))
+                if opts.action == "reconfigure":
+                    if not inside_project():
+                        self.settings.setmodule(READY_SETTINGS, priority="project")
+                    asyncio.run(_reconfigure(options, args[0], self.settings))
+                else:
+                    asyncio.run(_run(options, args[0], opts))
             flush_output()
         except PolicyError as error:
             raise UsageError(str(error), print_help=False) from None
@@ -138,6 +157,45 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
             await _show(queue, opts)
     finally:
         await state.close()
+
+
+async def _reconfigure(options: Options, name: str, settings: Settings) -> None:
+    """Give the crawl the settings that its spider has in this project, and print the changes."""
+    state = open_state(options, name)
+    queue = state.queue()
+    try:
+        before = Agreement.from_json(await queue.settings())
+        crawler = Crawler(_spider(before.others[SPIDER], settings), settings)
+        crawler.addons.load_settings(crawler.settings)  # as when the spider crawls
+        now = Agreement.of(crawler.settings, crawler.spidercls.name)
+        decisive, harmless = before.decisive(now), before.harmless(now)
+        if decisive or harmless:
+            await queue.deploy(now.as_json())
+    finally:
+        await state.close()
+    for changed in decisive + harmless:
+        say(f"{changed.name}: `{changed.crawl}` becomes `{changed.worker}`")
+    if decisive:
+        say(
+            f"{name} has new settings: workers that decide differently end within"
+            f" {options.worker_timeout / 3:.0f} s, with the status 1. Start them with the new"
+            " settings"
+        )
+    elif harmless:
+        say(f"{name} has new settings, by which nothing is decided differently")
+    else:
+        say(f"{name} has these settings already")
+
+
+def _spider(name: str, settings: Settings) -> type[Spider]:
+    """Return the class of a spider of this project.
+
+    If the project has no such spider, as for `runspider`, the class has only this name."""
+    try:
+        return get_spider_loader(settings).load(name)
+    except KeyError:
+        say(f"This project has no spider `{name}`: its custom_settings are not included")
+        return type("Unknown", (Spider,), {"name": name})
 
 
 async def _look(queue: RedisQueue, most: int) -> _Look:

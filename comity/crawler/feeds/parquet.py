@@ -16,6 +16,7 @@ from comity import extras
 from comity.crawler.crawl import Crawl
 from comity.crawler.scrapy_internals import fields_of
 from comity.gate.options import stop
+from comity.policies.syntax.printable import without_passwords
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -32,7 +33,7 @@ def check(settings: BaseSettings) -> None:
         if feed.get("format", Path(str(uri)).suffix[1:]) != FORMAT:
             continue
         if extras.is_missing("pyarrow"):
-            stop(extras.needs(str(uri), "pyarrow", "parquet"))
+            stop(extras.needs(without_passwords(str(uri)), "pyarrow", "parquet"))
         parts = urlsplit(str(uri))
         path = Path(file_uri_to_path(str(uri)) if parts.scheme == "file" else str(uri))
         if (

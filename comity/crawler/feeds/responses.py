@@ -16,6 +16,7 @@ from comity import extras
 from comity.crawler.crawl import Crawl
 from comity.gate.options import stop
 from comity.gate.request.passage import Arrival, Passage
+from comity.policies.syntax.printable import without_passwords
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -83,10 +84,12 @@ def _archives(settings: BaseSettings) -> bool:
 
     SettingsError: it cannot be written. Scrapy would crawl all the same."""
     formats = {
-        str(uri): str(feed.get("format", Path(str(uri)).suffix[1:]))
+        without_passwords(str(uri)): str(feed.get("format", Path(str(uri)).suffix[1:]))
         for uri, feed in settings.getdict("FEEDS").items()
     }
-    archives = {uri: name for uri, name in formats.items() if name in WARC_FORMATS}
+    archives = {
+        without_passwords(uri): name for uri, name in formats.items() if name in WARC_FORMATS
+    }
     for uri, name in archives.items():
         if name == "gz" and not uri.endswith(".warc.gz"):
             stop(

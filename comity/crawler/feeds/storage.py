@@ -35,6 +35,7 @@ from comity.dataset.files.replacement import Replacement, open_beside, sync
 from comity.dataset.files.warc.records import end_of_records
 from comity.dataset.records import DatasetError
 from comity.gate.options import stop
+from comity.policies.syntax.printable import without_passwords
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -81,7 +82,8 @@ def kept_feeds(
         way = _way(settings, uri, feed)
         if way == PARTS:
             if BATCH_TIME not in uri:
-                stop(f"{uri}: a kill would lose items in spite of {place}: {_remedy(uri)}")
+                shown = without_passwords(uri)
+                stop(f"{shown}: a kill would lose items in spite of {place}: {_remedy(shown)}")
             if _exporter(settings, uri, feed) is ParquetExporter:  # all parts share the dictionary
                 feed = {
                     **feed,

@@ -45,6 +45,7 @@ from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import pack
 from comity.crawler.scrapy_internals import end, wake
 from comity.gate.fetching.freshness import DAY
+from comity.gate.options.agreement import Agreement
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name
@@ -60,8 +61,9 @@ logger = logging.getLogger(__name__)
 
 TICK = 0.05  # seconds between two writes
 MAX_KNOWN = 100_000  # fingerprints that are known here, without asking the server
-# Values of finish_reason: the crawl was ended by a command, or the server has lost requests.
-ENDED, LOST = ("crawl_ended", "state_lost")
+# Values of finish_reason: the crawl was ended by a command, the server has lost requests, or the
+# settings of the crawl were replaced.
+ENDED, LOST, RECONFIGURED = ("crawl_ended", "state_lost", "crawl_reconfigured")
 BURY_AGAIN = 0.25  # seconds between two looks for workers on this machine that are dead
 LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
 
@@ -81,6 +83,7 @@ class SharedQueue:
         *,
         rest: Callable[[str, float], object],
         most: int,
+        agreement: Agreement,
         again_after: float = 0.0,
     ) -> None:
         """Prepare the queue.
@@ -88,6 +91,8 @@ class SharedQueue:
         Args:
             rest: called with a host and the seconds for which it gets no requests.
             most: this worker leases no more hosts while the crawl has more requests. 0: no limit.
+            agreement: the settings of this worker. If those of the crawl decide differently, the
+                worker does not begin.
             again_after: a crawl begins again if it has been finished for so many seconds. 0: it
                 does not begin again."""
         assert crawler.stats is not None
@@ -95,6 +100,7 @@ class SharedQueue:
         self._stats = crawler.stats
         self._queue = queue
         self._neighbours = neighbours
+        self._agreement = agreement
         self._again_after = again_after
         self._complaints = Complaints(self.setting)
         self._outbox = Outbox(queue, crawler.stats)
@@ -118,6 +124,7 @@ class SharedQueue:
                 await self._queue.renew([])  # from now on others count this worker
                 if self._queue.state != "ended":
                     await self._take_up()
+                    await self._agree()
                 await self._queue.recall()  # COMITY_MAX_DELAY may have changed
                 if not self._queue.is_outdated:
                     break
@@ -128,6 +135,9 @@ class SharedQueue:
                 raise PolicyError(
                     f"COMITY_STATE: {self._queue.address} cannot be relied on: {error}"
                 ) from None
+            except PolicyError:  # this worker is refused
+                await self._queue.close()
+                raise
         if self._queue.state == "ended":
             name = self._queue.address.crawl
             raise PolicyError(
@@ -163,6 +173,25 @@ class SharedQueue:
             " again (%(again)s), or delete it with `comity frontier %(crawl)s --delete`",
             {**words, "again": again},
         )
+
+    async def _agree(self) -> None:
+        """Compare the settings of the crawl with those of this worker.
+
+        PolicyError: a setting that decides differs. The log warns of other differences."""
+        of_crawl = Agreement.from_json(await self._queue.agree(self._agreement.as_json()))
+        name = self._queue.address.crawl
+        if decisive := of_crawl.decisive(self._agreement):
+            raise PolicyError(
+                f"COMITY_STATE: this worker would decide differently from crawl `{name}`:"
+                f" {'; '.join(map(str, decisive))}. Start it with the settings of the crawl, or"
+                f" give the crawl these settings with `comity frontier {name} --reconfigure`"
+            )
+        if harmless := of_crawl.harmless(self._agreement):
+            logger.warning(
+                "COMITY_STATE: settings of this worker differ from those of crawl `%(crawl)s`:"
+                " %(differences)s",
+                {"crawl": name, "differences": "; ".join(map(str, harmless))},
+            )
 
     async def _sweep(self) -> None:
         """Delete all data that earlier runs of the crawl have left on the server."""
@@ -263,10 +292,20 @@ class SharedQueue:
                 {"host": name},
             )
             self._hosts.drop(name)
+        if self._queue.is_redeployed and self._queue.state != "ended":
+            await self._agree_again()
         if self._queue.state != "running":  # the crawl was paused or ended
             await self._queue.release(self._drop_hosts())
             if self._queue.state == "ended":
                 self._end(ENDED)
+
+    async def _agree_again(self) -> None:
+        """End this worker if the crawl has settings now that decide differently."""
+        try:
+            await self._agree()
+        except PolicyError as error:
+            logger.error("%(error)s", {"error": error})
+            self._end(RECONFIGURED, is_complete=False)
 
     def _end(self, reason: str, *, is_complete: bool = True) -> None:
         """End this worker. `is_complete`: False if pages are missing."""

@@ -18,6 +18,7 @@ from comity.crawler.frontier.queue import Queue
 from comity.crawler.frontier.scrapy_queues import take_over
 from comity.crawler.scrapy_internals import never_opened
 from comity.gate.options import stop
+from comity.gate.options.agreement import Agreement
 from comity.policies import PolicyError
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def _shared_queue(crawler: Crawler, state: SharedState) -> Queue:
         state.neighbours,
         rest=crawl.pace.rest,
         most=crawl.options.max_waiting,
+        agreement=Agreement.of(crawler.settings, crawler.spidercls.name),
         again_after=crawl.options.again_after,
     )
 

@@ -249,6 +249,13 @@ class PolicyCaptures:
         """Return the moments of the copies of an origin's files, the earliest first."""
         return [EPOCH + timedelta(microseconds=moment) for moment in self._index.moments(origin)]
 
+    def sources(self, copies: Iterable[tuple[str, datetime]]) -> list[str | None]:
+        """Return the name of the source of each copy. None if it is not in the index.
+
+        `copies`: the URL of a policy file, and the aware moment of its answer."""
+        rows = [self._index.find(url, microseconds(moment)) for url, moment in copies]
+        return [row and self._index.source(row) for row in rows]
+
     def _site(self, origin: str, files: dict[str, _File]) -> SiteAtMoment:
         key = (
             origin,

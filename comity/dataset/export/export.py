@@ -78,7 +78,8 @@ def export(
     depend on it, it is computed from the inputs.
 
     DatasetError: a file cannot be used or written. `output` is then unchanged."""
-    readers, entering = open_readers(inputs), open_writer(output)
+    readers = open_readers(inputs)
+    entering = open_writer(output, [reader.path for reader in readers])
     if clash := first_of((output, *side_files(output)), files_of(paths_read(readers, terms.tags))):
         raise DatasetError(f"{clash} is read from: give the export another name")
     check_outside(output, inputs)

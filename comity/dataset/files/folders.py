@@ -24,12 +24,23 @@ from comity.dataset.files.replacement import IS_WINDOWS, sync
 from comity.dataset.records import DatasetError
 
 APART = "no-policies"  # kind of side file: records of sites without copies of policies
+# Endings of evidence files, after the name of a dataset (see comity.dataset.evidence).
+POLICIES = ".policies.parquet"
+REFUSED = ".refused.parquet"
+KEPT = ".policies.warc.gz"
+EVIDENCE = (POLICIES, REFUSED, KEPT)
 # Endings of side files, after the name of a dataset.
 SIDE_ENDINGS = (
     *(".unreadable.jsonl", ".unreadable.warc", ".unreadable.warc.gz", ".expired.jsonl"),
     f".{APART}.jsonl",
+    *EVIDENCE,
 )
 SIDE_FOLDERS = (".unreadable", ".expired", f".{APART}")
+
+
+def evidence_path(output: Path, ending: str) -> Path:
+    """Return the path of an evidence file of a dataset. `ending`: one of EVIDENCE."""
+    return output.with_name(f"{output.name}{ending}")
 
 
 class Dataset(NamedTuple):

@@ -23,7 +23,13 @@ from comity.extras import required
 
 # Name of a format -> its module in this package. Each has a `Reader(path)` and a `Writer(path)`,
 # some a `Rewriter(path, aside)`.
-_MODULES = {"jsonl": "jsonl", "parquet": "columns.parquet", "warc": "warc"}
+_MODULES = {
+    "jsonl": "jsonl",
+    "csv": "delimited",
+    "arrow": "columns.ipc",
+    "parquet": "columns.parquet",
+    "warc": "warc",
+}
 # Ending of a file name -> name of its format
 FORMATS = {
     ".jsonl": "jsonl",
@@ -33,10 +39,20 @@ FORMATS = {
     ".jsonl.zst": "jsonl",
     ".jl.zst": "jsonl",
     ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".csv.gz": "csv",
+    ".tsv.gz": "csv",
+    ".csv.zst": "csv",
+    ".tsv.zst": "csv",
     ".warc": "warc",
     ".warc.gz": "warc",
+    ".wacz": "warc",
 }
-WRITABLE = tuple(ending for ending, name in FORMATS.items() if name != "warc")
+WRITABLE = tuple(ending for ending, name in FORMATS.items() if name not in ("csv", "warc"))
 
 
 class Part(NamedTuple):
@@ -162,11 +178,17 @@ def open_reader(path: Path) -> Reader:
     return reader
 
 
-def open_writer(path: Path, **options: Any) -> Writer:
-    """Return a writer of a file. `options`: options of the format's Writer.
+def open_writer(path: Path, sources: Sequence[Path] = (), **options: Any) -> Writer:
+    """Return a writer of a file.
+
+    `sources`: the files with the records. Some formats keep their form. `options`: options of the
+    format's Writer.
 
     DatasetError: the format cannot be written."""
-    writer: Writer = _module(path, WRITABLE).Writer(path, **options)
+    kind = _module(path, WRITABLE).Writer
+    if getattr(kind, "takes_sources", False):
+        options["sources"] = sources
+    writer: Writer = kind(path, **options)
     return writer
 
 
@@ -175,10 +197,15 @@ def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
 
     `aside`: the side file for records with `keep_aside`. None: a file beside the dataset.
 
-    DatasetError: the file is in an object store, or a package for its format is not installed."""
+    DatasetError: the file is a WACZ file or is in an object store, or a package for its format is
+    not installed."""
     module = _module(path)
     if not hasattr(module, "Rewriter"):
         return None
+    if path.name.lower().endswith(".wacz"):
+        raise DatasetError(
+            f"{path}: a WACZ file cannot expire: unzip it, and name the WARC files in `archive/`"
+        )
     if not is_local(path):
         raise DatasetError(
             f"{path}: a WARC file in an object store cannot expire: copy it to a disk first"
@@ -188,5 +215,7 @@ def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
 
 def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:
     name = format_of(path, hint)
-    with required(str(path), name, DatasetError):
-        return import_module(f"comity.dataset.files.{_MODULES[name]}")
+    module = _MODULES[name]
+    extra = "parquet" if module.startswith("columns.") else name
+    with required(str(path), extra, DatasetError):
+        return import_module(f"comity.dataset.files.{module}")

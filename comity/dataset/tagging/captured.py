@@ -61,7 +61,7 @@ class CapturedPage(NamedTuple):
 class CapturedRecord(Record):
     """A record of a WARC file, with its page and its earlier tags."""
 
-    __slots__ = ("earlier", "left_out", "page")
+    __slots__ = ("earlier", "left_out", "page", "record_id", "target")
 
     def __init__(
         self,
@@ -72,11 +72,15 @@ class CapturedRecord(Record):
         left_out: str = "",
     ) -> None:
         """`earlier`: the tags that the record already has in the file. `left_out`: the reason why
-        the record is not a page. Then `page` is None. "" if it is a page."""
+        the record is not a page. Then `page` is None. "" if it is a page.
+
+        The attributes `record_id` and `target` are the WARC-Record-ID and the URL of the WARC
+        record. They are "" until the reader sets them."""
         super().__init__(record)
         self.page = page
         self.earlier = tuple(earlier)
         self.left_out = left_out
+        self.record_id = self.target = ""
 
 
 class JudgedRecord(Record):

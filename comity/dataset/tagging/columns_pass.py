@@ -7,13 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.counts.column_summary import note
+from comity.dataset.evidence.columns import DECISIONS, encode, evidence_of_columns
+from comity.dataset.evidence.decisions import Decision, Found, Place
 from comity.dataset.files.columns.arrow_foreign import proper
 from comity.dataset.files.columns.arrow_schema import (
     EXTRA,
@@ -25,7 +27,8 @@ from comity.dataset.files.columns.arrow_schema import (
     kinds_of,
 )
 from comity.dataset.files.columns.arrow_types import plain
-from comity.dataset.passes import Outcome
+from comity.dataset.files.folders import APART as APART_RULE
+from comity.dataset.passes import Outcome, readable
 from comity.dataset.records import FIELD, IDENTITY, PAGE_URLS, SPARE_FIELD, Unreadable, is_blank
 from comity.dataset.tagging.captured import CapturedPage, moment_of
 from comity.dataset.tagging.columns import captured_page, first_part, value_of
@@ -35,8 +38,11 @@ from comity.dataset.tagging.tag_changes import Tag
 
 STANDARD = ("url", "fetched_at")  # fields of comity's own records that are added
 VERDICT = "comity:verdict"  # the name of the column that `with_verdicts` adds
-# An answer: the tag, null if the row is kept apart, and the names of the verdicts in the tag.
-ANSWER = pa.struct([("tag", TAG.type), ("verdicts", pa.list_(pa.string()))])
+# An answer: the tag, null if the row is kept apart, the names of the verdicts in the tag, and the
+# decisions for the evidence.
+ANSWER = pa.struct(
+    [("tag", TAG.type), ("verdicts", pa.list_(pa.string())), ("decisions", DECISIONS)]
+)
 APART = -1
 
 
@@ -45,13 +51,15 @@ def tag_columns(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Out
     batch, verdicts = _without_verdicts(batch)
     if _may_hide(batch, tagger):
         return _as_records(batch, number, tagger)
-    tagged, apart = Tagged(), []
+    tagged, apart, dropped = Tagged(), [], Found(tagger.judge.question.agent.uses)
     rows, indices, tags, columns = [], [], _Tags(verdicts, tagger), _PageColumns(batch, tagger)
     urls: list[str] = []
     moments: list[datetime | None] = []
     for row, page in enumerate(columns.pages()):
         if page.left_out:
             tagged.left_out.note(page.left_out)
+            place = Place(number + row, page.url, page.captured_at)
+            dropped.drop(place, [Decision("", "deny", page.left_out)])
             continue
         earlier = columns.earlier(row)
         index = None if earlier else tags.of_verdict(row)
@@ -62,13 +70,16 @@ def tag_columns(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Out
                 index = tags.add(judged.tag(fields, None, earlier))
         if index is None or index == APART:
             apart.append(row)
+            place = Place(number + row, page.url, page.captured_at)
+            dropped.drop(place, [Decision("", "deny", APART_RULE)])
             continue
         indices.append(index)
         rows.append(row)
         urls.append(page.url)
         moments.append(tagger.judge.dated(page).captured_at)
     tagged.undated = moments.count(None)
-    for names, records in tags.names(Counter(indices)):
+    counts = Counter(indices)
+    for names, records in tags.names(counts):
         for name in names:
             tagged.verdicts.note(name, records)
     judged_rows = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
@@ -83,7 +94,13 @@ def tag_columns(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Out
         else []
     )
     tagged.apart += len(apart)
-    return Outcome(Rows(output), tagged, notes)
+    if not tagger.with_evidence:
+        return Outcome(Rows(output), tagged, notes)
+    numbers = [number + row for row in rows]
+    evidence = evidence_of_columns(
+        numbers, urls, moments, indices, counts, tags.tags, tags.decisions, dropped
+    )
+    return Outcome(Rows(output), tagged, notes, evidence=evidence)
 
 
 def schema_of_tagged(schema: pa.Schema, tagger: RecordTagger) -> pa.Schema:
@@ -151,6 +168,9 @@ def _as_records(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Out
     """Tag each record by itself."""
     records = decode(batch, range(number, number + batch.num_rows))
     outcome = tagger([record for record in records if not isinstance(record, Unreadable)])
+    if outcome.evidence is not None:
+        numbers = [number + index for index in readable(records)]
+        outcome = outcome._replace(evidence=outcome.evidence.numbered(numbers))
     return outcome._replace(
         unreadable=[record for record in records if isinstance(record, Unreadable)]
     )
@@ -171,11 +191,15 @@ class ColumnAnswers(NamedTuple):
 
     uses: tuple[str, ...]
     """The uses whose verdicts are counted."""
+    with_evidence: bool
+    """True if the answers have their decisions."""
 
     def encode(self, answers: Sequence[Tag | None]) -> pa.StructArray:
         tags = [None if tag is None else TAG.fit(tag) for tag in answers]
         names = [[] if tag is None else verdict_names(tag, self.uses) for tag in answers]
-        arrays = [pa.array(tags, TAG.type), pa.array(names, ANSWER.field("verdicts").type)]
+        decided = encode(answers if self.with_evidence else [None] * len(answers), self.uses)
+        verdicts = pa.array(names, ANSWER.field("verdicts").type)
+        arrays = [pa.array(tags, TAG.type), verdicts, decided]
         return pa.StructArray.from_arrays(arrays, fields=[*ANSWER])
 
     def join(self, pieces: Sequence[pa.StructArray]) -> pa.StructArray:
@@ -248,13 +272,23 @@ class _Tags:
         for index, tag in enumerate(self._added, len(self._before)):
             yield verdict_names(tag, self._uses), counts[index]
 
-    def column(self, indices: Sequence[int]) -> pa.StructArray:
-        """Return the column of tags with these indices."""
+    @cached_property
+    def tags(self) -> pa.StructArray:
+        """All tags. It must be used after the last `add`."""
         tags = self._before.field("tag")
         if self._added:
             added = pa.array([TAG.fit(tag) for tag in self._added], TAG.type)
             tags = pa.concat_arrays([tags, added]) if len(tags) else added
-        return tags.take(pa.array(indices, pa.int64()))
+        return tags
+
+    @cached_property
+    def decisions(self) -> pa.ListArray:
+        """The decisions of all tags. It must be used after the last `add`."""
+        return pa.concat_arrays([self._before.field("decisions"), encode(self._added, self._uses)])
+
+    def column(self, indices: Sequence[int]) -> pa.StructArray:
+        """Return the column of tags with these indices."""
+        return self.tags.take(pa.array(indices, pa.int64()))
 
 
 def fields_of_pages(tagger: RecordTagger) -> tuple[str, ...]:

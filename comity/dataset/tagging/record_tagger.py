@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from comity.dataset.evidence.decisions import Decision, Found, Place
+from comity.dataset.files.folders import APART
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, PAGE_URLS, SPARE_FIELD, Record, is_blank
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, JudgedRecord
@@ -41,17 +43,21 @@ class RecordTagger:
 
     fields: Sequence[str] | None = None
 
-    def __init__(self, judge: Judge, making: Making) -> None:
+    def __init__(self, judge: Judge, making: Making, *, with_evidence: bool = False) -> None:
+        """`with_evidence`: True if outcomes have evidence."""
         self.judge = judge
         self.making = making
+        self.with_evidence = with_evidence
         self.names = making.columns.names(with_works=judge.question.agent.opt_outs.has_works)
 
     def __call__(self, records: list[Record]) -> Outcome:
         tagged, output, notes = Tagged(), [], []
-        for record in records:
+        found = Found(self.judge.question.agent.uses)
+        for number, record in enumerate(records):
             page, left_out = self.page(record)
             if page is None or left_out:
                 tagged.left_out.note(left_out)
+                found.drop(_place(number, record, page), [Decision("", "deny", left_out)])
                 continue
             judged = (
                 self.judge.judged_before(page, record.answer)
@@ -60,6 +66,7 @@ class RecordTagger:
             )
             if judged is None:
                 tagged.apart += 1
+                found.drop(_place(number, record, page), [Decision("", "deny", APART)])
                 notes.append({"record": self._record_without_tag(record)})
                 continue
             if isinstance(record, CapturedRecord):
@@ -74,7 +81,15 @@ class RecordTagger:
             for name in verdict_names(tagged_record[field], self.judge.question.agent.uses):
                 tagged.verdicts.note(name)
             output.append(tagged_record)
-        return Outcome(output, tagged, notes)
+            if self.with_evidence:
+                place = _place(number, record, page)._replace(captured_at=judged.captured_at)
+                found.keep(place, tagged_record[field])
+        if not self.with_evidence:
+            return Outcome(output, tagged, notes)
+        # Imported here because pyarrow is needed only for evidence and columns.
+        from comity.dataset.evidence.tables import evidence_of
+
+        return Outcome(output, tagged, notes, evidence=evidence_of(found))
 
     def page(self, record: Record) -> tuple[CapturedPage | None, str]:
         """Return the page of a record, and the reason for leaving the record out.
@@ -160,6 +175,13 @@ class RecordTagger:
             except TagError as error:
                 earlier.append(error)
         return earlier
+
+
+def _place(number: int, record: Record, page: CapturedPage | None) -> Place:
+    url, moment = (page.url, page.captured_at) if page else ("", None)
+    if isinstance(record, CapturedRecord):
+        return Place(number, url or record.target, moment, record.record_id)
+    return Place(number, url, moment)
 
 
 def standard(

@@ -218,7 +218,7 @@ def _form(reader: Reader, tagger: RecordTagger) -> AnswerForm:
     # Imported here because pyarrow is installed only where there are columns.
     from comity.dataset.tagging.columns_pass import ColumnAnswers
 
-    return ColumnAnswers(tagger.judge.question.agent.uses)
+    return ColumnAnswers(tagger.judge.question.agent.uses, tagger.with_evidence)
 
 
 def _sorted_rows(

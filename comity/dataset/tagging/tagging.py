@@ -7,8 +7,9 @@ number of input records."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from comity.dataset import manifest
 from comity.dataset.croissant import History, describe
@@ -26,6 +27,9 @@ from comity.dataset.tagging.judging import Judge
 from comity.dataset.tagging.record_tagger import Making, RecordTagger
 from comity.dataset.tagging.site_order import judged_readers
 from comity.policies.syntax.urls import origin_or_empty
+
+if TYPE_CHECKING:
+    from comity.dataset.evidence.files import Collector, EvidenceFiles
 
 
 class TagPass(RecordTagger):
@@ -68,8 +72,8 @@ def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
 
     DatasetError: a table lacks a field that the operator names, or has no field with URLs."""
     for reader in readers:
-        if getattr(reader, "has_rows", False):
-            check_fields(columns, reader.schema.names)  # type: ignore[attr-defined]  # a table
+        if names := getattr(reader, "column_names", ()):
+            check_fields(columns, names)
 
 
 def tag_dataset(
@@ -94,14 +98,16 @@ def tag_dataset(
         raise DatasetError(f"{clash} is read from: give the output another name")
     check_outside(output, inputs)
     check_columns(readers, making.columns)
-    entering = open_writer(output)
+    entering = open_writer(output, [reader.path for reader in readers])
+    evidence = evidence_files(output, options)
     with (
         UnreadLines(beside(output, "unreadable")) as unread,
         PendingLines(beside(output, APART)) as apart,
     ):
-        with manifest.restored_on_error(output), entering as writer:
-            judged, options = judged_readers(readers, TagPass(judge, making), options)
-            tagged = write_tagged(judged, writer, (unread, apart), judge, making, options)
+        with evidence as collector, manifest.restored_on_error(output), entering as writer:
+            tagger = TagPass(judge, making, with_evidence=options.evidence is not None)
+            judged, options = judged_readers(readers, tagger, options)
+            tagged = write_tagged(judged, writer, (unread, apart, collector), tagger, options)
             unread.replace()
             apart.replace()
             manifest.retract(output, is_replaced=True)
@@ -111,27 +117,40 @@ def tag_dataset(
     return tagged
 
 
+def evidence_files(
+    output: Path, options: JobOptions
+) -> AbstractContextManager[EvidenceFiles | None]:
+    """Return the evidence files of an output. None if the options ask for none."""
+    if options.evidence is None:
+        return nullcontext()
+    # Imported here because pyarrow is needed only for evidence and columns.
+    from comity.dataset.evidence.files import EvidenceFiles
+
+    return EvidenceFiles(output, options.evidence)
+
+
 def write_tagged(
     readers: Sequence[Reader],
     writer: Writer,
-    aside: tuple[UnreadLines, PendingLines],
-    judge: Judge,
-    making: Making,
+    aside: tuple[UnreadLines, PendingLines, Collector | None],
+    tagger: TagPass,
     options: JobOptions,
 ) -> Tagged:
     """Write records with their tags.
 
-    `aside`: the side files for unreadable records and for records that are kept apart. The caller
-    has entered `writer` and `aside` by `with`."""
-    tagged, (unread, apart) = Tagged(), aside
+    `aside`: the side files for unreadable records and for records that are kept apart, and the
+    collector of evidence. The caller has entered `writer` and `aside` by `with`."""
+    tagged, (unread, apart, collector) = Tagged(), aside
 
     def keep_apart(notes: list[Note]) -> None:
         for note in notes:
             apart.put(note["record"])
 
     sinks = Sinks(tagged.merge, keep_apart, unread.add, options.progress)
+    if collector:
+        sinks = collector.sinks(sinks)
     run(
-        TagPass(judge, making),
+        tagger,
         readers,
         sinks,
         writer=writer,
@@ -139,6 +158,8 @@ def write_tagged(
         executor=options.executor,
     )
     tagged.counts.unreadable += unread.records
+    if collector:
+        collector.finish()
     return tagged
 
 

@@ -2,7 +2,7 @@
 
     texts(body)            the parts of a file that may have a packet, unpacked
     pdf_streams(body)      the packed metadata streams of a PDF file
-    is_media(body)         whether the octets are those of a file that may have XMP
+    is_media(content)      whether a file is an image, a video, a sound or a PDF file
 
 Most files have their packets as plain text, so that readers can find them without knowing the kind
 of file. Only three kinds need more: JPEG cuts long packets, and PNG and PDF may pack them. No part
@@ -14,6 +14,8 @@ import re
 import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from comity.policies.document.document import Content
 
 MAX_STREAMS = 500  # metadata streams of a PDF file. Each of its images may have one
 MAX_STREAMED = 20 * 256 * 1024  # unpacked octets after which no further stream is read
@@ -46,9 +48,15 @@ def is_pdf(body: bytes) -> bool:
     return b"%PDF-" in body[:1024]
 
 
-def is_media(body: bytes) -> bool:
-    """Return True if the octets are those of an image, a video, a sound or a PDF file."""
-    return _MEDIA.match(body) is not None or is_pdf(body)
+def is_media(content: Content) -> bool:
+    """Return True if a file is an image, a video, a sound or a PDF file.
+
+    Its first octets or its media type are enough."""
+    return (
+        content.media_type.partition("/")[0] in ("image", "video", "audio")
+        or _MEDIA.match(content.body) is not None
+        or is_pdf(content.body)
+    )
 
 
 def texts(body: bytes) -> Iterator[bytes | Unread]:

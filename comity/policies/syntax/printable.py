@@ -1,7 +1,8 @@
-"""Make text from a site safe to show (SEC-4).
+"""Make text safe to show: text from a site (SEC-4), and settings of the operator.
 
-printable(text)     one line, in reasons, findings, tables and errors
-unhidden(text)      text of any length and of several lines, in logs"""
+printable(text)            one line, in reasons, findings, tables and errors
+unhidden(text)             text of any length and of several lines, in logs
+without_passwords(text)    settings and commands, in messages and files"""
 
 from __future__ import annotations
 
@@ -41,3 +42,8 @@ def unhidden(text: str, *, keep: str = "\n\t") -> str:
     return _PERHAPS_HIDDEN.sub(
         lambda match: match[0] if match[0] in keep else _visible(match[0]), text
     )
+
+
+def without_passwords(text: str) -> str:
+    """Replace the users and passwords in URLs. Passwords may contain `/` and `@`."""
+    return re.sub(r"://\S*@", "://***@", text)

@@ -209,7 +209,7 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
     one_in(
         3,
         [
-            ([], "required: tag|export|expire|stats|verify"),
+            ([], "required: tag|export|expire|stats|diff|verify"),
             (["publish"], "invalid choice: 'publish'"),
             (["export", "crawled.jsonl", "-o", "out.jsonl"], "required: --for"),
             (["export", "crawled.jsonl", "--for", "index"], "required: -o"),
@@ -428,6 +428,56 @@ def test_whoever_reads_may_have_enough(tmp_path: Path, crawled: Path, times: int
     assert urls(crawled) == []
 
 
+@pytest.mark.requirement("AUDIT-5")
+def test_diff(tmp_path: Path, crawled: Path) -> None:
+    later = [json.loads(line) for line in crawled.read_text(encoding="utf-8").splitlines()]
+    closed = Fetched(status=200, body=ROBOTS.replace(b"train-ai=y", b"train-ai=n"))
+    for one in later:
+        site = Site.from_files("https://example.com", {"/robots.txt": closed})
+        one["permissions"] = site.page(AGENT, one["url"]).permissions
+    (tmp_path / "later.jsonl").write_text("".join(json.dumps(one) + "\n" for one in later))
+    words = ("diff", "crawled.jsonl", "later.jsonl", "--for", "train-ai")
+    done = dataset(*words, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines()[2].split() == ["train-ai", "0", "3", "0", "1"]
+    robots = "https://example.com/robots.txt: 3 records, the file changed"
+    assert robots in done.stdout.splitlines()
+    assert (
+        "    - content-usage.allow line 2 `Content-Usage: train-ai=y` -> content-usage.disallow"
+        " line 2 `Content-Usage: train-ai=n`" in done.stdout.splitlines()
+    )
+    done = dataset(*words, "--json", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    [file] = json.loads(done.stdout)["files"]
+    assert (file["policy_url"], file["change"], file["records"]) == (
+        "https://example.com/robots.txt",
+        "changed",
+        3,
+    )
+    done = dataset("diff", "crawled.jsonl", "crawled.jsonl", folder=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        0,
+        "4 records compared, 0 gained or lost a use",
+    )
+
+
+@pytest.mark.requirement("AUDIT-5")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["crawled.jsonl"], "required: NEW"),
+        (["crawled.jsonl", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["crawled.jsonl", "cut.parquet"], "cut.parquet"),
+        (["crawled.jsonl", "crawled.jsonl", "--top", "0"], "write 1 or more"),
+    ],
+)
+def test_mistakes_in_diff(tmp_path: Path, crawled: Path, words: list[str], message: str) -> None:
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no end")
+    done = dataset("diff", *words, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr.splitlines()[-1]
+
+
 def test_stats(tmp_path: Path, crawled: Path) -> None:
     done = dataset("stats", "crawled.jsonl", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -570,7 +620,15 @@ def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
 def test_help_says_the_exit_statuses(tmp_path: Path) -> None:
     done = dataset("--help", folder=tmp_path)
     words = " ".join(done.stdout.split())
-    for said in ("export", "expire", "stats", "verify", "Exit status: 0", "130 interrupted"):
+    for said in (
+        "export",
+        "expire",
+        "stats",
+        "diff",
+        "verify",
+        "Exit status: 0",
+        "130 interrupted",
+    ):
         assert said in words
 
 

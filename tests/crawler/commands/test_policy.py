@@ -410,7 +410,7 @@ def test_demo_crawl_ends_with_items_and_a_summary(tmp_path: Path) -> None:
     assert not [item for item in items if "REFUSED" in item["text"]]
     assert "robots.disallow" in done.stderr
     assert "Crawl finished" in done.stderr
-    assert "automated requests pass and refused 0\n" in done.stdout
+    assert "automated requests pass and refused 0.\n" in done.stdout
 
 
 def test_demo_crawl_has_the_settings_of_the_command(tmp_path: Path) -> None:

@@ -152,6 +152,13 @@ def test_parts_of_two_workers_have_two_names() -> None:
             {},
             "write `ftp://127.0.0.1/items/%(batch_time)s.jsonl`",
         ),
+        (
+            "ftp://me:a/secret@127.0.0.1/items.jsonl",
+            {},
+            {},
+            "comity: ftp://***@127.0.0.1/items.jsonl: a kill would lose items in spite of JOBDIR:"
+            " write `ftp://***@127.0.0.1/items/%(batch_time)s.jsonl` to get",
+        ),
         ("items.jsonl", {}, {"FEED_STORAGES": {"": Uploads}}, "write `items/%(batch_time)s.jsonl`"),
         ("stdout:", {"format": "json"}, {}, "write JSON Lines to standard output (-o -:jsonl)"),
         (

@@ -1,39 +1,42 @@
-"""`comity dataset tag|export|expire|stats|verify`: tag a dataset, and keep it compliant."""
+"""`comity dataset tag|export|expire|stats|diff|verify`: tag a dataset, and keep it compliant."""
 
 from __future__ import annotations
 
 import json
 import os
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import listed, tag_option
-from comity.crawler.commands.base import process_count, unknown_option
-from comity.crawler.commands.dataset import tag, verify
+from comity.crawler.commands.base import unknown_option
+from comity.crawler.commands.dataset import diff, tag, verify
 from comity.crawler.commands.dataset.output import add_output, output_place
+from comity.crawler.commands.dataset.shared import (
+    add_datasets,
+    add_workers,
+    counting,
+    progress,
+    row_count,
+    split_uses,
+)
 from comity.dataset import manifest
 from comity.dataset import stats as statistics
 from comity.dataset.counts.record_counts import RecordCounts
 from comity.dataset.counts.use_counts import BY, USE, UseCounts
-from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
-from comity.dataset.files.folders import open_dataset
 from comity.dataset.files.places import path_of
 from comity.dataset.job import JobOptions
 from comity.dataset.passes import Note
@@ -43,7 +46,7 @@ from comity.gate.fetching.store import PolicyStore
 from comity.gate.options import Options
 from comity.gate.options.values import use_defaults
 from comity.gate.run.arguments import CommandParser
-from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
+from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.vocabulary.table import Vocabulary
@@ -82,8 +85,8 @@ class DatasetCommand(listed.Dataset):
     def long_desc(self) -> str:
         return (
             f"{self.short_desc()}. Exit status: {DONE} done, or all is compliant; {TO_DO} records"
-            f" would be removed, or are not compliant; {FAILED} wrong usage, or an unusable file;"
-            f" {INTERRUPTED} interrupted: nothing has changed."
+            f" would be removed, are not compliant, or have lost a use; {FAILED} wrong usage, or an"
+            f" unusable file; {INTERRUPTED} interrupted: nothing has changed."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -143,7 +146,7 @@ class DatasetCommand(listed.Dataset):
 
 
 def _export_arguments(parser: ArgumentParser) -> None:
-    _datasets(parser, "inputs", "IN", "JSON Lines, Parquet or WARC; a folder: all in it")
+    add_datasets(parser, "inputs", "IN", "JSON Lines, Parquet or WARC; a folder: all in it")
     parser.add_argument(
         "--for",
         dest="uses",
@@ -167,7 +170,7 @@ def _export_arguments(parser: ArgumentParser) -> None:
         " without duplicates of a killed crawl",
     )
     tag_option.add_argument(parser)
-    _workers(parser)
+    add_workers(parser)
 
 
 def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
@@ -184,7 +187,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         if hint := _unknown(use, vocabulary):
             complain(hint)
     output, in_folder = output_place(opts)
-    with _progress("exporting", opts.inputs, passes=2) as advance:
+    with progress("exporting", opts.inputs, passes=2) as advance:
         options = JobOptions(opts.workers, advance, executor=opts.executor, complain=complain)
         if in_folder:
             exported = export_folder(opts.inputs, output, terms, options, ending=opts.ending)
@@ -252,7 +255,7 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
 
 
 def _expire_arguments(parser: ArgumentParser) -> None:
-    _datasets(
+    add_datasets(
         parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC, or a folder; it is rewritten"
     )
     parser.add_argument(
@@ -269,7 +272,7 @@ def _expire_arguments(parser: ArgumentParser) -> None:
         " datasets",
     )
     tag_option.add_argument(parser)
-    _workers(parser)
+    add_workers(parser)
 
 
 def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
@@ -284,7 +287,7 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         )
         console.print(line(source))
         # Each dataset is read twice, the first time for the fetch times of its pages.
-        with _progress("expiring", opts.datasets, passes=2) as advance:
+        with progress("expiring", opts.datasets, passes=2) as advance:
             options = JobOptions(opts.workers, advance, _print_removed, opts.executor, complain)
             counts = expire(
                 opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, options=options
@@ -328,7 +331,7 @@ def _print_removed(note: Note) -> None:
 
 
 def _stats_arguments(parser: ArgumentParser) -> None:
-    _datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC; a folder: all in it")
+    add_datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC; a folder: all in it")
     parser.add_argument(
         "--for",
         dest="uses",
@@ -345,7 +348,7 @@ def _stats_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--top",
-        type=_row_count,
+        type=row_count,
         default=TOP,
         metavar="N",
         help="show N rules, origins or months (default: %(default)s)",
@@ -358,14 +361,7 @@ def _stats_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print all rows as JSON")
     tag_option.add_argument(parser)
-    _workers(parser)
-
-
-def _row_count(text: str) -> int:
-    """Return the number of rows to show."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise ArgumentTypeError(f"`{text}` is not a number of rows: write 1 or more")
-    return int(text)
+    add_workers(parser)
 
 
 def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
@@ -373,8 +369,7 @@ def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     output = path_of(opts.output) if opts.output else None
     if output:
         statistics.check_output(output, opts.datasets, tags)
-    uses = opts.uses.strip().lower().removesuffix(",").split(",") if opts.uses else []
-    with _progress("counting", opts.datasets) as advance:
+    with progress("counting", opts.datasets) as advance:
         options = JobOptions(opts.workers, advance, executor=opts.executor)
         counts = statistics.stats(
             opts.datasets,
@@ -382,7 +377,7 @@ def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             options,
             tags,
             by=opts.by,
-            uses=[use.strip() for use in uses],
+            uses=split_uses(opts.uses),
         )
     if output:
         statistics.write(counts, output)
@@ -398,7 +393,7 @@ def show(counts: UseCounts, top: int, console: Console) -> None:
     """Print the first groups, the rules and causes that refuse most, and the totals."""
     groups, is_by_use = counts.sorted_groups(), counts.by == USE
     names = () if is_by_use else (counts.by,)
-    rows = _counting(
+    rows = counting(
         "What may be done with the records",
         [*names, "use"],
         ["allowed", "refused", "ends in 30 days"],
@@ -415,7 +410,7 @@ def show(counts: UseCounts, top: int, console: Console) -> None:
             f"{top} of {len(groups)} {counts.by}s: --top N shows more, -o FILE writes all"
         )
     if is_by_use and counts.refusing:
-        rows = _counting("Why uses are refused", ["rule"], ["times"])
+        rows = counting("Why uses are refused", ["rule"], ["times"])
         for rule, number in counts.refusing.most_common(top):
             add_row(rows, rule, number)
         console.print(rows)
@@ -436,52 +431,12 @@ def show(counts: UseCounts, top: int, console: Console) -> None:
     console.print(f"{counts.records} records of {origins}, {counts.unreadable} that cannot be read")
 
 
-def _counting(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table:
-    """Return a table with columns of texts, then columns of numbers."""
-    rows = table(title, *texts, *numbers)
-    for column in rows.columns[len(texts) :]:
-        column.justify = "right"
-    return rows
-
-
 # all
-
-
-def _datasets(parser: ArgumentParser, name: str, metavar: str, text: str) -> None:
-    parser.add_argument(name, nargs="+", type=verify.place_argument, metavar=metavar, help=text)
-
-
-def _workers(parser: ArgumentParser) -> None:
-    parser.add_argument("--workers", type=process_count, metavar="N", help=verify.WORKERS_HELP)
-    parser.add_argument(
-        "--executor", choices=EXECUTORS, default=PROCESSES, help=verify.EXECUTOR_HELP
-    )
-
-
-@contextmanager
-def _progress(
-    description: str, paths: Sequence[Path], *, passes: int = 1
-) -> Iterator[Callable[[int], object]]:
-    """Show a bar on a terminal, and nothing elsewhere."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    files = (file for path in paths if path.exists() for file in open_dataset(path).files)
-    total = passes * sum(file.stat().st_size for file in files)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda done: bar.advance(task, done)
 
 
 def _show_causes(title: str, causes: Counter[str], console: Console) -> None:
     if causes:
-        rows = _counting(title, ["why"], ["records"])
+        rows = counting(title, ["why"], ["records"])
         for reason, number in causes.most_common():
             add_row(rows, reason, number)
         console.print(rows)
@@ -512,6 +467,11 @@ ACTIONS = {
         "Remove records that may not be kept any longer", _expire_arguments, _expire
     ),
     "stats": DatasetAction("Count the permissions of the records", _stats_arguments, _stats),
+    "diff": DatasetAction(
+        "List the uses that records gained or lost since an earlier tagging, and the changed files",
+        diff.add_arguments,
+        diff.run,
+    ),
     "verify": DatasetAction(
         "List the records that today's policies would refuse",
         verify.add_arguments,

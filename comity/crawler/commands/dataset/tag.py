@@ -20,7 +20,7 @@ from comity import extras
 from comity.crawler.captures import open_captures
 from comity.crawler.commands.base import add_opt_out, process_count, set_opt_out
 from comity.crawler.commands.dataset import verify
-from comity.crawler.commands.dataset.output import add_output, output_place
+from comity.crawler.commands.dataset.output import add_output, evidence, output_place
 from comity.crawler.commands.refresh import refresh
 from comity.dataset import manifest
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
@@ -59,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         type=verify.place_argument,
         metavar="IN",
-        help="WARC of any writer, Parquet or JSON Lines with URLs; a folder: all in it",
+        help="WARC or WACZ of any writer, Parquet or JSON Lines with URLs; a folder: all in it",
     )
     add_output(parser)
     parser.add_argument(
@@ -78,7 +78,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE|STORE",
-        help="captures of policy files: WARC files, folders of them or of files by host"
+        help="captures of policy files: WARC or WACZ files, folders of them or of files by host"
         " (s3:// too), policy stores",
     )
     parser.add_argument(
@@ -200,7 +200,12 @@ def run(
         for source, number in _unreadable(captures):
             complain(f"{source}: {number} places cannot be read")
         with _progress("tagging", opts.inputs) as advance:
-            options = JobOptions(opts.workers, advance, executor=opts.executor)
+            options = JobOptions(
+                opts.workers,
+                advance,
+                executor=opts.executor,
+                evidence=evidence(opts, captures.sources),
+            )
             judge = Judge(question, captures)
             if in_folder:
                 tagged = tag_folder(
@@ -260,7 +265,7 @@ def _unreadable(captures: PolicyCaptures) -> Iterator[tuple[str, int]]:
     number, failures = captures.unreadable
     if number:
         first = failures[0]
-        yield f"--policies {first.source}, at octet {first.offset}: {first.error}", number
+        yield f"--policies {first.place}: {first.error}", number
 
 
 def _refresh(

@@ -197,7 +197,7 @@ def _verify(
 def _json_lines(report: VerifyReport) -> Iterator[str]:
     """Yield the lines of json.dumps(report.as_json()), host by host, to save memory."""
     head = json.dumps(report.totals(), indent=2).removesuffix("\n}")
-    hosts = (_member(name, host) for name, host in report.all_hosts())
+    hosts = (_member(name, host) for name, host in report.hosts.items())
     last = next(hosts, "")
     if not last:
         yield f'{head},\n  "hosts": {{}}\n}}'
@@ -244,7 +244,7 @@ def show(report: VerifyReport, token: str, console: Console) -> None:
                     f" {other}."
                 )
             )
-    hosts = sum(1 for _ in report.all_hosts())
+    hosts = sum(1 for _ in report.hosts.items())
     for name, host in report.worst_hosts(MOST_SHOWN):
         if host.refused or host.unknown or host.changes or host.gained_elements:
             _show_host(name, host, console)

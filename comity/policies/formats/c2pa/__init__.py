@@ -50,7 +50,7 @@ why = "The file must not be the input of a model."
 
 def read_document(content: Content, response: Response) -> Statements:
     """Read the manifests of an image, a video, a sound or a PDF file."""
-    if not is_media(content.body):
+    if not is_media(content):
         return NO_STATEMENTS
     return Statements(statements(content.body))
 

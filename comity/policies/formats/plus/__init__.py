@@ -56,10 +56,7 @@ why = "A refusal of training, of generative models too, refuses training and all
 
 def read_document(content: Content, response: Response) -> Statements:
     """Read the XMP of an image, a video, a sound or a PDF file."""
-    if not content.body:
-        return NO_STATEMENTS
-    kind = content.media_type.partition("/")[0]
-    if not (is_media(content.body) or (kind in ("image", "video", "audio"))):
+    if not is_media(content):
         return NO_STATEMENTS
     return Statements(statements(content.body))
 

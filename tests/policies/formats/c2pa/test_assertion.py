@@ -31,8 +31,9 @@ TRAINING = {"train", "train-genai", "tdm", "ai"}
 INFERENCE = {"ai-input", "tdm", "ai"}
 
 
-def refused(body: bytes, agent: Agent = AGENT) -> set[str]:
-    page = SITE.page(agent, f"{ORIGIN}/a", body=body)
+def refused(body: bytes, agent: Agent = AGENT, media_type: bytes = b"") -> set[str]:
+    headers = [(b"Content-Type", media_type)] if media_type else []
+    page = SITE.page(agent, f"{ORIGIN}/a", headers=headers, body=body)
     return {use for use in USES if page.uses[use].verdict is Verdict.DENY}
 
 
@@ -139,6 +140,13 @@ def test_other_manifests_and_pages_state_nothing() -> None:
     assert statements(WEBP + assertion(cbor())) == ()
     quoted = b"<!doctype html><pre>" + assertion(cbor(ai_training="notAllowed"))
     assert refused(quoted) == set()
+
+
+@pytest.mark.parametrize("media_type", [b"image/x-unknown", b"audio/mpeg", b"video/x-flv"])
+def test_the_media_type_alone_tells_a_file_of_media(media_type: bytes) -> None:
+    body = b"unknown" + assertion(cbor(ai_training="notAllowed"))
+    assert refused(body, media_type=media_type) == TRAINING
+    assert refused(body) == set()
 
 
 def test_a_manifest_in_several_segments_of_jpeg() -> None:
