@@ -38,8 +38,8 @@ fuzz-briefly: .venv/ready-to-test
 
 # What the tests of editors/, of completion, and of captures by other programs, take that pip cannot install.
 editors:
-	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null && command -v wget >/dev/null && command -v fish >/dev/null && command -v zsh >/dev/null || \
-		{ echo "make test-all needs editors, shells and wget: apt-get install neovim emacs-nox elpa-eglot npm wget fish zsh" >&2; exit 1; }
+	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null && command -v wget >/dev/null && command -v curl >/dev/null && command -v fish >/dev/null && command -v zsh >/dev/null || \
+		{ echo "make test-all needs editors, shells and wget: apt-get install neovim emacs-nox elpa-eglot npm wget curl fish zsh" >&2; exit 1; }
 
 quick: .venv/compiled
 	$(BIN)/$(TESTS)
