@@ -109,7 +109,8 @@ class CopyCounts:
         self._runs: list[list[tuple[int, int]]] = []  # run -> offset and length of each chunk
 
     def __enter__(self) -> Self:
-        self._file: IO[bytes] = tempfile.TemporaryFile()  # __exit__ closes it
+        # __exit__ closes it. Few counts stay in memory.
+        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(2**20)
         return self
 
     def __exit__(self, *_: object) -> None:

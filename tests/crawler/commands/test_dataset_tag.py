@@ -230,7 +230,7 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
         (("in.jsonl", "-o", "out.warc", "--for", "train"), "records cannot be written as WARC"),
         (("in.jsonl", "-o", "in.jsonl", "--for", "train"), "is read from"),
         (("gone.jsonl", "-o", "out.jsonl", "--for", "train"), "gone.jsonl cannot be read"),
-        (("in.txt", "-o", "out.jsonl", "--for", "train"), "unknown format of records"),
+        (("in.xyz", "-o", "out.jsonl", "--for", "train"), "unknown format of records"),
         (("in.jsonl", "-o", "out.jsonl"), "--for"),
         (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--missing", "maybe"), "invalid choice"),
     ],

@@ -186,7 +186,7 @@ def test_another_ending_names_the_way(tmp_path: Path, ending: str) -> None:
         with pytest.raises(DatasetError, match=rf"^{path}: {ending} cannot be read: ") as caught:
             open_readers([place])
         remedy = str(caught.value).partition(" cannot be read: ")[2]
-        assert str(tmp_path / "a") in remedy
+        assert ("{" in OTHERS[ending]) == (str(tmp_path / "a") in remedy)
         assert "{" not in remedy
 
 
@@ -293,20 +293,18 @@ def test_links_under_the_names_of_side_files_lead_nowhere(
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
-        ("a.zip", "unzip it, or name it .wacz if"),
-        ("a.ARC.gz", "convert it by `warcio recompress IN.arc.gz"),
-        ("a.arc", "convert it by `warcio recompress IN.arc OUT"),
-        ("a.warc.wet.gz", "it is WARC: give it a name that ends in .warc.gz"),
-        ("a.warc.wat.gz", "it has no pages: take the WARC or WET"),
-        ("a.warc.zst", "convert it by `zstd -d"),
-        ("cc-index-table.paths.gz", "it is a list of files: download them"),
-        ("cluster.idx", "it is an index of an index: name the .cdx.gz files"),
-        ("a.har", "convert it to WARC"),
-        ("a.gz", "write a name that ends in .jsonl"),
+        ("a.zip", ".zip cannot be read: unpack it: `unzip a.zip -d a`, or name it .wacz if"),
+        ("a.ARC.gz", ".arc.gz cannot be read: convert it: `warcio recompress a.ARC.gz a.warc.gz`"),
+        ("a.arc", ".arc cannot be read: convert it: `warcio recompress a.arc a.warc.gz`"),
+        ("a.warc.wet.gz", ".wet.gz cannot be read: it is WARC: rename it to a.warc.warc.gz"),
+        ("a.warc.wat.gz", ".wat.gz cannot be read: it has no pages: take the WARC or WET"),
+        ("a.warc.zst", ".warc.zst cannot be read: unpack it: `zstd -d a.warc.zst`"),
+        ("cc-index-table.paths.gz", ".paths.gz cannot be read: it is a list of files: download"),
+        ("cluster.idx", ".idx cannot be read: it is an index of an index: name the .cdx.gz files"),
+        ("a.har", ".har cannot be read: convert it to WARC"),
+        ("a.gz", "unknown format of records: write a name that ends in .jsonl"),
     ],
 )
 def test_a_format_that_is_not_read_names_the_way_to_one_that_is(name: str, remedy: str) -> None:
-    with pytest.raises(
-        DatasetError, match=re.escape(f"{name}: unknown format of records: {remedy}")
-    ):
+    with pytest.raises(DatasetError, match=re.escape(f"{name}: {remedy}")):
         format_of(Path(name))
