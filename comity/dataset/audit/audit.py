@@ -255,18 +255,30 @@ def _unknown(described: Mapping[str, Any], counts: UseCounts, copies: Copies) ->
 
 
 def _readings(described: Mapping[str, Any]) -> dict[str, Any]:
-    tagged = described.get("comity:tagged") or {}
-    crawlers = tagged.get("capturedBy") or []
-    captured_by = [crawlers] if isinstance(crawlers, str) else [*crawlers]
-    agents = described.get("comity:agents") or {}
+    tagged = described.get("comity:tagged") or []
+    # The manifest of an export has one for each tagged dataset that it read.
+    several = tagged if isinstance(tagged, list) else [tagged]
+    taggings = [tagging for tagging in several if isinstance(tagging, dict)]
+
+    def values(name: str) -> list[Any]:
+        """Return the different values of a member that is a text or has several values."""
+        found: list[Any] = []
+        for tagging in taggings:
+            value = tagging.get(name) or []
+            found += (
+                one for one in ([value] if isinstance(value, str) else value) if one not in found
+            )
+        return found
+
+    agents = values("agent") or [*(described.get("comity:agents") or {})][:1]
     return {
-        "agent": tagged.get("agent") or next(iter(agents), ""),
-        "captured_by": captured_by[:MAX_CRAWLERS],
-        "as_of": tagged.get("asOf", ""),
-        "also": tagged.get("also", []),
-        "missing": tagged.get("missing", ""),
-        "policies": tagged.get("policies", []),
-        "registries": tagged.get("registries", []),
+        "agent": ", ".join(agents),
+        "captured_by": values("capturedBy")[:MAX_CRAWLERS],
+        "as_of": values("asOf"),
+        "also": values("also"),
+        "missing": values("missing"),
+        "policies": values("policies"),
+        "registries": values("registries"),
         "defaults": described.get("comity:defaults", {}),
         "vocabulary": described.get("comity:vocabulary", {}),
     }

@@ -19,7 +19,9 @@ from comity.dataset.evidence.schema import MOMENT
 from comity.dataset.evidence.tables import COPY, COUNTS, REFUSALS, Evidence, plain
 from comity.dataset.files.columns.tag_columns import Flat, numbers
 
-_OF_DECISION = ("use", "rule", "line", "policy_url", "policy_sha256", "policy_fetched_at")
+_OF_DECISION = (
+    *("use", "rule", "agent", "line", "policy_url", "policy_sha256", "policy_fetched_at"),
+)
 
 
 class Rows(NamedTuple):
@@ -77,6 +79,7 @@ def decide(tags: pa.StructArray, uses: Sequence[str]) -> pa.RecordBatch:
             "use": use.field("use"),
             "verdict": use.field("verdict"),
             "rule": reason.field("rule"),
+            "agent": pc.coalesce(reason.field("agent"), tags.field("agent").take(tag)),
             "line": _lines(reason),
             "policy_url": reason.field("url"),
             "policy_sha256": sha256,

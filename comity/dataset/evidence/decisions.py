@@ -33,6 +33,8 @@ class Decision(NamedTuple):
     """allow or deny."""
     rule: str
     """The rule of the statement, or the other cause."""
+    agent: str = ""
+    """The product token for which the statement decides: ours, or that of another crawler."""
     line: str = ""
     """The place of the statement and its text."""
     policy_url: str = ""
@@ -82,7 +84,8 @@ def by_reason(
 ) -> Decision:
     """Return a decision that a reason of the tag explains. `rule`: the rule or cause to name."""
     url = reason["url"]
-    decision = Decision(use, verdict, rule, line_of(reason), url)
+    agent = reason.get("agent") or tag["agent"]
+    decision = Decision(use, verdict, rule, agent, line_of(reason), url)
     policy = tag["policies"].get(url)
     if policy is None:
         return decision

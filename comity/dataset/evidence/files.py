@@ -40,6 +40,7 @@ from comity.dataset.files.columns.parquet import RowGroupWriter
 from comity.dataset.files.places import is_local
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.passes import Sinks, UnreadRecord
+from comity.policies.syntax.printable import without_passwords
 
 # A function: a new file -> a function that writes the copy of a URL and a time into it
 Keep = Callable[[IO[bytes]], Callable[[str, datetime], object]]
@@ -72,15 +73,15 @@ class Collector(ABC):
 
     def add(self, file: Path, before: int, evidence: Evidence) -> None:
         """Add the evidence about some records. `before`: see Evidence.rows."""
-        self.write(evidence.rows(str(file), before))
+        self.write(evidence.rows(_name(file), before))
         self._counts.add(evidence.counts)
 
     def add_unread(self, unread: UnreadRecord) -> None:
         """Add a record that cannot be read."""
         position, _, error = unread.unreadable
-        decision = Decision("", "deny", UNREADABLE, plain(error))
-        row = (str(unread.reader.path), plain(position), "", None, "", decision.rule)
-        rest = (decision.line, "", None, None, True)
+        decision = Decision("", "deny", UNREADABLE, line=plain(error))
+        row = (_name(unread.reader.path), plain(position), "", None, "", decision.rule)
+        rest = ("", decision.line, "", None, None, True)
         self.write(batch_of([(*row, *rest)], REFUSED_COLUMNS))
 
     def __enter__(self) -> Self:
@@ -175,3 +176,7 @@ def load(path: Path) -> Iterator[pa.RecordBatch]:
                 yield pickle.load(file)  # noqa: S301  # this job wrote it
             except EOFError:
                 return
+
+
+def _name(path: Path) -> str:
+    return without_passwords(str(path))

@@ -52,6 +52,9 @@ REFUSED_COLUMNS = pa.schema(
         # The rule that refuses the use, as in docs/rules.md. If `use` is "", the cause why the
         # record is not in OUT: "status 404", "no-policies", "unreadable" and others.
         ("rule", pa.string()),
+        # The product token for which the rule decides: yours, or that of another crawler that
+        # counts too (the crawler of the capture, or --also). "": `use` is "".
+        ("agent", pa.string()),
         ("line", pa.string()),  # the place of the statement and its text; "": there is none
         ("policy_url", pa.string()),  # the URL of the statement; "": there is none
         ("policy_sha256", pa.string()),  # the copy with the statement; null: it is no policy file

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from comity.dataset.evidence.decisions import Found
 from comity.dataset.evidence.schema import POLICY_COLUMNS, REFUSED_COLUMNS, VERDICTS
+from comity.policies.syntax.printable import without_passwords
 
 # The columns of OUT.refused without `file`. `record` is null if the record is known by its number.
 REFUSALS = pa.schema([("number", pa.int64()), *[*REFUSED_COLUMNS][1:]])
@@ -71,6 +72,7 @@ def evidence_of(found: Found) -> Evidence:
             place.captured_at,
             decision.use,
             plain(decision.rule),
+            plain(decision.agent),
             plain(decision.line),
             plain(decision.policy_url),
             decision.policy_sha256,
@@ -228,7 +230,7 @@ def policies_of(sums: pa.Table, sources: Sources) -> pa.RecordBatch:
     dated = [(row, pair) for row, pair in enumerate(pairs) if pair[1] is not None]
     names: list[str | None] = [None] * copies.num_rows
     for (row, _), name in zip(dated, sources([pair for _, pair in dated]), strict=True):
-        names[row] = name
+        names[row] = name and without_passwords(name)
     return pa.RecordBatch.from_arrays(
         [
             *(_array(copies[name]) for name in COPY),

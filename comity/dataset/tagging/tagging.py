@@ -34,6 +34,7 @@ from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
 from comity.dataset.tagging.record_tagger import Making, RecordTagger
 from comity.dataset.tagging.site_order import judged_readers
+from comity.policies.syntax.printable import without_passwords
 from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> History:
             "also": list(question.also),
             "asOf": question.as_of,
             "missing": question.missing,
-            "policies": list(sources),
+            "policies": [*map(without_passwords, sources)],
             **({"registries": registries} if registries else {}),
         },
     )

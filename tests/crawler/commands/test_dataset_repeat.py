@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +66,58 @@ def test_the_same_octets(tagged: Path) -> None:
     for ending in ("", ".policies.parquet", ".refused.parquet"):
         assert (tagged / f"again.jsonl{ending}").read_bytes() == before[f"out.jsonl{ending}"]
     assert {name: (tagged / name).read_bytes() for name in before} == before
+
+
+@pytest.mark.requirement("AUDIT-3")
+@pytest.mark.parametrize(
+    ("words", "output"),
+    [
+        (("export", "out.jsonl", "-o", "train.parquet"), "train.parquet"),
+        (("export", "out.jsonl", "-o", "train.jsonl", "--no-evidence"), "train.jsonl"),
+        (("tag", "in", "-o", "tagged/", "--policies", "robots.warc.gz"), "tagged"),
+        (
+            ("tag", "in/a.warc.gz", "-o", "a.jsonl", "--missing", "allow", "--no-evidence"),
+            "a.jsonl",
+        ),
+    ],
+)
+def test_exports_folders_and_sets_without_evidence(
+    tagged: Path, words: tuple[str, ...], output: str
+) -> None:
+    (tagged / "in").mkdir()
+    for name in ("a.warc.gz", "b.warc.gz"):
+        (tagged / "in" / name).write_bytes((tagged / "in.warc.gz").read_bytes())
+    done = scrapy(tagged, "dataset", *words, "--for", "train")
+    assert done.returncode == 0, done.stderr
+    done = scrapy(tagged, "dataset", "repeat", f"{output}.croissant.json")
+    without = f"{output} has no evidence: only its records are compared\n"
+    assert (done.returncode, done.stderr) == (0, without if "--no-evidence" in words else "")
+    assert done.stdout.endswith(f"{output} is made again with the same octets\n")
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("AUDIT-3")
+def test_a_run_after_one_that_was_killed(tagged: Path) -> None:
+    """The killed run leaves no output, the next one is complete, and it is repeated."""
+    rows = (f'{{"url": "https://a.test/{n}", "date": "2024-06-01"}}\n' for n in range(30_000))
+    (tagged / "rows.jsonl").write_text("".join(rows))
+    command = ["dataset", "tag", "rows.jsonl", "-o", "rows.parquet", "--for", "train"]
+    command += ["--policies", "robots.warc.gz"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy", *command],
+        cwd=tagged,
+        env={**os.environ, "XDG_DATA_HOME": str(tagged / "home")},
+    ) as victim:
+        names = {path.name for path in tagged.iterdir()}
+        while victim.poll() is None and {path.name for path in tagged.iterdir()} == names:
+            time.sleep(0.002)  # between two looks for its temporary files
+        victim.kill()
+    assert victim.returncode == -signal.SIGKILL
+    assert not [*tagged.glob("rows.parquet*")]
+    assert scrapy(tagged, *command).returncode == 0
+    done = scrapy(tagged, "dataset", "repeat", "rows.parquet.croissant.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("rows.parquet is made again with the same octets\n")
 
 
 @pytest.mark.requirement("AUDIT-3")

@@ -16,7 +16,9 @@ from comity.dataset.audit import evidence
 from comity.dataset.audit.audit import audit_of
 from comity.dataset.counts import groups
 from comity.dataset.evidence.schema import policies_path, refused_path
+from comity.dataset.export.export import export
 from comity.dataset.job import JobOptions
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
 from comity.dataset.tagging.folder_tagging import tag_folder
 from comity.dataset.tagging.judging import Judge
@@ -245,8 +247,8 @@ def test_the_readings_are_those_of_the_manifest(tmp_path: Path) -> None:
     )
     audit = audit_of(output, NOW, OPTIONS)
     readings = audit["readings"]
-    assert (readings["missing"], readings["also"]) == ("allow", ["GPTBot"])
-    assert (readings["captured_by"], readings["as_of"]) == (["CCBot"], "capture")
+    assert (readings["missing"], readings["also"]) == (["allow"], ["GPTBot"])
+    assert (readings["captured_by"], readings["as_of"]) == (["CCBot"], ["capture"])
     assert (readings["policies"], audit["repeat"]) == (["robots.warc.gz"], None)
     fields = {
         field["field"]: field["value"] for one in audit["template"] for field in one["fields"]
@@ -254,3 +256,22 @@ def test_the_readings_are_those_of_the_manifest(tmp_path: Path) -> None:
     assert fields["Crawler names"] == "CCBot"
     assert fields["Period of data collection"] == "2024-06 to 2024-06"
     assert fields["Versioned model name"] is None
+
+
+@pytest.mark.requirement("AUDIT-5")
+def test_an_export_of_two_tagged_sets(tmp_path: Path) -> None:
+    """Its readings are those of both sets, and its dropped records those that the export left out."""
+    given = source(tmp_path, "jsonl")
+    options = OPTIONS._replace(evidence=sources)
+    for name, as_of in (("a.jsonl", "capture"), ("b.jsonl", "both")):
+        question = Question.of(AGENT, now=NOW, as_of=as_of)
+        tag_dataset([given], tmp_path / name, Judge(question, Policies(SITES)), options=options)
+    sets, exported = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "train.jsonl"
+    export(sets, exported, Terms.of(["train"], now=NOW), options)
+    audit = audit_of(exported, NOW, OPTIONS)
+    kept = len(records(exported))
+    assert audit["set"]["records"] == kept > 0
+    assert audit["refused"]["dropped"] == sum(len(records(one)) for one in sets) - kept > 0
+    assert audit["readings"]["agent"] == AGENT.token
+    assert audit["readings"]["as_of"] == ["capture", "both"]
+    assert "those of the day of the capture; both, and the stricter one" in audit_page(audit)

@@ -110,8 +110,10 @@ def refused_by_tags(output: Path) -> Counter[tuple[str, ...]]:
             if tag["uses"][use]["verdict"] == "deny":
                 reason = tag["reasons"][tag["uses"][use]["because"][0]]
                 copy = tag["policies"].get(reason["url"], {})
+                agent = reason.get("agent", tag["agent"])
                 found[
-                    record["url"], use, reason["rule"], reason["url"], copy.get("sha256") or ""
+                    *(record["url"], use, reason["rule"], agent),
+                    *(reason["url"], copy.get("sha256") or ""),
                 ] += 1
     return found
 
@@ -126,7 +128,7 @@ def test_it_says_what_the_tags_say(tmp_path: Path, form: str, name: str) -> None
     refused, policies = rows(refused_path(output)), rows(policies_path(output))
 
     stays = [row for row in refused if not row["dropped"]]
-    names = ("url", "use", "rule", "policy_url", "policy_sha256")
+    names = ("url", "use", "rule", "agent", "policy_url", "policy_sha256")
     assert Counter(tuple(row[name] or "" for name in names) for row in stays) == refused_by_tags(
         output
     )
@@ -170,6 +172,32 @@ def test_it_says_what_the_tags_say(tmp_path: Path, form: str, name: str) -> None
     assert {file["name"]: file["sha256"] for file in described["comity:evidence"]} == {
         path.name: sha256_of(path) for path in (policies_path(output), refused_path(output))
     }
+
+
+@pytest.mark.requirement("AUDIT-1")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_refusal_of_another_crawler_names_it(tmp_path: Path, form: str) -> None:
+    output = tmp_path / "out.jsonl"
+    robots = "User-agent: GPTBot\nDisallow: /private\n"
+    policies = Policies({site: {"/robots.txt": robots} for site in SITES})
+    asked = Judge(Question.of(AGENT, now=NOW, also=["GPTBot"]), policies)
+    passwords = "s3://me:a/secret@store/robots.warc.gz"
+    tag_dataset(
+        [source(tmp_path, form)],
+        output,
+        asked,
+        options=JobOptions(1, evidence=lambda copies: [passwords for _ in copies]),
+        sources=[passwords],
+    )
+    agents = {
+        (row["rule"] == "robots.disallow", row["agent"])
+        for row in rows(refused_path(output))
+        if row["use"]
+    }
+    assert agents == {(True, "GPTBot"), (False, "examplebot")}
+    shown = {row["source"] for row in rows(policies_path(output))} - {None}
+    assert shown == {"s3://***@store/robots.warc.gz"}
+    assert "secret" not in manifest.path_of(output).read_text("utf-8")
 
 
 @pytest.mark.requirement("AUDIT-3")

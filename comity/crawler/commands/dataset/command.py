@@ -206,12 +206,9 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             complain=complain,
             evidence=evidence(opts, lambda copies: [None for _ in copies]),
         )
-        if options.evidence:
-            read = paths_read(open_readers(opts.inputs), terms.tags)
-            run_facts = repeat.facts(
-                "export", _export_arguments, opts, settings, terms.now, read, {}
-            )
-            options = options._replace(run=run_facts)
+        read = paths_read(open_readers(opts.inputs), terms.tags)
+        run_facts = repeat.facts("export", _export_arguments, opts, settings, terms.now, read, {})
+        options = options._replace(run=run_facts)
         if in_folder:
             exported = export_folder(opts.inputs, output, terms, options, ending=opts.ending)
         else:

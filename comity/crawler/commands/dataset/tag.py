@@ -224,18 +224,17 @@ def run(
                 evidence=evidence(opts, getattr(opts, "sources", captures.sources)),
                 keep=_keep(captures) if opts.keep_policies else None,
             )
-            if options.evidence:
-                run_facts = repeat.facts(
-                    "tag",
-                    add_arguments,
-                    opts,
-                    settings,
-                    question.now,
-                    [reader.path for reader in open_readers(opts.inputs)],
-                    captures.versions,
-                    as_of=question.as_of,
-                )
-                options = options._replace(run=run_facts)
+            run_facts = repeat.facts(
+                "tag",
+                add_arguments,
+                opts,
+                settings,
+                question.now,
+                [reader.path for reader in open_readers(opts.inputs)],
+                captures.versions,
+                as_of=question.as_of,
+            )
+            options = options._replace(run=run_facts)
             judge = Judge(question, captures)
             if in_folder:
                 tagged = tag_folder(
