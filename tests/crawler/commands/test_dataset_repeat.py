@@ -76,7 +76,15 @@ def test_the_same_octets(tagged: Path) -> None:
         (("export", "out.jsonl", "-o", "train.jsonl", "--no-evidence"), "train.jsonl"),
         (("tag", "in", "-o", "tagged/", "--policies", "robots.warc.gz"), "tagged"),
         (
-            ("tag", "in/a.warc.gz", "-o", "a.jsonl", "--missing", "allow", "--no-evidence"),
+            (
+                "tag",
+                "in/a.warc.gz",
+                "-o",
+                "a.jsonl",
+                "--policies",
+                "robots.warc.gz",
+                "--no-evidence",
+            ),
             "a.jsonl",
         ),
     ],

@@ -105,7 +105,9 @@ def looks_compressed(beginning: bytes, name: str) -> bool:
 def is_compressed(file: IO[bytes]) -> bool:
     """Return True if the records of a WARC file are compressed."""
     file.seek(0)
-    return looks_compressed(file.read(5), str(file.name))
+    # A file of a store has a path instead of a name.
+    name = getattr(file, "name", getattr(file, "path", ""))
+    return looks_compressed(file.read(5), str(name))
 
 
 def end_of(file: IO[bytes]) -> int:
