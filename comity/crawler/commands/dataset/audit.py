@@ -14,8 +14,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from comity import extras
 from comity.crawler.commands import tag_option
-from comity.crawler.commands.dataset import verify
-from comity.crawler.commands.dataset.shared import add_workers, progress
+from comity.crawler.commands.dataset.shared import add_workers, place_argument, progress
 from comity.dataset.job import JobOptions, check_outside
 from comity.dataset.records import DatasetError
 from comity.gate.options import Options
@@ -35,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "dataset",
         metavar="SET",
-        type=verify.place_argument,
+        type=place_argument,
         help="dataset with a manifest and evidence files: a file, or a folder",
     )
     parser.add_argument(

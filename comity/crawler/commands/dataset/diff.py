@@ -12,10 +12,10 @@ from rich.text import Text
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import tag_option
-from comity.crawler.commands.dataset import verify
 from comity.crawler.commands.dataset.shared import (
     add_workers,
     counting,
+    place_argument,
     progress,
     row_count,
     split_uses,
@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     for name, text in (("old", "the earlier dataset"), ("new", "the later dataset")):
         parser.add_argument(
             name,
-            type=verify.place_argument,
+            type=place_argument,
             metavar=name.upper(),
             help=f"{text}: JSON Lines, Parquet or WARC; a folder: all in it",
         )

@@ -14,7 +14,7 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands.base import process_count, program_name
-from comity.crawler.commands.dataset import verify
+from comity.crawler.commands.dataset.shared import WORKERS_HELP, place_argument
 from comity.dataset.evidence.run import (
     RUN,
     FileFact,
@@ -65,7 +65,7 @@ AddArguments = Callable[[ArgumentParser], None]
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "manifest",
-        type=verify.place_argument,
+        type=place_argument,
         metavar="OUT.croissant.json",
         help="the manifest of a dataset that `dataset tag` or `dataset export` wrote",
     )
@@ -76,7 +76,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="NEW",
         help="keep the dataset that is made again (default: it is removed after the comparison)",
     )
-    parser.add_argument("--workers", type=process_count, metavar="N", help=verify.WORKERS_HELP)
+    parser.add_argument("--workers", type=process_count, metavar="N", help=WORKERS_HELP)
 
 
 def moment_of(opts: Namespace, now: datetime) -> datetime:

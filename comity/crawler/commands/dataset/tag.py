@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import IO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
@@ -20,13 +18,13 @@ from scrapy.settings import BaseSettings
 
 from comity import extras
 from comity.crawler.captures import open_captures
-from comity.crawler.commands.base import add_opt_out, process_count, set_opt_out
-from comity.crawler.commands.dataset import repeat, verify
+from comity.crawler.commands.base import add_opt_out, set_opt_out
+from comity.crawler.commands.dataset import repeat
 from comity.crawler.commands.dataset.output import add_output, evidence, output_place
+from comity.crawler.commands.dataset.shared import add_workers, bar, octets, place_argument
 from comity.crawler.commands.refresh import refresh
 from comity.dataset import manifest
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
-from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.files.folders import APART
 from comity.dataset.job import JobOptions, open_readers
 from comity.dataset.records import DatasetError
@@ -59,7 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "inputs",
         nargs="+",
-        type=verify.place_argument,
+        type=place_argument,
         metavar="IN",
         help="WARC or WACZ of any writer, CDXJ; tables with URLs: Parquet, Arrow IPC, JSON Lines,"
         " CSV; shards of images (.tar); a folder: all in it",
@@ -162,10 +160,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="how the text of pages is extracted (default: %(default)s)",
     )
     parser.add_argument("--html", action="store_true", help="keep the source of pages")
-    parser.add_argument("--workers", type=process_count, metavar="N", help=verify.WORKERS_HELP)
-    parser.add_argument(
-        "--executor", choices=EXECUTORS, default=PROCESSES, help=verify.EXECUTOR_HELP
-    )
+    add_workers(parser)
 
 
 def crawls(opts: Namespace) -> bool:
@@ -216,7 +211,8 @@ def run(
     with _captures(sources, question, opts.index) as captures:
         for source, number in _unreadable(captures):
             complain(f"{source}: {number} places cannot be read")
-        with _progress("tagging", opts.inputs) as advance:
+        readers = open_readers(opts.inputs)
+        with bar("tagging", octets(readers)) as advance:
             options = JobOptions(
                 opts.workers,
                 advance,
@@ -230,7 +226,7 @@ def run(
                 opts,
                 settings,
                 question.now,
-                [reader.path for reader in open_readers(opts.inputs)],
+                [reader.path for reader in readers],
                 captures.versions,
                 as_of=question.as_of,
             )
@@ -285,7 +281,7 @@ def _question(opts: Namespace, settings: BaseSettings) -> Question:
 def _captures(
     sources: Sequence[str], question: Question, index: Path | None
 ) -> Iterator[PolicyCaptures]:
-    with _bar("policies", None) as advance:
+    with bar("policies", None) as advance:
         captures = open_captures(
             sources,
             agent=question.agent,
@@ -310,31 +306,8 @@ def _refresh(
 ) -> bool:
     """Fetch today's policies. False if it was ended early."""
     readers = list(map(captures_reader, open_readers(inputs)))
-    with _progress("policies of today", inputs) as advance:
+    with bar("policies of today", octets(readers)) as advance:
         return refresh(process, origins(readers, columns, advance))
-
-
-def _progress(
-    description: str, inputs: Sequence[Path]
-) -> AbstractContextManager[Callable[[int], object]]:
-    return _bar(description, sum(reader.size for reader in open_readers(inputs)))
-
-
-@contextmanager
-def _bar(description: str, total: int | None) -> Iterator[Callable[[int], object]]:
-    """Show a bar on a terminal, and nothing elsewhere."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda done: bar.advance(task, done)
 
 
 def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
