@@ -19,14 +19,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.files import formats
 from comity.dataset.files.columns import parquet
 from comity.dataset.files.columns.arrow_foreign import check_columns, proper, readable, valid
-from comity.dataset.files.columns.arrow_schema import EXTRA, TAG, decode, may_hold_tags
-from comity.dataset.files.columns.parquet import FAILURES, OCTETS, ROWS, RowGroupWriter, columns_for
+from comity.dataset.files.columns.arrow_schema import EXTRA, TAG, may_hold_tags
+from comity.dataset.files.columns.parquet import (
+    FAILURES,
+    OCTETS,
+    ROWS,
+    ColumnReader,
+    RowGroupWriter,
+    columns_for,
+)
 from comity.dataset.files.formats import Part, format_of
 from comity.dataset.files.places import is_local
-from comity.dataset.records import Batch, DatasetError, Unreadable
+from comity.dataset.records import DatasetError, Unreadable
 
 PART = 4 * 2**20  # octets of record batches that are read together, if there are several
 # The maximum number of octets of a record batch that must be unpacked, or copied to be read.
@@ -63,7 +69,7 @@ class _Place(NamedTuple):
     """The record batches of the part."""
 
 
-class Reader(formats.Reader):
+class Reader(ColumnReader):
     """A file of Arrow IPC, of comity or of another program. Its parts are some record batches."""
 
     @cached_property
@@ -168,21 +174,9 @@ class Reader(formats.Reader):
             for batch, _ in self.read_columns(part, names)
         )
 
-    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
-        for batch, number in self.read_columns(part, fields):
-            yield (
-                [batch]
-                if isinstance(batch, Unreadable)
-                else decode(batch, range(number, number + batch.num_rows))
-            )
-
     def read_columns(
         self, part: Part, fields: Sequence[str] | None = None
     ) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
-        """Yield batches, each with the number of its first row. The first row of a file is 1.
-
-        `fields`: the fields to read. None: all. An Unreadable is in the place of the rest of a
-        record batch that cannot be read."""
         place: _Place = part.position
         wanted = columns_for(self._schema, fields)
         names = [name for name in self._schema.names if wanted is None or name in wanted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
@@ -52,7 +53,28 @@ FAILURES = (OSError, pa.ArrowException, ValueError)
 COMPRESSION = {"compression": "zstd", "compression_level": 1}
 
 
-class Reader(formats.Reader):
+class ColumnReader(formats.Reader):
+    """A file of records in Arrow columns."""
+
+    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+        for batch, number in self.read_columns(part, fields):
+            yield (
+                [batch]
+                if isinstance(batch, Unreadable)
+                else decode(batch, range(number, number + batch.num_rows))
+            )
+
+    @abstractmethod
+    def read_columns(
+        self, part: Part, fields: Sequence[str] | None = None
+    ) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
+        """Yield batches, each with the number of its first row. The first row of a file is 1.
+
+        `fields`: the fields to read. None: all. If a batch cannot be read, an Unreadable is in the
+        place of the rest of its row group or record batch."""
+
+
+class Reader(ColumnReader):
     """A Parquet file of comity or of another program. Its parts are its row groups."""
 
     @cached_property
@@ -108,21 +130,9 @@ class Reader(formats.Reader):
                 pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in extras
             )
 
-    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
-        for batch, number in self.read_columns(part, fields):
-            yield (
-                [batch]
-                if isinstance(batch, Unreadable)
-                else decode(batch, range(number, number + batch.num_rows))
-            )
-
     def read_columns(
         self, part: Part, fields: Sequence[str] | None = None
     ) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
-        """Yield batches, each with the number of its first row. The first row of a file is 1.
-
-        `fields`: the fields to read. None: all. After an unreadable batch, yield an Unreadable for
-        the rest of the row group."""
         group, number = part.position
         with self._open() as file:
             columns = columns_for(file.schema_arrow, fields)
