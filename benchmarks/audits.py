@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from archive import origin, record
+from rounds import peak
 from tagging import DATE, tables
 
 from comity.dataset.audit.audit import audit_of
@@ -52,13 +53,10 @@ def audit(path: Path) -> None:
     made = audit_of(path, datetime.now(UTC), JobOptions(1), origin=origin(0))
     page = audit_page(made)
     seconds = time.process_time() - began, time.perf_counter() - clock
-    # The greatest `ru_maxrss` of Linux includes that of the process that started this one.
-    status = Path("/proc/self/status").read_text("ascii")
-    memory = int(status.partition("VmHWM:")[2].split()[0]) / 1024
     print(
         f"{made['set']['records']:,} records of {made['set']['origins']:,} origins,"
         f" {made['refused']['rows']:,} refusals: {seconds[0]:.1f} s of CPU, {seconds[1]:.1f} s by"
-        f" the clock, {memory:.0f} MB, a page of {len(page.encode()):,} octets"
+        f" the clock, {peak() / 1024:.0f} MB, a page of {len(page.encode()):,} octets"
     )
 
 

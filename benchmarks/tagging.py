@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from archive import origin, record
+from rounds import peak
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 DATE = "2024-05-18T01:58:10Z"
@@ -302,16 +303,7 @@ def _measured(pipe: Any, job: Callable[..., tuple[int, float]], *arguments: Any)
     began = time.monotonic()
     done = job(*arguments)
     workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    pipe.send((*done, max(_peak(), workers), time.monotonic() - began))
-
-
-def _peak() -> float:
-    """MiB of this process. Its `ru_maxrss` begins with that of the process from which it was started."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return (
-        int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
-        / 1024
-    )
+    pipe.send((*done, max(peak() / 1024, workers), time.monotonic() - began))
 
 
 def show(what: str, figures: Iterator[float]) -> float:
