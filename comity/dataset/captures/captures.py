@@ -263,27 +263,14 @@ class PolicyCaptures:
         row = self._index.find(url, microseconds(moment))
         if row is None:
             return None
-        original: CaptureRow | None = row
-        if row.repeats:
-            latest = row.repeats + SECOND - 1
-            original = next(self._index.nearest(row.location, row.repeats - 1, latest), None)
+        original = self._original(row) if row.repeats else row
         if original is None or original.is_unread or original.location:
             error = original.error if original and original.error else "it cannot be read"
             return Fetched(status=0, error=error, fetched_at=moment)
         try:
-            body = b"" if original.body is None else self._body(original.body)
+            return replace(self._captured(original, url), fetched_at=moment)
         except ValueError as error:
             return Fetched(status=0, error=str(error), fetched_at=moment)
-        headers = ((b"content-type", original.media.encode("latin-1")),) if original.media else ()
-        return Fetched(
-            status=original.status,
-            headers=headers,
-            body=body,
-            url=original.url if original.url != url else "",
-            fetched_at=moment,
-            error=original.error,
-            oversized=bool(original.oversized),
-        )
 
     def sources(self, copies: Iterable[tuple[str, datetime]]) -> list[str | None]:
         """Return the name of the source of each copy. None if it is not in the index.
@@ -410,14 +397,17 @@ class PolicyCaptures:
 
     def _read_repeated(self, row: CaptureRow, first_url: str) -> _File:
         """Return the answer of a capture that refers to the content of an earlier one."""
-        original = next(
-            self._index.nearest(row.location, row.repeats - 1, row.repeats + SECOND - 1), None
-        )
+        original = self._original(row)
         if original is None or original.location:
             return _failed_answer(
                 row, f"it repeats a capture of {row.location}, and there is no copy of that"
             ), row
         return replace(self._read_answer(original, first_url), fetched_at=_moment(row)), original
+
+    def _original(self, row: CaptureRow) -> CaptureRow | None:
+        """Return the capture to whose content another capture refers. None: there is no copy."""
+        latest = row.repeats + SECOND - 1
+        return next(self._index.nearest(row.location, row.repeats - 1, latest), None)
 
     def _read_answer(self, row: CaptureRow, first_url: str) -> Fetched:
         """Return the answer of a capture that is not a redirect.
@@ -426,19 +416,24 @@ class PolicyCaptures:
         try:
             if not row.is_whole:
                 raise ValueError(DAMAGED)
-            body = b"" if row.body is None else self._body(row.body)
+            fetched = self._captured(row, first_url)
         except ValueError as error:
             return _failed_answer(row, str(error))
-        fetched = Fetched(
+        return accepted(first_url, fetched)
+
+    def _captured(self, row: CaptureRow, first_url: str) -> Fetched:
+        """Return the answer as it was captured. `first_url`: see `_read_answer`.
+
+        ValueError: its body is damaged."""
+        return Fetched(
             status=row.status,
             headers=((b"content-type", row.media.encode("latin-1")),) if row.media else (),
-            body=body,
+            body=b"" if row.body is None else self._body(row.body),
             url=row.url if row.url != first_url else "",
             fetched_at=_moment(row),
             error=row.error,
             oversized=bool(row.oversized),
         )
-        return accepted(first_url, fetched)
 
     def _body(self, number: int) -> bytes:
         """Return a body of the index. Many sites have the same. ValueError: it is damaged."""
