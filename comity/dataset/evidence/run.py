@@ -1,7 +1,7 @@
 """The facts about a run in the manifest of its output, by which it can be repeated.
 
 Run(action, command, options, settings).facts(...)      the member `comity:run` of a manifest
-read_run(path)                                          the facts in a manifest
+read_manifest(path)                                     a manifest with these facts
 changed_files(facts)                                    files that differ from the facts
 differences(described, old, new)                        outputs that differ"""
 
