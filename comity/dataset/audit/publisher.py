@@ -125,7 +125,7 @@ def publisher_of(
 
 
 def _rows(batch: Any, name: str, origin: str) -> list[dict[str, Any]]:
-    """Return the rows whose URL has the origin."""
+    """Return the rows with URLs of the origin."""
     import pyarrow as pa
 
     is_one = [origin_or_empty(url or "") == origin for url in batch.column(name).to_pylist()]

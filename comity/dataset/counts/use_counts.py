@@ -86,7 +86,7 @@ class UseCounts:
         self.by = by
         self.records = 0
         self.unreadable = 0
-        self.unread = 0  # records whose page was not at hand when they were tagged
+        self.unread = 0  # records that were tagged without their page
         self.causes: Counter[str] = Counter()  # cause -> records without a valid tag
         self.refusing: Counter[str] = Counter()  # rule -> uses of records that it refuses
         self.origins = DistinctCount()

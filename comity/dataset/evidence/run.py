@@ -22,7 +22,7 @@ from comity.policies.formats import INSTALLED
 
 RUN = "comity:run"  # the member of a manifest
 SQLITE = b"SQLite format 3\0"
-# Settings whose values are not written down.
+# The values of settings with such names are not written down.
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|COOKIE|AUTH", re.IGNORECASE)
 # The user and password of a URL.
 _USERINFO = re.compile(r"(?<=://)[^/?#@\s]*@")

@@ -24,7 +24,7 @@ VERDICTS = pa.list_(
         [
             ("use", pa.string()),  # a use that was asked for
             ("verdict", pa.string()),  # allow or deny
-            ("records", pa.int64()),  # records of OUT whose verdict a statement of the copy decided
+            ("records", pa.int64()),  # verdicts of OUT by statements of the copy
         ]
     )
 )
@@ -35,7 +35,7 @@ POLICY_COLUMNS = pa.schema(
         ("sha256", pa.string()),  # of the body, hexadecimal; null: there is no body
         ("fetched_at", MOMENT),  # null: there is no copy
         ("source", pa.string()),  # the capture file or store that the copy is from; null: unknown
-        ("records", pa.int64()),  # records of OUT whose tag names this copy
+        ("records", pa.int64()),  # records of OUT with this copy in their tag
         ("refused", pa.int64()),  # rows of OUT.refused.parquet that this copy decided
         ("verdicts", VERDICTS),
     ]

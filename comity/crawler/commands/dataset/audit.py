@@ -1,4 +1,4 @@
-"""`comity dataset audit SET`: one page about a dataset for readers who are no programmers."""
+"""`comity dataset audit SET`: one page about a dataset, in plain words."""
 
 from __future__ import annotations
 

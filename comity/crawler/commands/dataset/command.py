@@ -453,8 +453,8 @@ ACTIONS = {
         diff.run,
     ),
     "audit": DatasetAction(
-        "Write a page about the dataset for readers who are no programmers: what it is, what was"
-        " dropped and why, what is not known",
+        "Write a page about the dataset, for readers without knowledge of programs: its content,"
+        " its permissions, the dropped records and the gaps",
         audit.add_arguments,
         audit.run,
     ),

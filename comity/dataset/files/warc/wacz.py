@@ -50,7 +50,7 @@ _ERRORS = (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, EO
 
 
 class Member(NamedTuple):
-    """A member of the zip file whose octets can be read."""
+    """A readable member of the zip file."""
 
     name: str
     """The printable name of the member."""
