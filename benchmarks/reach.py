@@ -43,8 +43,9 @@ from rich.table import Table
 from scrapy import Spider
 from scrapy.http import Request, Response
 
-from comity.cluster.connection import StateConnection
-from comity.cluster.queue import QueuedRequest, RedisQueue
+from comity.cluster.queue import QueuedRequest
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.queue import RedisQueue
 from comity.crawler.frontier.request_bodies import pack
 from comity.policies.formats import WELL_KNOWN
 from tests.redis_server import Server as Redis

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
-from comity.cluster.queue import RedisQueue, Sums
+from comity.cluster.queue import Sums
+from comity.cluster.redis.queue import RedisQueue
 
 EACH = 0.5  # seconds between two times that counts are sent, if no request is done
 # Statistics that count events. Others are about a moment, or about one process.

@@ -20,7 +20,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO
 
-from comity.cluster.address import StateAddress
 from comity.policies.syntax.printable import printable
 
 try:
@@ -34,13 +33,14 @@ logger = logging.getLogger(__name__)
 class Neighbours:
     """The workers of a crawl that lock files in the same folder as this one."""
 
-    def __init__(self, address: StateAddress, worker: str, folder: Path | None = None) -> None:
-        """`folder`: a folder for these files only, made if it does not exist; None: the default."""
+    def __init__(self, crawl: str, worker: str, folder: Path | None = None) -> None:
+        """`crawl`: a text that names the server and the crawl. `worker`: its unique name.
+
+        `folder`: a folder for these files only, made if it does not exist; None: the default."""
         if folder is None and hasattr(os, "getuid"):
             folder = Path(tempfile.gettempdir()) / f"comity-workers-{os.getuid()}"
         self._folder = folder
         self._worker = worker
-        crawl = f"{address} {address.crawl}"
         self._prefix = f"{blake2b(crawl.encode(), digest_size=8).hexdigest()}-"
         self._file: IO[bytes] | None = None
         self._path = Path()

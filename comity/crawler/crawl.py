@@ -50,7 +50,7 @@ from comity.policies.vocabulary.use_rows import UseRows
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from comity.cluster.state import SharedState
+    from comity.cluster.redis.state import SharedState
 
 
 logger = logging.getLogger(__name__)
@@ -306,7 +306,7 @@ def _observer(options: Options) -> Observer:
 def open_state(options: Options, crawl: str) -> SharedState:
     """Return the state that the workers of a crawl share. PolicyError: invalid URL or name."""
     with required("COMITY_STATE", "redis", PolicyError):
-        from comity.cluster.state import SharedState
+        from comity.cluster.redis.state import SharedState
     return SharedState(options.state, crawl, ttl=options.worker_timeout)
 
 

@@ -14,7 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.project import inside_project
 
-from comity.cluster.address import StateAddress
+from comity.cluster.redis.address import StateAddress
 from comity.crawler.commands.crawl import READY_SETTINGS
 from comity.gate.options import DEFAULTS
 from comity.gate.options.profiles import NAME as PROFILE

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from comity.cluster.address import StateAddress
+from comity.cluster.redis.address import StateAddress
 from comity.crawler.addon import browser_handlers
 from comity.doctor.diagnosis import Check
 from comity.extras import required
@@ -55,7 +55,7 @@ def _check_store(path: Path) -> Check:
 def _check_state(options: Options) -> Check:
     try:
         with required("COMITY_STATE", "redis", PolicyError):
-            from comity.cluster.check import check_server
+            from comity.cluster.redis.check import check_server
         address = StateAddress.parse(options.state, options.crawl or "crawl")
         remarks = check_server(address, sets_version=False)
     except PolicyError as error:

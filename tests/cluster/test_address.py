@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from comity.cluster.address import SHARDS, StateAddress, pace_key, shard_of
+from comity.cluster.redis.address import SHARDS, StateAddress, pace_key, shard_of
 from comity.policies import PolicyError
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from comity.cluster.address import StateAddress
-from comity.cluster.check import VERSION, check_server
+from comity.cluster.redis.address import StateAddress
+from comity.cluster.redis.check import VERSION, check_server
 from comity.policies import PolicyError
 from tests.redis_server import Cluster, Server, free_port
 
@@ -195,7 +195,7 @@ def test_data_of_another_version_is_refused(server: Server) -> None:
 
 
 def test_an_old_server_is_refused(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("comity.cluster.check.OLDEST", (99, 0))
+    monkeypatch.setattr("comity.cluster.redis.check.OLDEST", (99, 0))
     with pytest.raises(PolicyError, match=r"Use Redis 6.2 or later, or Valkey"):
         check_server(server.address())
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from comity.cluster.check import check_server
-from comity.cluster.connection import StateConnection, StateError
-from comity.cluster.queue import QueuedRequest, RedisQueue
-from comity.cluster.store import RedisStore
-from comity.cluster.turns import RedisTurns
+from comity.cluster.errors import StateError
+from comity.cluster.queue import QueuedRequest
+from comity.cluster.redis.check import check_server
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.redis.store import RedisStore
+from comity.cluster.redis.turns import RedisTurns
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.pace.ledger import FAILING, Grant, PaceLimit
 from comity.policies import PolicyError

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from comity.cluster.address import StateAddress
-from comity.cluster.check import check_server
-from comity.cluster.connection import StateConnection, StateError, StateFullError
-from comity.cluster.scripts import Script
-from comity.cluster.store import RedisStore
+from comity.cluster.errors import StateError, StateFullError
+from comity.cluster.redis.address import StateAddress
+from comity.cluster.redis.check import check_server
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.scripts import Script
+from comity.cluster.redis.store import RedisStore
 from comity.policies import PolicyError
 from tests.certificates import Authority
 from tests.redis_server import Server, free_port
@@ -176,7 +177,7 @@ def test_a_mistake_of_the_client_leaves_no_call_without_an_answer(
     server: Server, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     """RuntimeError and AttributeError are raised within asyncio and redis-py where a connection was closed meanwhile."""
-    monkeypatch.setattr("comity.cluster.connection.MOST", 1)
+    monkeypatch.setattr("comity.cluster.redis.connection.MOST", 1)
     mistake = RuntimeError("the transport is closed")
 
     async def test(connection: StateConnection) -> None:
@@ -369,7 +370,7 @@ def test_whatever_is_wrong_with_tls_has_its_remedy(
 ) -> None:
     """At the start, and when a worker that runs finds it."""
     # Only where no answer comes is the end of all patience awaited.
-    monkeypatch.setattr("comity.cluster.check.PATIENCE", 0.5 if kind == "no TLS" else 60.0)
+    monkeypatch.setattr("comity.cluster.redis.check.PATIENCE", 0.5 if kind == "no TLS" else 60.0)
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificates))
     match kind:
         case "unknown authority":

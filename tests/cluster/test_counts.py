@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from comity.cluster.connection import StateConnection
 from comity.cluster.counts import ITEMS, PAGES, CrawlCounts, CrawlLimits
-from comity.cluster.queue import RedisQueue, Sums
+from comity.cluster.queue import Sums
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.queue import RedisQueue
 from comity.gate.options.agreement import LIMITS
 from comity.report.whole_crawl import totals
 from tests.redis_server import Server

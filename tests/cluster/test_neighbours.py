@@ -10,20 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from comity.cluster.address import StateAddress
 from comity.cluster.neighbours import Neighbours
 
 pytest.importorskip("fcntl")
 
-ADDRESS = StateAddress.parse("redis://127.0.0.1/0", "crawl", {})
-OTHER = StateAddress.parse("redis://127.0.0.1/0", "other", {})
+CRAWL = "redis://127.0.0.1:6379/0 crawl"
+OTHER = "redis://127.0.0.1:6379/0 other"
 WORKER = """
 import sys, time
 from pathlib import Path
-from comity.cluster.address import StateAddress
 from comity.cluster.neighbours import Neighbours
 
-neighbours = Neighbours(StateAddress.parse("redis://127.0.0.1/0", "crawl", {}), sys.argv[2], Path(sys.argv[1]))
+neighbours = Neighbours("redis://127.0.0.1:6379/0 crawl", sys.argv[2], Path(sys.argv[1]))
 neighbours.appear()
 print("here", flush=True)
 sys.stdin.read()
@@ -37,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def one(folder: Path) -> Iterator[Neighbours]:
-    neighbours = Neighbours(ADDRESS, "host:1:one", folder)
+    neighbours = Neighbours(CRAWL, "host:1:one", folder)
     neighbours.appear()
     yield neighbours
     neighbours.vanish()
@@ -79,7 +77,7 @@ def test_dead_worker_is_told_again_where_the_first_time_failed(
     folder: Path, one: Neighbours
 ) -> None:
     Process(folder, "host:2:two").end()
-    three = Neighbours(ADDRESS, "host:3:three", folder)
+    three = Neighbours(CRAWL, "host:3:three", folder)
     three.appear()
     look = one.dead()
     assert look.__enter__() == ["host:2:two"]
@@ -90,7 +88,7 @@ def test_dead_worker_is_told_again_where_the_first_time_failed(
 
 
 def test_whoever_has_left_is_not_dead(folder: Path, one: Neighbours) -> None:
-    two = Neighbours(ADDRESS, "host:2:two", folder)
+    two = Neighbours(CRAWL, "host:2:two", folder)
     two.appear()
     two.vanish()
     assert dead(one) == []
@@ -124,7 +122,7 @@ def test_folder_that_others_may_read_or_write_tells_nothing(
     folder.mkdir()
     folder.chmod(mode)
     caplog.set_level("INFO")
-    one = Neighbours(ADDRESS, "host:1:one", folder)
+    one = Neighbours(CRAWL, "host:1:one", folder)
     one.appear()
     assert "is not a private folder of this user" in caplog.text
     assert list(folder.iterdir()) == []
@@ -134,7 +132,7 @@ def test_folder_that_others_may_read_or_write_tells_nothing(
 
 def test_folder_that_cannot_be_made_tells_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    one = Neighbours(ADDRESS, "host:1:one", tmp_path / "file")
+    one = Neighbours(CRAWL, "host:1:one", tmp_path / "file")
     one.appear()
     assert dead(one) == []
     one.vanish()

@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from comity.cluster.connection import StateConnection, StateError, StateFullError
-from comity.cluster.queue import Lease, QueuedRequest, RedisQueue, StateLostError
+from comity.cluster.errors import StateError, StateFullError, StateLostError
+from comity.cluster.queue import Lease, QueuedRequest
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.queue import RedisQueue
 from comity.policies import PolicyError
 from tests.redis_server import Server
 
@@ -521,7 +523,7 @@ def test_a_server_that_lacks_what_was_put_last_is_relied_on(
         async with workers(server, "one") as (one,):
             counts = f"{one._shard_key(A)}:n"
             for put, age in ((1, 0.0), (2, -1.0), (3, -1.0), (4, 60.0)):
-                monkeypatch.setattr("comity.cluster.queue.LAG", age)
+                monkeypatch.setattr("comity.cluster.redis.queue.LAG", age)
                 await one.put(rows(one, [put]))
                 await one.look()
             for changed in one._connection._calls.changed:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.cluster.connection import StateConnection
-from comity.cluster.queue import Lease, QueuedRequest, RedisQueue
+from comity.cluster.queue import Lease, QueuedRequest
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.queue import RedisQueue
 from tests.redis_server import Server
 
 HOSTS = [f"{number}.example" for number in range(3)]

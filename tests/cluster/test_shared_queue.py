@@ -15,10 +15,11 @@ from scrapy.http import Request
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
-from comity.cluster.connection import StateConnection
 from comity.cluster.neighbours import Neighbours
-from comity.cluster.queue import Lease, QueuedRequest, RedisQueue
-from comity.cluster.turns import RedisTurns
+from comity.cluster.queue import Lease, QueuedRequest
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.redis.turns import RedisTurns
 from comity.crawler.frontier.leased_hosts import REQUESTS
 from comity.crawler.frontier.queue import Aside
 from comity.crawler.frontier.request_bodies import pack, unpack
@@ -41,7 +42,7 @@ class Worker:
         crawler = get_crawler()
         crawler.stats = self.stats = MemoryStatsCollector(crawler)
         redis = RedisQueue(self.connection, name, ttl=30)
-        self.neighbours = Neighbours(server.address(), name, server.folder / "workers")
+        self.neighbours = Neighbours(str(server.address()), name, server.folder / "workers")
         rest: Any = lambda host, seconds: None  # noqa: E731
         self.queue = SharedQueue(
             crawler,

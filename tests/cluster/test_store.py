@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.cluster import store as store_module
-from comity.cluster.store import (
+from comity.cluster.redis import store as store_module
+from comity.cluster.redis.store import (
     ACTION,
     ACTIONS,
     BODY,

@@ -17,13 +17,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.cluster import queue as queue_module
-from comity.cluster import turns as turns_module
-from comity.cluster.address import StateAddress, pace_key
-from comity.cluster.connection import StateConnection
-from comity.cluster.queue import QueuedRequest, RedisQueue
-from comity.cluster.scripts import Script
-from comity.cluster.turns import RedisTurns
+from comity.cluster.queue import QueuedRequest
+from comity.cluster.redis import queue as queue_module
+from comity.cluster.redis import turns as turns_module
+from comity.cluster.redis.address import StateAddress, pace_key
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.redis.scripts import Script
+from comity.cluster.redis.turns import RedisTurns
 from comity.gate.pace.ledger import ASK_THROUGH, FAILING, PENALTY, Grant, PaceLimit, RateLedger
 from comity.policies.syntax.windows import Window
 from tests.redis_server import DEADLINE, Server, call_for

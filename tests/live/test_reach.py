@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 import pytest
 
-from comity.cluster.connection import StateConnection
-from comity.cluster.queue import QueuedRequest, RedisQueue
+from comity.cluster.queue import QueuedRequest
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.queue import RedisQueue
 from tests.conftest import Answer
 from tests.live.test_jobdir import Follow, Project, Running, asked, gaps, links, numbered, tree
 from tests.redis_server import Server

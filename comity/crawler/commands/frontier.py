@@ -35,7 +35,8 @@ from comity.report.value import ReportError
 from comity.report.whole_crawl import totals
 
 if TYPE_CHECKING:
-    from comity.cluster.queue import HostStatus, RedisQueue
+    from comity.cluster.queue import HostStatus
+    from comity.cluster.redis.queue import RedisQueue
 
     _Look = tuple[dict[str, Any], list[HostStatus], list[dict[str, str]]]
 

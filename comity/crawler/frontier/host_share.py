@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import monotonic
 
-from comity.cluster.queue import RedisQueue, Shard
+from comity.cluster.queue import Shard
+from comity.cluster.redis.queue import RedisQueue
 from comity.crawler.frontier.complaints import Complaints
 from comity.crawler.frontier.leased_hosts import REQUESTS, LeasedHosts
 from comity.crawler.frontier.outbox import failures

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from comity.cluster.queue import Lease, LeasedRequest, RedisQueue
+from comity.cluster.queue import Lease, LeasedRequest
+from comity.cluster.redis.queue import RedisQueue
 from comity.crawler.frontier.outbox import Outbox
 from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import unpack, url_of

@@ -11,8 +11,9 @@ from collections.abc import Callable, Coroutine
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from comity.cluster.connection import StateFullError
-from comity.cluster.queue import QueuedRequest, RedisQueue
+from comity.cluster.errors import StateFullError
+from comity.cluster.queue import QueuedRequest
+from comity.cluster.redis.queue import RedisQueue
 
 if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector

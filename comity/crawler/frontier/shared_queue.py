@@ -40,7 +40,9 @@ from typing import TYPE_CHECKING, Any
 
 from comity.bounded import Bounded
 from comity.cluster.counts import ERRORS, ITEMS, PAGES, CrawlCounts, CrawlLimits
-from comity.cluster.queue import QueuedRequest, RedisQueue, StateLostError
+from comity.cluster.errors import StateLostError
+from comity.cluster.queue import QueuedRequest
+from comity.cluster.redis.queue import RedisQueue
 from comity.crawler.frontier.complaints import Complaints
 from comity.crawler.frontier.host_share import HostShare
 from comity.crawler.frontier.leased_hosts import LeasedHosts

@@ -26,9 +26,10 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError, ResponseError
 
-from comity.cluster.address import StateAddress
-from comity.cluster.scripts import Script
-from comity.cluster.tls import tls_remedy
+from comity.cluster.errors import StateError, StateFullError
+from comity.cluster.redis.address import StateAddress
+from comity.cluster.redis.scripts import Script
+from comity.cluster.redis.tls import tls_remedy
 from comity.policies.syntax.printable import printable
 
 logger = logging.getLogger(__name__)
@@ -47,16 +48,6 @@ _FAILURES = (
     asyncio.IncompleteReadError,
     TimeoutError,
 )
-
-
-class StateError(OSError):
-    """The server of the shared state cannot be reached, or gives no answer.
-
-    The call may or may not have happened."""
-
-
-class StateFullError(StateError):
-    """The server's memory, or the queue of the crawl, is full. The call has not happened."""
 
 
 class _Call(NamedTuple):

@@ -20,9 +20,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisClusterException, RedisError
 from redis.retry import Retry
 
-from comity.cluster.address import StateAddress, name_as_key
-from comity.cluster.connection import PATIENCE
-from comity.cluster.scripts import Script, script
+from comity.cluster.redis.address import StateAddress, name_as_key
+from comity.cluster.redis.connection import PATIENCE
+from comity.cluster.redis.scripts import Script, script
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.store import (
     DIGEST_ROUNDS,

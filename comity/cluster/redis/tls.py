@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator
 
-from comity.cluster.address import StateAddress
+from comity.cluster.redis.address import StateAddress
 from comity.gate.fetching.causes import OTHER_NAME, TLS, UNTIMELY, cause_of, failure_of
 
 REMEDIES = {

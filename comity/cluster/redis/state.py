@@ -9,13 +9,13 @@ import os
 import secrets
 import socket
 
-from comity.cluster.address import StateAddress, owner_of
-from comity.cluster.check import check_server
-from comity.cluster.connection import StateConnection
 from comity.cluster.neighbours import Neighbours
-from comity.cluster.queue import RedisQueue
-from comity.cluster.store import RedisStore
-from comity.cluster.turns import RedisTurns
+from comity.cluster.redis.address import StateAddress, owner_of
+from comity.cluster.redis.check import check_server
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.redis.store import RedisStore
+from comity.cluster.redis.turns import RedisTurns
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class SharedState:
         self._ttl = ttl
         self._connection = StateConnection(self.address)
         self._worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(5)}"
-        self.neighbours = Neighbours(self.address, self._worker)
+        self.neighbours = Neighbours(f"{self.address} {crawl}", self._worker)
 
     def check(self) -> None:
         """Check that the server can be used, and log warnings about its configuration.

@@ -27,9 +27,10 @@ from time import monotonic
 from typing import Any
 
 from comity.bounded import Bounded
-from comity.cluster.address import SHARDS, name_as_key, pace_key, pace_shard
-from comity.cluster.connection import StateConnection, StateError
-from comity.cluster.scripts import Script, script
+from comity.cluster.errors import StateError
+from comity.cluster.redis.address import SHARDS, name_as_key, pace_key, pace_shard
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.scripts import Script, script
 from comity.gate.pace.ledger import ASK_AGAIN, ASK_THROUGH, FAILING, PENALTY, Grant, PaceLimit
 from comity.policies.answers.rates import MAX_SECONDS
 from comity.policies.syntax.urls import host_name

@@ -20,10 +20,10 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from comity.cluster.address import PASSWORD, SETTING, StateAddress
-from comity.cluster.connection import PATIENCE
-from comity.cluster.scripts import DATA_VERSION
-from comity.cluster.tls import tls_remedy
+from comity.cluster.redis.address import PASSWORD, SETTING, StateAddress
+from comity.cluster.redis.connection import PATIENCE
+from comity.cluster.redis.scripts import DATA_VERSION
+from comity.cluster.redis.tls import tls_remedy
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 

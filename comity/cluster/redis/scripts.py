@@ -30,7 +30,7 @@ class Script:
 @cache
 def script(kind: str, name: str) -> Script:
     """Return a script. `kind`: `queue`, `crawl`, `pace` or `site`. `name`: its name."""
-    folder = files("comity.cluster") / "lua"
+    folder = files("comity.cluster.redis") / "lua"
     text = "".join(
         (folder / file).read_text("utf-8")
         for file in ("clock.lua", f"{kind}.lua", f"{kind}_{name}.lua")

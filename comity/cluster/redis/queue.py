@@ -1,0 +1,733 @@
+"""The requests of a crawl that wait or are out, and all its fingerprints, for all workers.
+
+A host is leased to one worker at a time. Only this worker gets the host's requests. A lease that is
+not renewed ends. Then another worker gets the host, and requests that were out go out once more.
+Therefore no request is lost if its worker is killed. If its worker was only slow, it may go out
+twice. Leases do not keep two workers from sending requests to one host at the same time: that is
+the task of turns.py.
+
+The server forgets a request when any worker acknowledges it. Put the requests found in its response
+first: then a worker that is killed between the two calls loses no request. `put` can be repeated
+after its answer was lost, and returns an equal answer."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from struct import Struct
+from time import monotonic, time_ns
+from typing import Any
+
+from comity.cluster.errors import StateError, StateLostError
+from comity.cluster.queue import (
+    PRIORITIES,
+    STATES,
+    HostStatus,
+    Lease,
+    LeasedRequest,
+    QueuedRequest,
+    Shard,
+    Sums,
+    UnreadableRequest,
+)
+from comity.cluster.redis.address import (
+    SHARDS,
+    StateAddress,
+    name_as_key,
+    owner_of,
+    pace_key,
+    pace_shard,
+    shard_of,
+)
+from comity.cluster.redis.check import KEEPS
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.scripts import DATA_VERSION, Script, script
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import host_name
+
+MOST_ROWS = 500  # rows that one script puts; more would hold up other callers for long
+MOST_BYTES = 2**20  # octets of bodies that one script puts
+MOST_TAKEN = 1000  # requests of a host that one script hands out
+LAG = 10.0  # a replica that becomes the server may lack the requests of the last so many seconds
+DIGEST = 12  # octets of a fingerprint's digest: two of 10^9 are equal once in 10^11 crawls
+_KEY = Struct(">QI")
+
+_PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
+_SET_ASIDE, _RECALL, _RENEW, _RELEASE = (
+    script("queue", name) for name in ("set_aside", "recall", "renew", "release")
+)
+_LOOK, _HOSTS, _BURY, _DELETE = (
+    script("queue", name) for name in ("look", "hosts", "bury", "delete")
+)
+_TRIES, _READ, _GIVE_UP, _UNREADABLE, _RETRY = (
+    script("queue", name) for name in ("tries", "read", "give_up", "unreadable", "retry")
+)
+_OPEN, _BEAT, _ASK, _LEAVE, _SET = (
+    script("crawl", name) for name in ("open", "beat", "ask", "leave", "set")
+)
+_FINISH, _AGAIN, _SWEPT = (script("crawl", name) for name in ("finish", "again", "swept"))
+_LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
+_AGREE, _DEPLOY = script("crawl", "agree"), script("crawl", "deploy")
+_TELL, _TOTALS, _SUMS = (script("crawl", name) for name in ("tell", "totals", "sums"))
+_RESTS, _LEAVE_PACE, _PAUSES = (script("pace", name) for name in ("rests", "leave", "pauses"))
+
+
+class RedisQueue:
+    """The queue of one crawl, as one worker uses it.
+
+    Every call may raise these errors. StateError: the server is away, and the call can be repeated.
+    StateLostError: the server has lost requests of the crawl.
+
+    Attributes:
+        run: The number of the run: 1 at first, one more each time the crawl begins again.
+        is_outdated: True if another worker has begun the crawl again. `open` takes over that run.
+        is_swept: True if no data of earlier runs is left.
+        state: One of STATES, at the last sign of life.
+        is_redeployed: True if the settings of the crawl were replaced since the last `agree`.
+        total: Requests that were ever put, at the last look.
+        left: Requests of them that wait or are out.
+        aside: Requests of them that wait for a host which is set aside.
+        unreadable: Requests that no worker is to read.
+        share: The number of hosts divided by the number of workers, at the last look.
+    """
+
+    def __init__(self, connection: StateConnection, worker: str, ttl: float) -> None:
+        """`worker`: its unique name. `ttl`: seconds until a lease ends that is not renewed."""
+        self.address: StateAddress = connection.address
+        self.worker = worker
+        self.ttl = ttl
+        self.shards = SHARDS
+        self.run = 1
+        self.is_outdated = False
+        self.is_swept = True
+        self.state = "running"
+        self.is_redeployed = False
+        self._deployed = 0  # how often the settings had been replaced at the last `agree`
+        self.total = 0
+        self.left = 0
+        self.aside = 0
+        self.unreadable = 0
+        self.share = 1
+        self._connection = connection
+        connection.on_change(self._forget_latest)
+        # An id that differs from that of another crawl with this name. None: `open` was not called,
+        # so this is a command and not a worker.
+        self._began: bytes | None = None
+        self._known: list[int] = []  # requests that were put into each shard, at the last look
+        self._older: list[int] = []  # `_known` as it was at least LAG seconds ago
+        self._newer: list[int] = []  # the next value of `_older`
+        self._aged_at = monotonic()
+        self._unsure: set[int] = set()  # shards whose last put was not answered
+        self._number = random.SystemRandom().getrandbits(32)
+        self._last_key = 0
+
+    # The crawl
+
+    def on_change(self, changed: Callable[[], object]) -> None:
+        """Have `changed` called when another server takes over, or the server was started anew.
+
+        That server may lack the latest requests, and the reports of the requests done last. It
+        hands out the latter again, and their responses lead to the missing requests."""
+        self._connection.on_change(changed)
+
+    async def open(self, shards: int = SHARDS) -> None:
+        """Begin or join the crawl. `shards`: the number of shards of a crawl that begins now.
+
+        PolicyError: the crawl on the server has data of another version."""
+        version, number, state, run, began, swept = await self._crawl(_OPEN, DATA_VERSION, shards)
+        if int(version) != DATA_VERSION:
+            raise PolicyError(
+                f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version"
+                f" {int(version)}, and this comity knows version {DATA_VERSION}: continue with the"
+                " comity that began it, or set COMITY_CRAWL to another name"
+            )
+        self.shards, self.state, self.run, self._began = (
+            int(number),
+            state.decode(),
+            int(run),
+            began or b"",
+        )
+        self.is_outdated, self.is_swept = False, int(swept) >= self.run - 1
+        self._known = self._newer = self._older = []
+
+    async def agree(self, settings: bytes) -> bytes:
+        """Return the settings of the crawl. A crawl without settings takes those of this worker.
+
+        StateLostError: the crawl is gone."""
+        answer = await self._crawl(_AGREE, settings)
+        if answer is None:
+            raise StateLostError("the crawl is gone")
+        of_crawl, self._deployed = answer
+        self.is_redeployed = False
+        return bytes(of_crawl)
+
+    async def settings(self) -> bytes:
+        """Return the settings of the crawl. StateError: there is no crawl, or it has none."""
+        answer = await self._crawl(_LOOK_CRAWL)
+        if answer is None:
+            raise self._no_crawl()
+        if not answer[8]:
+            raise StateError(
+                f"{self.address}: no worker of this version has begun crawl `{self.address.crawl}`"
+            )
+        return bytes(answer[8])
+
+    async def deploy(self, settings: bytes) -> bytes:
+        """Replace the settings of the crawl, and return the earlier ones; b"": it had none.
+
+        Workers learn of it with their next sign of life. StateError: there is no such crawl."""
+        before = await self._crawl(_DEPLOY, settings)
+        if before is None:
+            raise self._no_crawl()
+        return bytes(before)
+
+    def _no_crawl(self) -> StateError:
+        return StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
+
+    async def finish(self) -> float | None:
+        """Record on the server that the crawl is finished. Call it if `is_finished` returned True.
+
+        Return the seconds since it was first recorded. None: another worker has begun the crawl
+        again meanwhile."""
+        answer = await self._crawl(_FINISH, self.run, self.total)
+        if answer is None:
+            await self.open()
+            return None
+        return float(answer) / 1000
+
+    async def begin_again(self) -> bool:
+        """Begin a new run of a finished crawl, and join it.
+
+        Return True if this call began it, and False if another worker had begun it already. The
+        new run has an empty queue and no fingerprints. Policies and pace stay known."""
+        has_begun = bool(await self._crawl(_AGAIN, self.run))
+        await self.open()
+        return has_begun
+
+    async def sweep(self) -> None:
+        """Delete the data of earlier runs."""
+        _, _, _, run, swept, *_ = await self._crawl(_LOOK_CRAWL)
+        for old in range(int(swept) + 1, int(run)):
+            await self._delete_run(old)
+            await self._crawl(_SWEPT, old)
+        self.is_swept = True
+
+    def _forget_latest(self) -> None:
+        """Go back to older counts, because another or restarted server may lack the latest puts."""
+        self._known = self._newer = self._older
+
+    def _check(self, shards: Sequence[Shard]) -> None:
+        """Check that the shards have all requests that they had at the last look.
+
+        StateLostError: some are gone."""
+        if self._began is None or self.is_outdated:
+            return
+        lost = _lost(self._known, shards)
+        if lost and self.address.is_cluster and not _lost(self._older, shards):
+            self._forget_latest()  # a replica has replaced a node, and on_change was not called
+        elif lost:
+            raise StateLostError(f"of {sum(self._known)} requests that were put, {lost} are gone")
+        if stray := sum(shard.left for shard in shards if shard.hosts == 0):
+            raise StateLostError(f"the hosts of {stray} requests are gone")
+        self._known = [shard.put for shard in shards]
+        if monotonic() > self._aged_at + LAG:
+            self._aged_at = monotonic()
+            self._older, self._newer = self._newer, self._known
+
+    def _crawl(self, script: Script, *arguments: Any) -> asyncio.Future[Any]:
+        return self._connection.call(script, self.address.prefix, *arguments)
+
+    def _call(self, script: Script, host: str, *arguments: Any) -> asyncio.Future[Any]:
+        return self._connection.call(script, self._shard_key(host), *arguments)
+
+    def _shard_key(self, host: str) -> str:
+        return self._key(shard_of(host, self.shards))
+
+    def _key(self, shard: int) -> str:
+        return self.address.shard_key(shard, self.run)
+
+    # Requests
+
+    def new_key(self) -> bytes:
+        """Return a key for a request that is put.
+
+        The keys of one worker are in order. Those of several workers are in the order of their
+        clocks."""
+        self._last_key = max(time_ns() // 1000, self._last_key + 1)
+        return _KEY.pack(self._last_key, self._number)
+
+    async def put(self, rows: Sequence[QueuedRequest]) -> list[bool]:
+        """Put requests. Return True for each new one, and False for each that was seen before.
+
+        A call that fails can be repeated with the same keys, and then counts once. StateFullError:
+        there is no room for all of them."""
+        by_shard: dict[int, list[int]] = {}
+        for n, row in enumerate(rows):
+            by_shard.setdefault(shard_of(row.host, self.shards), []).append(n)
+        outcomes = await asyncio.gather(
+            *(
+                self._put_shard(shard, [rows[n] for n in numbers])
+                for shard, numbers in by_shard.items()
+            ),
+            return_exceptions=True,
+        )
+        result = [False] * len(rows)
+        for numbers, answers in zip(by_shard.values(), outcomes, strict=True):
+            if isinstance(answers, BaseException):
+                raise answers
+            for n, is_new in zip(numbers, answers, strict=True):
+                result[n] = is_new
+        self.left += sum(result)
+        return result
+
+    async def _put_shard(self, shard: int, rows: list[QueuedRequest]) -> list[bool]:
+        is_sure = shard not in self._unsure
+        self._unsure.add(shard)  # until the call is answered
+        calls = []
+        for part in _parts(rows):
+            arguments = [argument for row in part for argument in _put_arguments(row)]
+            key = self._key(shard)
+            calls.append(
+                self._connection.call(_PUT, key, self.worker, "1" if is_sure else "0", *arguments)
+            )
+            is_sure = False
+        answers = b"".join(await _all(calls))
+        self._unsure.discard(shard)
+        return [answer == ord("1") for answer in answers]
+
+    async def lease(
+        self,
+        hosts: int,
+        per_host: int,
+        *,
+        unwanted: float = 0.0,
+        shards: Sequence[Shard] | None = None,
+    ) -> list[Lease]:
+        """Lease free hosts for this worker. Return [] while the crawl is paused or ended.
+
+        Args:
+            hosts: greatest number of hosts.
+            per_host: greatest number of requests that each host comes with.
+            unwanted: least number of seconds for which a host has been free.
+            shards: result of the last `look`. None: look now."""
+        if shards is None:
+            shards = await self.look()
+        if self.state != "running":
+            return []
+        ready = [(shard, look.ready) for shard, look in enumerate(shards) if look.ready]
+        if not ready or hosts < 1 or per_host < 1:
+            return []
+        random.shuffle(ready)  # so that workers begin at different shards
+        calls = []
+        for shard, number in _shares(ready, hosts):
+            arguments = (
+                self.worker,
+                number,
+                min(per_host, MOST_TAKEN),
+                _ms(self.ttl),
+                _ms(unwanted),
+            )
+            calls.append(self._connection.call(_LEASE, self._key(shard), *arguments))
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        leases = [
+            _lease(answer)
+            for answers in outcomes
+            if not isinstance(answers, BaseException)
+            for answer in answers
+        ]
+        if not leases:  # if one shard fails, the leases of other shards are kept
+            for answers in outcomes:
+                if isinstance(answers, BaseException):
+                    raise answers
+        return await self._with_rests(leases)
+
+    async def _with_rests(self, leases: list[Lease]) -> list[Lease]:
+        """Return the leases with `rests` filled in from the pace of the hosts.
+
+        A failure is ignored. Without `rests` the worker only asks for one turn in vain."""
+        by_key: dict[str, list[Lease]] = {}
+        for lease in leases:
+            by_key.setdefault(pace_key(lease.host), []).append(lease)
+        calls = {
+            key: self._connection.call(_RESTS, key, *(name_as_key(lease.host) for lease in group))
+            for key, group in by_key.items()
+        }
+        rests: dict[str, float] = {}
+        for key, group in by_key.items():
+            try:
+                rests.update(
+                    (lease.host, wait / 1e6)
+                    for lease, wait in zip(group, await calls[key], strict=True)
+                )
+            except StateError:
+                continue
+        return [replace(lease, rests=rests.get(lease.host, 0.0)) for lease in leases]
+
+    async def more(self, host: str, number: int) -> Lease | None:
+        """Get more requests of a host. None if this worker has lost the host's lease."""
+        answer = await self._call(
+            _MORE, host, self.worker, name_as_key(host), min(number, MOST_TAKEN)
+        )
+        return None if answer is None else _lease(answer)
+
+    async def ack(self, host: str, keys: Sequence[bytes]) -> None:
+        """Acknowledge requests: they are done, and are forgotten."""
+        if keys:
+            await self._call(_ACK, host, name_as_key(host), *keys)
+
+    async def read(self, host: str, keys: Sequence[bytes], *, is_done: bool) -> None:
+        """Note that this worker begins to read requests, which may kill it.
+
+        `is_done`: True to note that it has read them and lives."""
+        await self._call(_READ, host, name_as_key(host), int(is_done), *keys)
+
+    async def give_up(self, host: str, whys: Mapping[bytes, str]) -> None:
+        """Set requests aside that this worker cannot read. `whys`: key -> reason."""
+        arguments = [
+            argument for key, why in whys.items() for argument in (key, printable(why).encode())
+        ]
+        await self._call(_GIVE_UP, host, name_as_key(host), *arguments)
+
+    async def unreadable_requests(self, most: int) -> list[UnreadableRequest]:
+        """Return at most so many of the requests that no worker is to read."""
+        calls = [
+            self._connection.call(_UNREADABLE, self._key(shard), most)
+            for shard in range(self.shards)
+        ]
+        return [
+            UnreadableRequest(printable(host), printable(why), body)
+            for answer in await _all(calls)
+            for host, why, body in answer
+        ][:most]
+
+    async def retry(self) -> int:
+        """Let requests wait again that no worker was to read. Return their number."""
+        retried, shards = 0, [*range(self.shards)]
+        while shards:
+            answers = await _all(
+                [self._connection.call(_RETRY, self._key(shard), MOST_TAKEN) for shard in shards]
+            )
+            retried += sum(answers)
+            shards = [
+                shard for shard, number in zip(shards, answers, strict=True) if number == MOST_TAKEN
+            ]
+        return retried
+
+    async def set_aside(self, host: str, wait: float) -> None:
+        """Release the host, and let the crawl not wait for it for so many seconds.
+
+        If only requests of such hosts are left, the crawl is finished. Requests of the host that
+        are out wait again."""
+        await self._call(_SET_ASIDE, host, self.worker, name_as_key(host), _ms(wait))
+
+    async def tries(self, origin: str, since: float, due: float) -> int:
+        """Count a failed try to fetch the policies of an origin, and return the tries in a row.
+
+        `since`: when the origin failed first. `due`: when to try next. Both are seconds since the
+        epoch. Each worker that learns of a try calls this; the try is counted once."""
+        host = host_name(origin)
+        return int(await self._call(_TRIES, host, name_as_key(origin), repr(since), repr(due)))
+
+    async def recall(self) -> None:
+        """Make all hosts due that were set aside."""
+        shards = [*range(self.shards)]
+        while shards:
+            answers = await _all(
+                [self._connection.call(_RECALL, self._key(shard), MOST_TAKEN) for shard in shards]
+            )
+            shards = [
+                shard for shard, number in zip(shards, answers, strict=True) if number == MOST_TAKEN
+            ]
+
+    async def renew(self, hosts: Iterable[str]) -> set[str]:
+        """Renew the leases of the hosts, and return the hosts that the worker has lost.
+
+        Call it three times in `ttl`, even without hosts: it is the worker's sign of life, and
+        updates `state`."""
+        by_shard = self._by_shard(hosts)
+        beat = self._connection.beat(_BEAT, self.address.prefix, self.worker, _ms(self.ttl))
+        calls = [
+            self._connection.beat(_RENEW, key, self.worker, _ms(self.ttl), *map(name_as_key, group))
+            for key, group in by_shard.items()
+        ]
+        names = {name_as_key(host): host for group in by_shard.values() for host in group}
+        lost = {names[name] for answer in await _all(calls) for name in answer}
+        self._hear(await beat)
+        return lost
+
+    async def release(self, hosts: str | Iterable[str], wait: float = 0.0) -> None:
+        """Let other workers lease the hosts after so many seconds, if requests wait for them.
+
+        Requests that are out wait again."""
+        await _all(self._releases([hosts] if isinstance(hosts, str) else hosts, wait))
+
+    def _releases(self, hosts: Iterable[str], wait: float = 0.0) -> list[asyncio.Future[Any]]:
+        calls = []
+        for key, group in self._by_shard(hosts).items():
+            arguments = [argument for host in group for argument in (name_as_key(host), _ms(wait))]
+            calls.append(self._connection.call(_RELEASE, key, self.worker, *arguments))
+        return calls
+
+    def _by_shard(self, hosts: Iterable[str]) -> dict[str, list[str]]:
+        by_shard: dict[str, list[str]] = {}
+        for host in hosts:
+            by_shard.setdefault(self._shard_key(host), []).append(host)
+        return by_shard
+
+    def _hear(self, crawl: Sequence[Any] | None) -> int:
+        """Update `state` from an answer of the server, and return the number of live workers.
+
+        StateLostError: the crawl is gone, or the server evicts keys."""
+        if crawl is None:
+            if self._began is not None and self.state != "ended":
+                raise StateLostError("the crawl is gone")
+            self.state = "ended"
+            return 1
+        state, run, began, alive, deployed, *policy = crawl
+        if self._began is not None and run > self.run:
+            self.is_outdated = True
+            self.state = "ended"
+            return 1
+        if self._began not in (None, began):
+            raise StateLostError("another crawl of this name has taken its place")
+        if policy and policy[0] != KEEPS.encode():
+            raise StateLostError(
+                f"its maxmemory-policy is `{printable(policy[0])}`: set `maxmemory-policy {KEEPS}`"
+            )
+        self.state = state.decode()
+        self.is_redeployed = deployed != self._deployed
+        return max(1, int(alive))
+
+    async def close(self, hosts: Iterable[str] = ()) -> None:
+        """Leave the crawl: release these hosts, and give no more signs of life."""
+        await _all([*self._releases(hosts), self._crawl(_LEAVE, self.worker, "left")])
+
+    async def bury(self, worker: str) -> None:
+        """Release all hosts of another worker, which is dead and sends nothing any more.
+
+        Its requests in flight count as started now."""
+        keys = map(self._key, range(self.shards))
+        await _all(
+            [
+                *(
+                    self._connection.call(_LEAVE_PACE, pace_shard(shard), owner_of(worker))
+                    for shard in range(SHARDS)
+                ),
+                *(self._connection.call(_BURY, key, worker) for key in keys),
+                self._crawl(_LEAVE, worker, "died"),
+            ]
+        )
+
+    # Counts of the crawl
+
+    def tell(self, counts: Mapping[str, int]) -> asyncio.Future[Any]:
+        """Send counts of this worker in this run, by their names. Each replaces its earlier value.
+
+        If the call is made before `ack`, the server has the counts before the requests are done."""
+        flat = [member for pair in counts.items() for member in pair]
+        return self._crawl(_TELL, self.worker, self.run, *flat)
+
+    async def sums(self, names: Sequence[str] = ()) -> Sums:
+        """Return these counts of the whole crawl. StateError: there is no such crawl."""
+        answer = await self._crawl(_SUMS, *names)
+        if answer is None:
+            raise self._no_crawl()
+        state, reason, ended, began, *counts = answer
+        return Sums(state.decode(), reason.decode(), ended / 1000, began / 1000, counts)
+
+    async def pauses(self, hosts: Sequence[str]) -> list[float]:
+        """Return the seconds between two requests to each host, by its pace now; 0.0: unknown."""
+        calls = [
+            self._connection.call(_PAUSES, pace_key(host), name_as_key(host)) for host in hosts
+        ]
+        return [pause / 1e6 for (pause,) in await _all(calls)]
+
+    # All shards
+
+    async def look(self) -> list[Shard]:
+        """Look at the crawl, and at each shard."""
+        keys = map(self._key, range(self.shards))
+        crawl, *answers = await _all(
+            [self._crawl(_ASK, _ms(self.ttl)), *(self._connection.call(_LOOK, key) for key in keys)]
+        )
+        alive = self._hear(crawl)
+        shards = [Shard.of(answer) for answer in answers]
+        try:
+            self._check(shards)
+        except StateLostError:
+            self._hear(await self._crawl(_ASK, _ms(self.ttl)))
+            if not self.is_outdated:  # else the old run is being deleted
+                raise
+        self.total = sum(shard.put for shard in shards)
+        self.left = sum(shard.left for shard in shards)
+        self.aside = sum(shard.aside for shard in shards)
+        self.unreadable = sum(shard.unreadable for shard in shards)
+        hosts = sum(shard.hosts - shard.hosts_aside for shard in shards)
+        self.share = -(-hosts // alive)
+        return shards
+
+    async def is_finished(self) -> bool:
+        """Return True if no worker waits for a request or has one out.
+
+        Shards are looked at one after the other. If each shard was empty in two looks, and no
+        request was put in between, then all were empty at the moment between the looks: a worker
+        that has no request out puts none."""
+        first = await self.look()
+        if self.left > self.aside:
+            return False
+        second = await self.look()
+        return self.left == self.aside and [shard.put for shard in first] == [
+            shard.put for shard in second
+        ]
+
+    async def status(self) -> dict[str, Any]:
+        """Return figures of the whole crawl, as JSON values. StateError: there is no such crawl."""
+        answer = await self._crawl(_LOOK_CRAWL)
+        if answer is None:
+            raise self._no_crawl()
+        _, number, state, run, _, age, put, finished, _, *workers = answer
+        self.shards, self.state, self.run = int(number), state.decode(), int(run)
+        shards, totals = await asyncio.gather(self.look(), self._crawl(_TOTALS))
+        if totals is None:
+            raise self._no_crawl()
+        reason, left, died, *counts = totals
+        if self.state == "running" and self.total and await self.is_finished():
+            self.state = "finished"
+            reason = b"finished"
+        names = ("left", "out", "aside", "put", "done", "filtered", "seen", "unreadable")
+        total = {name: sum(getattr(shard, name) for shard in shards) for name in names}
+        wait = min(shard.wait for shard in shards)
+        is_noted = self.state == "finished" and int(put) == self.total
+        return {
+            "crawl": self.address.crawl,
+            "run": self.run,
+            "state": self.state,
+            "finish_reason": reason.decode() or None,
+            "seconds": age / 1000,
+            "finished_seconds": finished / 1000 if is_noted else None,
+            "hosts": sum(shard.hosts for shard in shards),
+            "leased": sum(shard.leased for shard in shards),
+            "waiting": total["left"] - total["out"] - total["aside"],
+            "set_aside": total["aside"],
+            **{
+                name: total[name]
+                for name in ("out", "done", "put", "filtered", "seen", "unreadable")
+            },
+            "done_per_second": 1000 * total["done"] / max(1, age),
+            "next_due": None if wait == float("inf") else wait,
+            "workers": {printable(name): ms / 1000 for name, ms in sorted(workers)},
+            "workers_left": left,
+            "workers_died": died,
+            "counts": {printable(name): int(number) for name, number in sorted(counts)},
+        }
+
+    async def hosts(self, most: int) -> list[HostStatus]:
+        """Return the hosts with the most requests that wait or are out, at most so many."""
+        keys = map(self._key, range(self.shards))
+        statuses = [
+            HostStatus(printable(host), printable(owner), ms / 1000, waiting, out, bool(is_aside))
+            for answer in await _all([self._connection.call(_HOSTS, key, most) for key in keys])
+            for host, owner, ms, waiting, out, is_aside in answer
+        ]
+        statuses.sort(key=lambda host: (-host.out - host.waiting, host.host))
+        return statuses[:most]
+
+    async def set_state(self, state: str, reason: str = "") -> None:
+        """Set the state, one of STATES. Workers learn it with their next sign of life.
+
+        `reason`: the finish reason of an ended crawl. StateError: there is no such crawl."""
+        assert state in STATES
+        if await self._crawl(_SET, state, reason) is None:
+            raise self._no_crawl()
+        self.state = state
+
+    async def delete(self) -> None:
+        """Delete the crawl. StateError: workers give signs of life, and would begin it again."""
+        alive = [
+            name for name, seconds in (await self.status())["workers"].items() if seconds < self.ttl
+        ]
+        if alive:
+            raise StateError(
+                f"{self.address}: {', '.join(alive)} work at crawl `{self.address.crawl}`:"
+                " end it first"
+            )
+        _, _, _, run, swept, *_ = await self._crawl(_LOOK_CRAWL)
+        for number in range(int(swept) + 1, int(run) + 1):
+            await self._delete_run(number)
+        await self._crawl(_DELETE_CRAWL)
+
+    async def _delete_run(self, run: int) -> None:
+        pending = {self.address.shard_key(shard, run) for shard in range(self.shards)}
+        while pending:
+            keys = sorted(pending)
+            for key, answer in zip(
+                keys,
+                await _all([self._connection.call(_DELETE, key, 1000) for key in keys]),
+                strict=True,
+            ):
+                if answer:
+                    pending.discard(key)
+
+
+def _ms(seconds: float) -> int:
+    return max(0, round(seconds * 1000))
+
+
+def _put_arguments(row: QueuedRequest) -> tuple[bytes, bytes, bytes, int, bytes]:
+    digest = (
+        b"" if row.fingerprint is None else blake2b(row.fingerprint, digest_size=DIGEST).digest()
+    )
+    score = -min(max(row.priority, PRIORITIES[0]), PRIORITIES[-1])
+    return name_as_key(row.host), digest, row.key, score, row.body
+
+
+def _parts(rows: Sequence[QueuedRequest]) -> Iterable[list[QueuedRequest]]:
+    """Yield the rows in parts that are small enough for one script."""
+    part: list[QueuedRequest] = []
+    size = 0
+    for row in rows:
+        if part and (len(part) >= MOST_ROWS or size + len(row.body) > MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(row)
+        size += len(row.body)
+    if part:
+        yield part
+
+
+def _lost(known: Sequence[int], shards: Sequence[Shard]) -> int:
+    """Return how many of the known requests the shards lack."""
+    return sum(max(0, number - shard.put) for number, shard in zip(known, shards, strict=False))
+
+
+def _shares(ready: Sequence[tuple[int, int]], hosts: int) -> list[tuple[int, int]]:
+    """Return how many hosts to lease of each shard, spread as evenly as possible."""
+    shares = dict.fromkeys((shard for shard, _ in ready), 0)
+    while hosts and any(shares[shard] < number for shard, number in ready):
+        for shard, number in ready:
+            if hosts and shares[shard] < number:
+                shares[shard] += 1
+                hosts -= 1
+    return [(shard, number) for shard, number in shares.items() if number]
+
+
+def _lease(answer: Sequence[Any]) -> Lease:
+    name, waiting, *entries = answer
+    requests = [
+        LeasedRequest(entries[i], -int(entries[i + 1]), *entries[i + 2 : i + 4])
+        for i in range(0, len(entries), 4)
+    ]
+    return Lease(name.decode(), requests, waiting)
+
+
+async def _all(calls: Sequence[Awaitable[Any]]) -> list[Any]:
+    """Wait for all answers, and return them. If calls failed, raise the first error instead."""
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return answers
