@@ -19,15 +19,27 @@ TESTS = pytest -n 5 --dist worksteal
 test: style  ## every check, and the tests but for what takes long (its end says what)
 	@$(MAKE) --no-print-directory --jobs=2 types quick
 
-test-all: editors lint .venv/compiled .venv/ready-for-engines  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing, with the same inputs each time
+PHASES = set-up lint test-in-full test-oldest fuzz-briefly
+
+test-all: editors  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing, with the same inputs each time
+	@set -e; trap 'printf "$$times"' EXIT; for phase in $(PHASES); do \
+		begin=$$(date +%s); \
+		$(MAKE) --no-print-directory $$phase; \
+		times="$$times$$(($$(date +%s) - begin)) s: $$phase\n"; \
+	done
+
+set-up: .venv/ready-for-engines .venv/compiled .venv-oldest/ready-to-test
+
+test-in-full: .venv/compiled .venv/ready-for-engines
 	$(BIN)/$(TESTS) --all
-	@$(MAKE) --no-print-directory test-oldest
+
+fuzz-briefly: .venv/ready-to-test
 	$(BIN)/python tests/fuzz/run.py --minutes 1 --seed every-change
 
 # What the tests of editors/, of completion, and of captures by other programs, take that pip cannot install.
 editors:
-	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null && command -v wget >/dev/null && command -v fish >/dev/null && command -v zsh >/dev/null || \
-		{ echo "make test-all needs editors, shells and wget: apt-get install neovim emacs-nox elpa-eglot npm wget fish zsh" >&2; exit 1; }
+	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null && command -v wget >/dev/null && command -v curl >/dev/null && command -v fish >/dev/null && command -v zsh >/dev/null || \
+		{ echo "make test-all needs editors, shells and wget: apt-get install neovim emacs-nox elpa-eglot npm wget curl fish zsh" >&2; exit 1; }
 
 quick: .venv/compiled
 	$(BIN)/$(TESTS)
@@ -125,9 +137,10 @@ TREE_TESTS = $(@D)/bin/pip download --quiet --no-deps --no-binary tinyhtml5 --de
 	@touch $@
 
 # Ray, Dask, Spark with a Java of its own, and a store of objects: a gigabyte.
-.venv/ready-for-engines: .venv/ready-to-test
+.venv/ready-for-engines: setup.cfg pyproject.toml | .venv/bin/pip
 	$(BIN)/pip install -qq --editable . --group test-all
-	@touch $@
+	$(TREE_TESTS)
+	@touch .venv/ready .venv/ready-to-test $@
 
 # Without atheris, which not every Python has, fuzzing goes by chance.
 .venv/ready-to-fuzz: .venv/ready-to-test
@@ -153,5 +166,5 @@ TREE_TESTS = $(@D)/bin/pip download --quiet --no-deps --no-binary tinyhtml5 --de
 	$(TREE_TESTS)
 	@touch $@
 
-.PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy test-scrapies test-projects floors lint format docs bench fuzz mutants words release clean
+.PHONY: help crawl test test-all set-up test-in-full fuzz-briefly editors quick style types test-oldest test-scrapy test-scrapies test-projects floors lint format docs bench fuzz mutants words release clean
 .PRECIOUS: %/bin/python %/bin/pip

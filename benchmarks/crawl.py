@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
-from rounds import Rounds, progress
+from rounds import Rounds, peak, progress
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response, TextResponse
@@ -205,16 +205,6 @@ class Bare(Follow):
         origin, _, page = response.url.partition("/section-")
         for path in LINKING[self.links](int(page.partition("-")[2][:-5]), self.pages):
             yield Request(origin + path)
-
-
-def peak() -> int:
-    """The most memory that this process ever had, KiB. What getrusage says begins with what the process had that started it."""
-    [line] = [
-        line
-        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-        if line.startswith("VmHWM:")
-    ]
-    return int(line.split()[1])
 
 
 def crawl(job: dict[str, Any]) -> None:

@@ -6,9 +6,10 @@ python benchmarks/opt_outs.py 10000000       the number of entries
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 from collections.abc import Iterator
+
+from rounds import peak
 
 from comity.policies.registry import LINES, OptOuts, read_registry
 
@@ -19,19 +20,14 @@ def _lines(entries: int) -> Iterator[bytes]:
     return (b"site-%d.example.com\n" % number for number in range(entries))
 
 
-def _peak() -> float:
-    """Return the most memory of this process so far, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("entries", type=int, nargs="?", default=1_000_000)
     entries = parser.parse_args().entries
-    before, began = _peak(), time.process_time()
+    before, began = peak(), time.process_time()
     registry = read_registry("list.txt", LINES, _lines(entries), lambda domain: False)
     seconds = time.process_time() - began
-    print(f"{registry.entries:,} entries: {seconds:.1f} s, {_peak() - before:.0f} MiB")
+    print(f"{registry.entries:,} entries: {seconds:.1f} s, {(peak() - before) / 1024:.0f} MiB")
     opt_outs, began = OptOuts([registry]), time.process_time()
     found = sum(
         bool(opt_outs.of_site(f"https://www.site-{2 * number}.example.com"))

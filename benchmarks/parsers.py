@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from rounds import in_turns
+from rounds import in_turns, peak
 
 from comity.policies.document.html.tinyhtml5_tree import Tree as Tiny
 from comity.policies.document.html.tree import HtmlTree
@@ -56,15 +56,9 @@ def read(tree: type[Turbo | Tiny], text: str) -> Html:
 def grown(tree: type[Turbo | Tiny], text: str) -> int:
     """Return the KiB by which the process grows at most while it reads the page."""
     read(tree, page(1))
-    before = most_memory()
+    before = peak()
     read(tree, text)
-    return most_memory() - before
-
-
-def most_memory() -> int:
-    """Return the KiB that this process had at most, as Linux counts them."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.partition("VmHWM:")[2].split()[0])
+    return peak() - before
 
 
 def cpu(program: str) -> float:

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
+from pathlib import Path
 from time import process_time
 from typing import NamedTuple
 
@@ -17,6 +18,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 WORDS = 60_000  # of the calibrating loop
+
+
+def peak() -> int:
+    """Return the KiB that this process had at most. Its `ru_maxrss` begins with that of the process which started it."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0])
 
 
 class Rounds(NamedTuple):

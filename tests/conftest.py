@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -80,11 +80,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[COLLECTED] = Collected()
     config.pluginmanager.register(config.stash[COLLECTED])
+    config.pluginmanager.register(SharedForkServer())
     if config.getoption("--all"):
         settings.load_profile("explore" if config.getoption("--explore") else "all")
     else:
         config.pluginmanager.register(LeftOut())
-        config.pluginmanager.register(SharedForkServer())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -155,7 +155,7 @@ class LeftOut:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
             f"Left to `make test-all` (pytest --all): {self._slow} slow tests, {self._other_mode} in the other mode of Scrapy, "
-            "and of those that ran most examples of Hypothesis, most kills, and a new process for each command."
+            "and of those that ran most examples of Hypothesis, most kills, and commands in new processes."
         )
 
 
@@ -198,10 +198,9 @@ class SharedForkServer:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _forking(request: pytest.FixtureRequest, in_full: bool) -> Iterator[None]:
-    """Commands that tests start are forked from a process that has imported everything, or are new processes."""
-    of_worker = getattr(request.config, "workerinput", {})
-    with nullcontext() if in_full else forking(of_worker.get(FORK_SERVER)):
+def _forking(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fork the commands that tests start from a process that has imported everything."""
+    with forking(getattr(request.config, "workerinput", {}).get(FORK_SERVER)):
         yield
 
 
@@ -209,6 +208,13 @@ def _forking(request: pytest.FixtureRequest, in_full: bool) -> Iterator[None]:
 def new_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of what a command imports, or of what the interpreter does when it starts: nothing is forked."""
     monkeypatch.setattr(subprocess, "Popen", NewProcess)
+
+
+@pytest.fixture
+def new_processes_in_full(request: pytest.FixtureRequest, *, in_full: bool) -> None:
+    """With --all, nothing is forked: for one test of each command, which shows that it starts."""
+    if in_full:
+        request.getfixturevalue("new_processes")
 
 
 @dataclass

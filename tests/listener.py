@@ -17,7 +17,7 @@ class Listener:
         self._thread.start()
 
     def handle(self, sock: socket.socket, host: str) -> None:
-        """Speak with a client, whose address is `host`."""
+        """Speak with a client. `host`: its address."""
         raise NotImplementedError
 
     def _accept(self) -> None:

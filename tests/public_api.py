@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-import os
 import re
-import subprocess
-import sys
+from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterator
 from configparser import ConfigParser
 from dataclasses import fields
@@ -22,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from comity.cluster.scripts import DATA_VERSION
+from comity.completion import full_parser, subparsers
 from comity.crawler.feeds.policy_archive import JOURNAL
 from comity.crawler.frontier.journal import KIND as QUEUE
 from comity.gate.fetching.store import KIND as STORE
@@ -95,46 +94,29 @@ def stats() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """Yield the commands and their options, from their help."""
+    """Yield the commands and their options, from their parsers.
+
+    `scrapy NAME` has the options of `comity NAME` (tests/test_commands.py)."""
+    parsers = subparsers(full_parser())
+    for name, parser in parsers.items():
+        yield from _command(f"comity {name}", None if name in OF_SCRAPY else parser)
     for line in entry_points():
         group, _, name = line.removeprefix("entry point ").partition(": ")
-        if group == "scrapy.commands" and name in OF_SCRAPY:
-            yield f"command scrapy {name}"
-        elif group == "scrapy.commands":
-            yield from _command("-m", "scrapy", name)
-    for name in re.findall(r"(?m)^ {2,4}([a-z]+)(?: {2}|$)", _help("-m", "comity")):
-        if name in OF_SCRAPY:
-            yield f"command comity {name}"
-        else:
-            yield from _command("-m", "comity", name)
+        if group == "scrapy.commands":
+            yield from _command(f"scrapy {name}", None if name in OF_SCRAPY else parsers[name])
 
 
-def _command(*words: str) -> Iterator[str]:
-    """Yield a command, its options and its actions. `words`: the arguments of Python."""
-    text = _help(*words)
-    name = " ".join(words[1:])
+def _command(name: str, parser: ArgumentParser | None) -> Iterator[str]:
+    """Yield a command, its options and its actions. None: its options are not comity's."""
     yield f"command {name}"
-    own = re.sub(r"(?ms)^Global Options\n.*?(?:\n\n|\Z)", "", text)
-    for line in re.findall(r"(?m)^ {2,4}(-.*?)(?: {2}|$)", own):
-        yield from (
-            f"command {name} {option}"
-            for option in re.findall(r"(?<!\S)--?[a-zA-Z][\w-]*", line)
-            if option not in ("-h", "--help")
-        )
-    if len(words) == 3:
-        for action in re.findall(r"(?m)^ {4}([a-z]+)(?: {2}|$)", own):
-            yield from _command(*words, action)
-
-
-def _help(*words: str) -> str:
-    return subprocess.run(
-        [sys.executable, *words, "--help"],
-        cwd=ROOT / "tests",
-        env={**os.environ, "COLUMNS": "200", "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    if parser is None:
+        return
+    for group in parser._action_groups:
+        for action in group._group_actions if group.title != "Global Options" else ():
+            if action.help != SUPPRESS and action.dest != "help":
+                yield from (f"command {name} {option}" for option in action.option_strings)
+    for action_name, of_action in subparsers(parser).items():
+        yield from _command(f"{name} {action_name}", of_action)
 
 
 # Python

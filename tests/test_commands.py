@@ -21,6 +21,7 @@ from comity.completion import full_parser, subparsers
 from comity.crawler.commands.crawl import READY
 from tests import generated
 from tests.redis_server import free_port
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
@@ -170,7 +171,7 @@ def test_wrong_arguments_are_tried_for_every_command() -> None:
 
 
 @pytest.mark.usefixtures("new_processes")
-@pytest.mark.parametrize("name", ["policy", "lint"])
+@pytest.mark.parametrize("name", one_in(13, COMMANDS))
 def test_python_m_comity_runs_commands(name: str, folder: Path) -> None:
     done = run(["-m", "comity"], name, "--help", folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
@@ -241,6 +242,7 @@ SAME = [
     (["lint", "nowhere"], 2),
     (["doctor"], 0),
 ]
+FIRST = {arguments[0]: arguments for arguments, _ in reversed(SAME)}  # of each command
 
 
 @pytest.mark.parametrize(
@@ -250,6 +252,8 @@ SAME = [
 def test_output_and_status_are_the_same(
     place: str, arguments: list[str], status: int, request: pytest.FixtureRequest
 ) -> None:
+    if arguments is FIRST[arguments[0]]:
+        request.getfixturevalue("new_processes_in_full")
     folder: Path = request.getfixturevalue(place)
     port = str(free_port())
     words = [word.replace(PORT, port) for word in arguments]
@@ -279,6 +283,7 @@ def crawled(folder: Path, *arguments: str) -> list[str]:
     return ["/" + json.loads(line)["url"].split("/", 3)[3] for line in lines]
 
 
+@pytest.mark.usefixtures("new_processes_in_full")
 def test_a_ready_spider_runs_outside_of_a_project_and_obeys(folder: Path, site: Loopback) -> None:
     url = f"url={site.url()}"
     assert sorted(crawled(folder, "crawl", "site", "-a", url)) == ["/", "/page"]
@@ -299,6 +304,7 @@ def test_scrapy_runspider_is_as_without_comity(folder: Path, site: Loopback) -> 
     assert sorted(site.paths) == ["/page", "/private"]
 
 
+@pytest.mark.usefixtures("new_processes_in_full")
 @pytest.mark.parametrize("words", [["crawl", "quotes"], ["runspider", "quotes.py"]], ids=" ".join)
 @pytest.mark.parametrize("program", [COMITY, SCRAPY], ids=["comity", "scrapy"])
 def test_a_spider_of_a_project_runs_with_its_settings(

@@ -205,6 +205,7 @@ ROWS = {
     "STATE-2": "items are as safe as pages: a page counts as done when its items are on the disk, whatever is killed",
     "REPORT-1": "one page says what a crawl asked, what was refused and why, its pace and its uses, as the servers saw it",
     "STATE-3": "work is shared: no worker idles while another is the bottleneck, also when it joins late",
+    "STATE-4": "the crawl is one: its totals, report, limits, settings that must be equal, its end and its next run are the crawl's",
     "TAG-1": "records that comity did not make get the tag of a crawl, from what they say and from what their sites say",
     "TAG-2": "the tag names the copy and the date of the policy that decided; with several dates any refusal refuses",
     "TAG-3": "where policies cannot be had there is no permission, unless the operator says so; the manifest says it",
@@ -213,7 +214,11 @@ ROWS = {
     "WEB-3": "requests of httpx, aiohttp and scripts without Scrapy are judged, paced and counted as those of a crawl",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
+    "AUDIT-1": "every copy that decided and every refused use, kept or dropped, with statement, agent, date and SHA-256, without a cap",
+    "AUDIT-2": "the policy copies that decided travel with the dataset, as WARC",
+    "AUDIT-3": "a run is repeated from its manifest: command, settings, version and hashes; the same octets come out",
     "AUDIT-4": "registries of opt-outs (lists of domains, URLs or works of any origin) refuse beside the signals, with source, date and hash",
+    "AUDIT-5": "one page for a reader who is no programmer: by origin, signal, use, month; what was dropped and why; largest origins; what is not known",
     "IMG-1": "PLUS DataMining in XMP of JPEG, PNG, WebP, TIFF, GIF, AVIF, video and PDF, as element, attribute or bare key; OtherConstraints travel",
     "IMG-2": "C2PA manifests: cawg.training-mining and c2pa.training-mining; constrained is notAllowed; any manifest refuses and none permits",
 }
@@ -229,7 +234,8 @@ def page(proofs: dict[str, set[str]]) -> str:
         "MEET: combinations of these; RATE: the pace of requests; SEC: hostile sites; GUARD: these rules at the server",
         "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH, STATE: several machines",
         "([dataset-clusters.md](dataset-clusters.md)); TAG: records of others ([existing-data.md](existing-data.md)); WEB: other",
-        "clients ([clients.md](clients.md)); WHY: explanations; AUDIT: evidence ([opt-outs.md](opt-outs.md));",
+        "clients ([clients.md](clients.md)); WHY: explanations; AUDIT: evidence ([evidence.md](evidence.md),",
+        "[opt-outs.md](opt-outs.md));",
         "IMG: images and media ([plus.md](plus.md), [c2pa.md](c2pa.md)).",
     ]
     for requirement, text in ROWS.items():

@@ -7,14 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fork_server import NewProcess, forking
+from tests.fork_server import NewProcess
 from tests.selection import one_in
 
 if TYPE_CHECKING:
@@ -58,30 +56,29 @@ PROGRAMS = {
 
 
 @pytest.fixture
-def both(monkeypatch: pytest.MonkeyPatch, *, in_full: bool) -> Iterator[Any]:
-    """both(command, **options): what came of a new process, and of a forked one."""
-    with forking() if in_full else nullcontext():
-        forked = subprocess.Popen
+def both(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`both(command, **options)` returns the results of a new process and of a forked one."""
+    forked = subprocess.Popen
+    assert forked is not NewProcess
 
-        def run(command: list[str], **options: Any) -> tuple[Any, Any]:
-            done = []
-            for popen in (NewProcess, forked):
-                with monkeypatch.context() as patched:
-                    patched.setattr(subprocess, "Popen", popen)
-                    done.append(
-                        subprocess.run(
-                            command,
-                            capture_output=True,
-                            text=True,
-                            check=False,
-                            timeout=300,
-                            **options,
-                        )
+    def run(command: list[str], **options: Any) -> list[Any]:
+        done = []
+        for popen in (NewProcess, forked):
+            with monkeypatch.context() as patched:
+                patched.setattr(subprocess, "Popen", popen)
+                done.append(
+                    subprocess.run(
+                        command,
+                        capture_output=True,
+                        text=True,
+                        check=False,
+                        timeout=300,
+                        **options,
                     )
-            assert forked is not NewProcess
-            return done[0], done[1]
+                )
+        return done
 
-        yield run
+    return run
 
 
 @pytest.mark.parametrize("name", one_in(len(COMMANDS), COMMANDS))

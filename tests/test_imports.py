@@ -17,15 +17,37 @@ PRINT_LOADED = "import sys; print(*sorted(set({names}).intersection(sys.modules)
 SCRAPY = ["scrapy", "twisted"]
 # Only pages and sites need these.
 PAGES_AND_SITES = ["aiohttp", "asyncio", "jmespath", "parsel", "platformdirs", "turbohtml"]
-# Run a command of Scrapy, and print the names of all imported modules.
+# Run commands of Scrapy, and print the names of all imported modules after each of them.
 RUN_SCRAPY = """
 import sys
 from scrapy.cmdline import execute
-try:
-    execute(["scrapy", *{words}])
-except SystemExit as ended:
-    assert not ended.code, ended.code
-print(*sorted(sys.modules))
+for words in (["version"], ["-h"], ["crawl", "idle"]):
+    try:
+        execute(["scrapy", *words])
+    except SystemExit as ended:
+        assert not ended.code, ended.code
+    print("imported", *sorted(sys.modules))
+"""
+RUN_WITHOUT_SCRAPY = """
+import sys
+from importlib import import_module
+from comity.cli import main
+
+def check(what):
+    assert not {"scrapy", "twisted"} & sys.modules.keys(), what
+
+for words in (["lint", "."], ["explain", "."], ["rule", "robots.path"]):
+    assert main(words) == 0
+    check(words)
+for module in (
+    "comity.client",
+    "comity.client.aiohttp",
+    "comity.client.httpx",
+    "comity.browser.proxy",
+    "comity.authoring.language_server.server",
+):
+    import_module(module)
+    check(module)
 """
 WITHOUT_COMITY = """
 import importlib.metadata
@@ -65,44 +87,24 @@ def loaded_by(program: str, folder: Path, names: list[str] = SCRAPY) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def modules_of_scrapy(words: list[str], folder: Path, before: str = "") -> set[str]:
-    """Run a command of Scrapy in a folder, and return the names of the imported modules."""
-    program = before + RUN_SCRAPY.format(words=words)
+def modules_of_scrapy(folder: Path, before: str = "") -> list[set[str]]:
+    """Run the commands of Scrapy in a folder. Return the names of the imported modules after each."""
     done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
+        [sys.executable, "-P", "-c", before + RUN_SCRAPY],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return set(done.stdout.splitlines()[-1].split())
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return [set(names) for first, *names in filter(None, lines) if first == "imported"]
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "comity.client",
-        "comity.client.aiohttp",
-        "comity.client.httpx",
-        "comity.browser.proxy",
-        "comity.authoring.language_server.server",
-    ],
-)
-def test_a_module_is_imported_without_scrapy(module: str, tmp_path: Path) -> None:
-    assert loaded_by(f"import {module}", tmp_path) == ""
-
-
-@pytest.mark.parametrize("command", ["lint", "explain"])
-def test_a_command_on_a_folder_runs_without_scrapy(command: str, tmp_path: Path) -> None:
+def test_modules_and_commands_run_without_scrapy(tmp_path: Path) -> None:
+    """All of them in one process: none of them imports Scrapy."""
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n", "utf-8")
-    program = f"from comity.cli import main\nassert main(['{command}', '.']) == 0"
-    assert loaded_by(program, tmp_path) == ""
-
-
-def test_a_rule_is_explained_without_scrapy(tmp_path: Path) -> None:
-    program = "from comity.cli import main\nassert main(['rule', 'robots.path']) == 0"
-    assert loaded_by(program, tmp_path) == ""
+    assert loaded_by(RUN_WITHOUT_SCRAPY, tmp_path) == ""
 
 
 def test_lint_of_robots_txt_imports_no_parser_of_pages(tmp_path: Path) -> None:
@@ -111,9 +113,14 @@ def test_lint_of_robots_txt_imports_no_parser_of_pages(tmp_path: Path) -> None:
     assert loaded_by(program, tmp_path, PAGES_AND_SITES) == ""
 
 
-@pytest.mark.parametrize("words", [["--help"], ["nosuch"], ["rule", "--help"]], ids=" ".join)
-def test_help_imports_no_other_command(words: list[str], tmp_path: Path) -> None:
-    program = f"from contextlib import suppress\nfrom comity.cli import main\nwith suppress(SystemExit): main({words})"
+def test_help_imports_no_other_command(tmp_path: Path) -> None:
+    program = """
+from contextlib import suppress
+from comity.cli import main
+for words in (["--help"], ["nosuch"], ["rule", "--help"]):
+    with suppress(SystemExit):
+        main(words)
+"""
     others = ["shtab", "comity.completion", "comity.doctor", "comity.crawler", "nicegui", "pygls"]
     assert loaded_by(program, tmp_path, [*SCRAPY, *others]) == ""
 
@@ -125,15 +132,15 @@ def test_a_command_of_scrapy_imports_no_tool_of_other_commands(tmp_path: Path) -
     assert loaded_by(program, tmp_path, ["scrapy", *others]) == "scrapy"
 
 
-@pytest.mark.parametrize("words", [["version"], ["crawl", "idle"], ["-h"]], ids=" ".join)
-def test_scrapy_without_the_addon_imports_only_the_list_of_commands(
-    words: list[str], tmp_path: Path
-) -> None:
+def test_scrapy_without_the_addon_imports_only_the_list_of_commands(tmp_path: Path) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project\n", "utf-8")
     (tmp_path / "project.py").write_text("SPIDER_MODULES = ['idle']\n", "utf-8")
     (tmp_path / "idle.py").write_text(SPIDER, "utf-8")
-    alone = modules_of_scrapy(words, tmp_path, WITHOUT_COMITY)
-    assert modules_of_scrapy(words, tmp_path) - alone == LISTS
+    alone = modules_of_scrapy(tmp_path, WITHOUT_COMITY)
+    assert [
+        with_comity - without
+        for with_comity, without in zip(modules_of_scrapy(tmp_path), alone, strict=True)
+    ] == [LISTS] * 3
 
 
 @pytest.mark.usefixtures("new_processes")

@@ -2,8 +2,8 @@
 
     python tests/windows_names.py '["lint", "folder"]' ...
 
-Each argument is a command of Scrapy, as JSON. Packages of others are imported before, as they are
-made for this system. Stand-ins act like Windows where comity notices: folders cannot be opened,
+Each argument is a command of Scrapy, as JSON. It runs in a process that is forked after the
+imports. Packages of others are imported before, as they are made for this system. Stand-ins act like Windows where comity notices: folders cannot be opened,
 open files can be neither renamed nor removed, and nothing is renamed over another file."""
 
 from __future__ import annotations
@@ -142,11 +142,12 @@ def main(commands: list[list[str]]) -> None:
     from scrapy.cmdline import execute
 
     for words in commands:
-        status = None
-        try:
+        sys.stdout.flush()
+        process = os.fork()  # a process runs one crawl
+        if not process:
             execute(["scrapy", *words])
-        except SystemExit as ended:
-            status = ended.code
+            raise SystemExit
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         if status:
             raise SystemExit(f"{words}: {status}")
 

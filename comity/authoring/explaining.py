@@ -384,6 +384,13 @@ def _is_unreachable(rule: str) -> bool:
     return rule in RULES and RULES[rule].is_unreachable
 
 
+def _failure(citation: Citation) -> str:
+    """Return the file that cannot be fetched, with the cause or with the line that names it."""
+    if citation.line:
+        return f"a file that {citation.file} names cannot be fetched: `{citation.text}`"
+    return f"{citation.file} cannot be fetched: {citation.text}"
+
+
 class _TooManySitesError(Exception):
     """The search for lines on rates needs more sites than MAX_RATE_SITES."""
 
@@ -506,10 +513,7 @@ class _Explainer:
                 elif is_silent and not limited:
                     sentence += ": no line refuses a sample URL"
             case "deny" if unreachable:
-                sentence = (
-                    "{subject} may fetch nothing, as "
-                    + f"{unreachable[0].file} cannot be fetched: {unreachable[0].text}"
-                )
+                sentence = "{subject} may fetch nothing, as " + _failure(unreachable[0])
             case verdict:
                 until = dict(general.limits).get("not_before")
                 permitted = [exception for exception in exceptions if exception.verdict == "allow"]
@@ -560,9 +564,8 @@ class _Explainer:
         if general.verdict == "allow":
             sentence = f"{{subject}} may {class_.verb}{limits}{reference}"
         elif general.verdict == "deny" and _is_unreachable(general.citations[0].rule):
-            file, cause = general.citations[0].file, general.citations[0].text
-            sentence = f"{{subject}} may not {class_.verb} as long as {file} cannot be fetched"
-            sentence += f": {cause}"
+            failure = _failure(general.citations[0])
+            sentence = f"{{subject}} may not {class_.verb} as long as {failure}"
         elif general.verdict == "deny":
             sentence = f"{{subject}} may not {class_.verb}{reference}"
         else:

@@ -61,7 +61,9 @@ _OPEN, _BEAT, _ASK, _LEAVE, _SET = (
 )
 _FINISH, _AGAIN, _SWEPT = (script("crawl", name) for name in ("finish", "again", "swept"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
-_RESTS, _LEAVE_PACE = script("pace", "rests"), script("pace", "leave")
+_AGREE, _DEPLOY = script("crawl", "agree"), script("crawl", "deploy")
+_TELL, _TOTALS, _SUMS = (script("crawl", name) for name in ("tell", "totals", "sums"))
+_RESTS, _LEAVE_PACE, _PAUSES = (script("pace", name) for name in ("rests", "leave", "pauses"))
 
 
 class StateLostError(Exception):
@@ -195,6 +197,24 @@ class Shard:
         return cls(ready, float("inf") if wait < 0 else wait / 1000, *counts)
 
 
+class Sums(NamedTuple):
+    """Some counts of the whole crawl.
+
+    Attributes:
+        state: The state of the crawl, one of STATES.
+        reason: The finish reason, if the crawl was ended; else "".
+        ended: Seconds since it was ended; 0.0 if it was not.
+        began: Seconds since the run began.
+        counts: The sums over all workers, in the order of the names.
+    """
+
+    state: str
+    reason: str
+    ended: float
+    began: float
+    counts: list[int]
+
+
 class RedisQueue:
     """The queue of one crawl, as one worker uses it.
 
@@ -206,6 +226,7 @@ class RedisQueue:
         is_outdated: True if another worker has begun the crawl again. `open` takes over that run.
         is_swept: True if no data of earlier runs is left.
         state: One of STATES, at the last sign of life.
+        is_redeployed: True if the settings of the crawl were replaced since the last `agree`.
         total: Requests that were ever put, at the last look.
         left: Requests of them that wait or are out.
         aside: Requests of them that wait for a host which is set aside.
@@ -223,6 +244,8 @@ class RedisQueue:
         self.is_outdated = False
         self.is_swept = True
         self.state = "running"
+        self.is_redeployed = False
+        self._deployed = 0  # how often the settings had been replaced at the last `agree`
         self.total = 0
         self.left = 0
         self.aside = 0
@@ -269,6 +292,40 @@ class RedisQueue:
         )
         self.is_outdated, self.is_swept = False, int(swept) >= self.run - 1
         self._known = self._newer = self._older = []
+
+    async def agree(self, settings: bytes) -> bytes:
+        """Return the settings of the crawl. A crawl without settings takes those of this worker.
+
+        StateLostError: the crawl is gone."""
+        answer = await self._crawl(_AGREE, settings)
+        if answer is None:
+            raise StateLostError("the crawl is gone")
+        of_crawl, self._deployed = answer
+        self.is_redeployed = False
+        return bytes(of_crawl)
+
+    async def settings(self) -> bytes:
+        """Return the settings of the crawl. StateError: there is no crawl, or it has none."""
+        answer = await self._crawl(_LOOK_CRAWL)
+        if answer is None:
+            raise self._no_crawl()
+        if not answer[8]:
+            raise StateError(
+                f"{self.address}: no worker of this version has begun crawl `{self.address.crawl}`"
+            )
+        return bytes(answer[8])
+
+    async def deploy(self, settings: bytes) -> bytes:
+        """Replace the settings of the crawl, and return the earlier ones; b"": it had none.
+
+        Workers learn of it with their next sign of life. StateError: there is no such crawl."""
+        before = await self._crawl(_DEPLOY, settings)
+        if before is None:
+            raise self._no_crawl()
+        return bytes(before)
+
+    def _no_crawl(self) -> StateError:
+        return StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
 
     async def finish(self) -> float | None:
         """Record on the server that the crawl is finished. Call it if `is_finished` returned True.
@@ -569,7 +626,7 @@ class RedisQueue:
                 raise StateLostError("the crawl is gone")
             self.state = "ended"
             return 1
-        state, run, began, alive, *policy = crawl
+        state, run, began, alive, deployed, *policy = crawl
         if self._began is not None and run > self.run:
             self.is_outdated = True
             self.state = "ended"
@@ -581,11 +638,12 @@ class RedisQueue:
                 f"its maxmemory-policy is `{printable(policy[0])}`: set `maxmemory-policy {KEEPS}`"
             )
         self.state = state.decode()
+        self.is_redeployed = deployed != self._deployed
         return max(1, int(alive))
 
     async def close(self, hosts: Iterable[str] = ()) -> None:
         """Leave the crawl: release these hosts, and give no more signs of life."""
-        await _all([*self._releases(hosts), self._crawl(_LEAVE, self.worker)])
+        await _all([*self._releases(hosts), self._crawl(_LEAVE, self.worker, "left")])
 
     async def bury(self, worker: str) -> None:
         """Release all hosts of another worker, which is dead and sends nothing any more.
@@ -599,9 +657,33 @@ class RedisQueue:
                     for shard in range(SHARDS)
                 ),
                 *(self._connection.call(_BURY, key, worker) for key in keys),
-                self._crawl(_LEAVE, worker),
+                self._crawl(_LEAVE, worker, "died"),
             ]
         )
+
+    # Counts of the crawl
+
+    def tell(self, counts: Mapping[str, int]) -> asyncio.Future[Any]:
+        """Send counts of this worker in this run, by their names. Each replaces its earlier value.
+
+        If the call is made before `ack`, the server has the counts before the requests are done."""
+        flat = [member for pair in counts.items() for member in pair]
+        return self._crawl(_TELL, self.worker, self.run, *flat)
+
+    async def sums(self, names: Sequence[str] = ()) -> Sums:
+        """Return these counts of the whole crawl. StateError: there is no such crawl."""
+        answer = await self._crawl(_SUMS, *names)
+        if answer is None:
+            raise self._no_crawl()
+        state, reason, ended, began, *counts = answer
+        return Sums(state.decode(), reason.decode(), ended / 1000, began / 1000, counts)
+
+    async def pauses(self, hosts: Sequence[str]) -> list[float]:
+        """Return the seconds between two requests to each host, by its pace now; 0.0: unknown."""
+        calls = [
+            self._connection.call(_PAUSES, pace_key(host), name_as_key(host)) for host in hosts
+        ]
+        return [pause / 1e6 for (pause,) in await _all(calls)]
 
     # All shards
 
@@ -645,12 +727,16 @@ class RedisQueue:
         """Return figures of the whole crawl, as JSON values. StateError: there is no such crawl."""
         answer = await self._crawl(_LOOK_CRAWL)
         if answer is None:
-            raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
-        _, number, state, run, _, age, put, finished, *workers = answer
+            raise self._no_crawl()
+        _, number, state, run, _, age, put, finished, _, *workers = answer
         self.shards, self.state, self.run = int(number), state.decode(), int(run)
-        shards = await self.look()
+        shards, totals = await asyncio.gather(self.look(), self._crawl(_TOTALS))
+        if totals is None:
+            raise self._no_crawl()
+        reason, left, died, *counts = totals
         if self.state == "running" and self.total and await self.is_finished():
             self.state = "finished"
+            reason = b"finished"
         names = ("left", "out", "aside", "put", "done", "filtered", "seen", "unreadable")
         total = {name: sum(getattr(shard, name) for shard in shards) for name in names}
         wait = min(shard.wait for shard in shards)
@@ -659,6 +745,7 @@ class RedisQueue:
             "crawl": self.address.crawl,
             "run": self.run,
             "state": self.state,
+            "finish_reason": reason.decode() or None,
             "seconds": age / 1000,
             "finished_seconds": finished / 1000 if is_noted else None,
             "hosts": sum(shard.hosts for shard in shards),
@@ -672,6 +759,9 @@ class RedisQueue:
             "done_per_second": 1000 * total["done"] / max(1, age),
             "next_due": None if wait == float("inf") else wait,
             "workers": {printable(name): ms / 1000 for name, ms in sorted(workers)},
+            "workers_left": left,
+            "workers_died": died,
+            "counts": {printable(name): int(number) for name, number in sorted(counts)},
         }
 
     async def hosts(self, most: int) -> list[HostStatus]:
@@ -685,13 +775,13 @@ class RedisQueue:
         statuses.sort(key=lambda host: (-host.out - host.waiting, host.host))
         return statuses[:most]
 
-    async def set_state(self, state: str) -> None:
+    async def set_state(self, state: str, reason: str = "") -> None:
         """Set the state, one of STATES. Workers learn it with their next sign of life.
 
-        StateError: there is no such crawl."""
+        `reason`: the finish reason of an ended crawl. StateError: there is no such crawl."""
         assert state in STATES
-        if await self._crawl(_SET, state) is None:
-            raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
+        if await self._crawl(_SET, state, reason) is None:
+            raise self._no_crawl()
         self.state = state
 
     async def delete(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from scrapy.core.scheduler import Scheduler as ScrapyScheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.extensions.closespider import CloseSpider
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
@@ -124,6 +125,8 @@ class Addon:
         agent = options.agent
         if options.download_handler:
             _set_download_handler(settings)
+        if options.state and options.limits == "crawl":  # shared_queue.py has the limits
+            settings.set_in_component_priority_dict("EXTENSIONS", CloseSpider, None)
         _guard_browsers(settings, options)
         feeds.register(settings, options, place=_place_of_queue(settings, options))
         logformatter.shorten(settings)

@@ -4,11 +4,16 @@ It has policy files, allowed and refused pages, redirects, a form and an API. It
 guard, which refuses requests by the site's own policy files. A format adds its files to PAGES.
 
     running()             serves it by WSGI, with the standard library
-    Demonstration.asgi    the same site for an ASGI server (examples/demo_asgi.py)"""
+    Demonstration.asgi    the same site for an ASGI server (examples/demo_asgi.py)
+
+`python -m comity.crawler.demo ARGUMENTS` is `scrapy ARGUMENTS` without the messages by which Scrapy
+lists its parts."""
 
 from __future__ import annotations
 
 import json
+import logging
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -443,3 +448,22 @@ def running(host: str = "127.0.0.1", port: int = 0) -> Iterator[DemoServer]:
         finally:
             server.shutdown()
             thread.join()
+
+
+# The loggers of Scrapy's messages that are equal for each crawl.
+QUIET = (
+    *("scrapy.addons", "scrapy.core.engine", "scrapy.crawler", "scrapy.extensions.logstats"),
+    *("scrapy.middleware", "scrapy.spidermiddlewares.httperror", "scrapy.utils.log"),
+)
+
+
+if __name__ == "__main__":
+    from scrapy import cmdline
+
+    for name in QUIET:  # by filters, because Scrapy resets the levels
+        logging.getLogger(name).addFilter(lambda record: record.levelno > logging.INFO)
+    # The advice to choose a name for the crawler is for crawls of other sites.
+    logging.getLogger("comity.crawler.addon").addFilter(
+        lambda record: record.levelno > logging.WARNING
+    )
+    cmdline.execute(["scrapy", *sys.argv[1:]])

@@ -21,14 +21,18 @@ from urllib.parse import quote
 
 from comity import __version__
 from comity.dataset.files.field_types import Fields, common_type
+from comity.dataset.files.folders import KEPT, POLICIES, REFUSED, evidence_path
 from comity.dataset.files.formats import format_of, open_reader
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 ENCODINGS = {
     "jsonl": "application/jsonlines",
     "parquet": "application/x-parquet",
+    "arrow": "application/vnd.apache.arrow.file",
+    "tar": "application/x-tar",
     "warc": "application/warc",
 }
+STREAM = "application/vnd.apache.arrow.stream"
 FILE = "file"  # @id of the FileObject
 FILES = "files"  # @id of the FileSet, which has all files of a folder
 RECORDS = "records"  # @id of the RecordSet
@@ -84,6 +88,8 @@ CONTEXT: dict[str, Any] = {
             "removed",
             "defaults",
             "tagged",
+            "evidence",
+            "run",
         )
     },
 }
@@ -164,11 +170,12 @@ def sha256_of(path: Path) -> str:
 
 def facts_of(path: Path, name: str = "", records: int | None = None) -> FileFacts:
     """Return the facts about a file. `name`: its path in the dataset's folder. "": no folder."""
-    form = format_of(path)
+    form, reader = format_of(path), open_reader(path)
     # Only readers of tables have a schema.
-    columns = tuple(getattr(open_reader(path), "schema").names) if form == "parquet" else None  # noqa: B009
+    columns = tuple(reader.schema.names) if hasattr(reader, "schema") else None
+    encoding = STREAM if getattr(reader, "is_stream", False) else ENCODINGS[form]
     return FileFacts(
-        name or path.name, ENCODINGS[form], sha256_of(path), path.stat().st_size, columns, records
+        name or path.name, encoding, sha256_of(path), path.stat().st_size, columns, records
     )
 
 
@@ -193,8 +200,26 @@ def describe(
         "comity:vocabulary": dict(history.vocabulary),
         **({"comity:defaults": dict(history.defaults)} if history.defaults else {}),
         **({"comity:tagged": history.tagged} if history.tagged else {}),
+        **_describe_evidence(path),
         **_describe_composition(path, history.uses, composition, files),
     }
+
+
+def _describe_evidence(path: Path) -> dict[str, Any]:
+    """Return the description of the evidence files beside a dataset."""
+    endings = {POLICIES: "parquet", REFUSED: "parquet", KEPT: "warc"}
+    files = {evidence_path(path, ending): form for ending, form in endings.items()}
+    evidence = [
+        {
+            "name": file.name,
+            "encodingFormat": ENCODINGS[form],
+            "sha256": sha256_of(file),
+            "contentSize": f"{file.stat().st_size} B",
+        }
+        for file, form in files.items()
+        if file.exists()
+    ]
+    return {"comity:evidence": evidence} if evidence else {}
 
 
 def after_removal(

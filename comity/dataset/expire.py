@@ -42,6 +42,7 @@ from comity.dataset.side_files import (
     side_folders,
 )
 from comity.dataset.tags.sources import GUESSED, TagSource
+from comity.policies.registry import NO_OPT_OUTS, OptOuts
 
 # The causes of records with unknown limits begin with one of these words.
 UNTAGGED = ("no-tag", "several-tags", "invalid-tag")
@@ -90,13 +91,15 @@ def expire(
     taken_down: Iterable[str] = (),
     *,
     tags: TagSource = GUESSED,
+    opt_outs: OptOuts = NO_OPT_OUTS,
     dry_run: bool = False,
     options: JobOptions = JobOptions(),  # noqa: B008
 ) -> RecordCounts:
     """Remove from datasets all records that may no longer be kept. Return counts of all records.
 
-    `now`: the moment of the expiry, aware. `taken_down`: URLs of pages to take down. `dry_run`:
-    True to count the records and change nothing.
+    `now`: the moment of the expiry, aware. `taken_down`: URLs of pages to take down. `opt_outs`:
+    registries. Records that an entry refuses for every use are removed. `dry_run`: True to count
+    the records and change nothing.
 
     DatasetError: a dataset cannot be used or written. The file that cannot be used is unchanged.
     Datasets before it, and some files of its folder, have been changed already."""
@@ -112,7 +115,8 @@ def expire(
     ):
         if any(is_within(reader.path, folder) for reader in readers):
             raise DatasetError(f"{folder} is written when a dataset expires: expire it by itself")
-    terms = ExpiryTerms.create(now, find_recrawled(readers, options, tags), taken_down, tags)
+    recrawled = find_recrawled(readers, options, tags)
+    terms = ExpiryTerms.create(now, recrawled, taken_down, tags, opt_outs)
     total, remaining = RecordCounts(), iter(readers)
     altered = frozenset(changed_outside(datasets, options))
     for dataset in opened:
@@ -234,7 +238,7 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
 
         stack.enter_context(suppress(_NothingGoes))
         stack.enter_context(manifest.restored_on_error(path))
-        writer = None if dry_run else stack.enter_context(rewriter or open_writer(path))
+        writer = None if dry_run else stack.enter_context(rewriter or open_writer(path, [path]))
         sinks = Sinks(summary.merge, note, unread.add, options.progress)
         run(
             ExpirePass(terms, fields_with_tag(terms.tags, "fetched_at") if rewriter else None),

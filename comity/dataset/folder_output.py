@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from comity.dataset import manifest
 from comity.dataset.croissant import FileFacts, facts_of
 from comity.dataset.execution.executors import PROCESSES, Do
+from comity.dataset.files import hugging_face
 from comity.dataset.files.folders import FolderReplacement, open_dataset
 from comity.dataset.files.formats import WRITABLE, Reader, Writer, ending_of, open_writer
 from comity.dataset.files.places import is_local, is_within
@@ -29,7 +30,22 @@ from comity.dataset.tags.sources import GUESSED, TagSource
 
 UNWRITABLE_AS = ".jsonl.gz"  # ending of the output for formats that can only be read
 
+if TYPE_CHECKING:
+    from comity.dataset.evidence.files import EvidenceFiles, Piece
+
 R = TypeVar("R")
+
+
+def evidence_files(
+    output: Path, options: JobOptions
+) -> AbstractContextManager[EvidenceFiles | None]:
+    """Return the evidence files of an output. None if the options ask for none."""
+    if options.evidence is None:
+        return nullcontext()
+    # Imported here because pyarrow is needed only for evidence and columns.
+    from comity.dataset.evidence.files import EvidenceFiles
+
+    return EvidenceFiles(output, options.evidence, options.keep)
 
 
 class FolderPart(NamedTuple):
@@ -49,11 +65,26 @@ class FolderPart(NamedTuple):
         output = self.folder / self.name
         if is_local(output):
             output.parent.mkdir(parents=True, exist_ok=True)
-        return open_writer(output)
+        return open_writer(output, [self.reader.path])
 
     def aside(self, number: int = 0) -> Path:
         """Return the path of the side file for this file. `number`: the index of its kind."""
         return self.asides[number] / f"{self.name}.jsonl"
+
+    @property
+    def piece(self) -> Path:
+        """The temporary file with the evidence about this file."""
+        output = self.folder / self.name
+        return output.with_name(f".{output.name}.evidence")
+
+    def evidence(self, *, with_evidence: bool) -> AbstractContextManager[Piece | None]:
+        """Open the evidence about this file. None without evidence."""
+        if not with_evidence:
+            return nullcontext()
+        # Imported here because pyarrow is needed only for evidence and columns.
+        from comity.dataset.evidence.files import Piece
+
+        return Piece(self.piece)
 
     def facts(self, records: int) -> FileFacts:
         """Return the facts about the complete output file for the manifest."""
@@ -127,15 +158,24 @@ def folder_output(
     # manifest beside them.
     restored = manifest.restored_on_error(folder) if is_local(folder) else nullcontext()
     with restored, ExitStack() as stack:
-        filled = stack.enter_context(
-            FolderReplacement(folder, manifest.written_names(folder).__contains__)
-        )
+        written = manifest.written_names(folder)
+        alone = datasets[0] if len(datasets) == 1 and datasets[0].is_folder else None
+        tables = dict(zip(map(alone.name_of, alone.files), names, strict=True)) if alone else {}
+
+        def is_ours(name: str) -> bool:
+            if name == hugging_face.README and alone and (alone.path / name).is_file():
+                return (folder / name).read_bytes() == hugging_face.readme(alone.path, tables)
+            return name in written or (bool(written) and hugging_face.is_ours(name))
+
+        filled = stack.enter_context(FolderReplacement(folder, is_ours))
         beside = tuple(stack.enter_context(FolderReplacement(aside, _is_lines)) for aside in asides)
         parts = [
             FolderPart(reader, name, filled, beside)
             for reader, name in zip(readers, names, strict=True)
         ]
         yield (output := FolderOutput(readers, parts, []))
+        if alone:
+            hugging_face.copy(alone.path, filled, tables)
         manifest.announce(folder, output.facts)
         manifest.retract(folder, is_replaced=True)
 

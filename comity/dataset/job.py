@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
 from comity.dataset.execution.executors import PROCESSES, Do, in_order, usable_cores
 from comity.dataset.files.folders import open_dataset
@@ -17,6 +18,10 @@ from comity.dataset.permissions.terms import CURRENT
 from comity.dataset.records import DatasetError, Record
 from comity.dataset.sidecar import Sidecar
 from comity.dataset.tags.sources import TagSource
+
+# A function: the URL and the time of each copy of a policy file -> the name of its source, or None
+# if it is unknown
+Sources = Callable[[Sequence[tuple[str, datetime]]], Sequence[str | None]]
 
 
 class JobOptions(NamedTuple):
@@ -32,6 +37,14 @@ class JobOptions(NamedTuple):
     """One of EXECUTORS."""
     complain: Callable[[str], object] = lambda _: None
     """Called with a warning. The job goes on."""
+    evidence: Sources | None = None
+    """None: write no evidence files beside the output (comity.dataset.evidence). Otherwise called
+    with copies of policy files, for the names of their sources. pyarrow must be installed."""
+    keep: Callable[[IO[bytes]], Callable[[str, datetime], object]] | None = None
+    """None: do not keep the copies of policy files. Otherwise called with a new file, for a
+    function that writes the copy of a URL and a time into it."""
+    run: Mapping[str, Any] | None = None
+    """The facts about the run for the manifest (comity.dataset.evidence.run). None: unknown."""
 
 
 # `ahead` of `in_order` for tasks on files. It is high because the results for files take little
@@ -136,6 +149,11 @@ def fields_with_tag(tags: TagSource, *fields: str) -> tuple[str, ...] | None:
 
     None: all fields must be read, because the tag depends on all of them."""
     return None if tags.fields is None else ("url", "final_url", *tags.fields, *fields)
+
+
+def run_facts(options: JobOptions) -> dict[str, Any]:
+    """Return the member of a manifest that says how the run can be repeated. {}: unknown."""
+    return {"comity:run": dict(options.run)} if options.run else {}
 
 
 def open_readers(paths: Sequence[Path]) -> list[Reader]:

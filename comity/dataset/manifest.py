@@ -6,7 +6,8 @@
     retract(path)             rename the manifest before the dataset changes
 
 The manifest is renamed before the dataset changes, and written anew afterwards. So a crash never
-leaves a dataset beside a manifest that does not describe it."""
+leaves a dataset beside a manifest that does not describe it. The evidence of a dataset that is
+replaced is renamed with the manifest."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from comity.dataset.croissant import FileFacts, file_object, sha256_of
+from comity.dataset.files.folders import EVIDENCE, evidence_path
 from comity.dataset.files.places import copy_stored, is_local
 from comity.dataset.files.replacement import Replacement, sync
 from comity.dataset.records import DatasetError
@@ -162,17 +164,30 @@ def _read(path: Path) -> dict[str, Any] | None:
 def retract(path: Path, *, is_replaced: bool = False) -> None:
     """Rename the manifest before the dataset changes.
 
-    `is_replaced`: True if a new dataset replaces this one. False if its records are removed."""
+    `is_replaced`: True if a new dataset replaces this one. Its evidence is renamed too. False if
+    records are removed from the dataset. Its evidence still says how it was made."""
     moved = (before_path(path), path_of(path)) if is_replaced else (path_of(path),)
     for file in moved:
         if file.exists():
             _move(file, replaced_path(path) if is_replaced else before_path(path))
             sync(path.parent)
+    for file, hidden in _evidence(path) if is_replaced else ():
+        if file.exists():
+            _move(file, hidden)
+            sync(path.parent)
+
+
+def _evidence(path: Path) -> list[tuple[Path, Path]]:
+    """Return the evidence files of a dataset, each with its name while another dataset replaces
+    this one."""
+    files = [evidence_path(path, ending) for ending in EVIDENCE]
+    return [(file, file.with_name(f".{file.name}.replaced")) for file in files]
 
 
 @contextmanager
 def restored_on_error(path: Path) -> Iterator[None]:
-    """Give the manifest its old name if the block raises, because the dataset is unchanged then."""
+    """Give the manifest and the evidence their old names if the block raises, because the dataset
+    is unchanged then."""
     was_there = path_of(path).exists()
     try:
         yield
@@ -185,6 +200,9 @@ def restored_on_error(path: Path) -> Iterator[None]:
             and not path_of(path).exists()
             and (was_there or _is_described(path, _read(file) or {}))
         ):
+            for evidence, hidden in _evidence(path):
+                if hidden.exists() and not evidence.exists():
+                    _move(hidden, evidence)
             _move(file, path_of(path))
         raise
 
@@ -204,5 +222,6 @@ def write(path: Path, described: Mapping[str, Any]) -> None:
             json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")
             + b"\n"
         )
-    for manifest in (before_path(path), replaced_path(path), announced_path(path)):
-        manifest.unlink(missing_ok=True)
+    old = (before_path(path), replaced_path(path), announced_path(path))
+    for name in (*old, *(hidden for _, hidden in _evidence(path))):
+        name.unlink(missing_ok=True)

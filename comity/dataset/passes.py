@@ -28,15 +28,16 @@ ends them."""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 from comity.dataset.execution.executors import PROCESSES, in_order, usable_cores
 from comity.dataset.files.formats import Part, Reader, Writer
 from comity.dataset.files.gc_pause import gc_paused
-from comity.dataset.records import Record, Unreadable
+from comity.dataset.records import Batch, Record, Unreadable
 
 # Octets. A pass over files of fewer octets in total ends before other processes have started.
 SMALL = 16 * 2**20
@@ -58,6 +59,11 @@ class Outcome(NamedTuple):
     """The lines of the log."""
     unreadable: Sequence[Unreadable] = ()
     """The records that the pass cannot read."""
+    evidence: Any = None
+    """An Evidence (comity.dataset.evidence). None: the pass collects none."""
+    entries: int = 0
+    """The number of entries of the file that were read, if `evidence` numbers them from 0. 0: it
+    has their numbers in the file."""
 
 
 class Work(Protocol):
@@ -101,6 +107,10 @@ class PartOutput(NamedTuple):
     """The lines of the log."""
     unreadable: list[Unreadable]
     """The records that cannot be read."""
+    evidence: list[tuple[int, Any]]
+    """The evidence, each with the number to add to the numbers of its records."""
+    entries: int = 0
+    """The number of entries in the part, if `evidence` numbers them within the part."""
 
 
 class Sinks(NamedTuple):
@@ -114,6 +124,9 @@ class Sinks(NamedTuple):
     """Called with each record that cannot be read."""
     progress: Callable[[int], object] = lambda _: None
     """Called with the number of octets that were processed since its last call."""
+    evidence: Callable[[Path, int, Any], object] = lambda _, __, ___: None
+    """Called with the path of the file, the number to add to the numbers of records, and an
+    Evidence."""
 
 
 def run(
@@ -148,6 +161,7 @@ def run(
         workers = 1 if is_small(readers) or is_by_columns else usable_cores()
     by_file = executor != PROCESSES and not writer and len(readers) > 1
     parts: deque[Numbered] = deque()  # parts without output yet
+    entries: Counter[int] = Counter()  # index of the reader -> entries of earlier parts
     outputs = in_order(
         task, _note_parts(_files(readers) if by_file else _parts(readers), parts), executor, workers
     )
@@ -159,6 +173,9 @@ def run(
                 writer.write(encoded)
             for result in output.results:
                 sinks.result(result)
+            for before, evidence in output.evidence:
+                sinks.evidence(readers[number].path, entries[number] + before, evidence)
+            entries[number] += output.entries
             sinks.notes(output.notes)
             for unreadable in output.unreadable:
                 sinks.unreadable(UnreadRecord(readers[number], unreadable))
@@ -188,6 +205,11 @@ def _note_parts(parts: Iterable[Numbered], pending: deque[Numbered]) -> Iterator
         yield number, part
 
 
+def readable(batch: Batch) -> list[int]:
+    """Return the indices of the records in a batch."""
+    return [index for index, record in enumerate(batch) if not isinstance(record, Unreadable)]
+
+
 class _Task(NamedTuple):
     work: Work
     readers: tuple[Reader, ...]
@@ -198,7 +220,7 @@ class _Task(NamedTuple):
         number, part = task
         if part.position != WHOLE:
             return self.run_part(number, part)
-        file_output = PartOutput([], [], [], [])
+        file_output = PartOutput([], [], [], [], [])
         for file_part in self.readers[number].parts():
             output = self.run_part(number, file_part)
             file_output.notes.extend(output.notes)
@@ -213,7 +235,7 @@ class _Task(NamedTuple):
     @gc_paused()
     def run_part(self, number: int, part: Part) -> PartOutput:
         """Do the work on one part of the file with this index."""
-        output = PartOutput([], [], [], [])
+        output, entries = PartOutput([], [], [], [], []), 0
         for outcome in self._outcomes(self.readers[number], part):
             if self.encode and len(outcome.records):
                 output.encoded.append(self._encode(outcome.records, self.encode))
@@ -221,7 +243,12 @@ class _Task(NamedTuple):
                 output.results.append(outcome.result)
             output.notes.extend(outcome.notes)
             output.unreadable.extend(outcome.unreadable)
-        return output
+            if outcome.evidence is not None:
+                # Records of columns have their numbers. The first record of a file is 1.
+                before = entries + 1 if outcome.entries else 0
+                output.evidence.append((before, outcome.evidence))
+            entries += outcome.entries
+        return output._replace(entries=entries)
 
     def by_columns(self, reader: Reader) -> bool:
         """Return True if the work is done on columns of this file."""
@@ -247,6 +274,10 @@ class _Task(NamedTuple):
         for batch in reader.read(part, self.work.fields):
             outcome = self.work([record for record in batch if not isinstance(record, Unreadable)])
             unreadable = [record for record in batch if isinstance(record, Unreadable)]
+            if outcome.evidence is not None:
+                outcome = outcome._replace(
+                    evidence=outcome.evidence.numbered(readable(batch)), entries=len(batch)
+                )
             yield (
                 outcome._replace(unreadable=[*unreadable, *outcome.unreadable])
                 if unreadable

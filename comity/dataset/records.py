@@ -24,7 +24,8 @@ INSTEAD = "must_use"
 
 # Fields that identify the page, and contain none of its content. The names are those of
 # comity.spiders.pages.PageItem.
-IDENTITY = frozenset(("url", "final_url", "status", "fetched_at", "content_type", "sha256"))
+KEY = "__key__"  # the key of a sample in a shard (see comity.dataset.files.shards.reader)
+IDENTITY = frozenset(("url", "final_url", "status", "fetched_at", "content_type", "sha256", KEY))
 PAGE_URLS = ("url", "final_url")  # fields with a URL of the page
 
 

@@ -42,15 +42,19 @@ class StatsPass(NamedTuple):
     """The places of tags in records."""
     by: str = USE
     """The groups of the counts: "use", "rule", "origin" or "month"."""
+    also: tuple[str, ...] = ()
+    """Other groups that are counted too."""
     uses: frozenset[str] = frozenset()
     """The uses to count. Empty: all uses in the tags."""
 
     @property
     def fields(self) -> Sequence[str] | None:
-        return fields_with_tag(self.tags, *(["fetched_at"] if self.by == MONTH else ()))
+        return fields_with_tag(
+            self.tags, *(["fetched_at"] if MONTH in (self.by, *self.also) else ())
+        )
 
     def __call__(self, records: list[Record]) -> Outcome:
-        counts = UseCounts(self.by)
+        counts = UseCounts(self.by, self.also)
         for record in records:
             self._count(counts, record)
         return Outcome([], counts)
@@ -59,7 +63,7 @@ class StatsPass(NamedTuple):
         # Imported here because pyarrow is installed only where there are columns.
         from comity.dataset.counts.use_columns import count_columns
 
-        counts = UseCounts(self.by)
+        counts = UseCounts(self.by, self.also)
         read = partial(self._count, counts)
         unreadable = count_columns(batch, number, counts, self.tags, self.uses, self.now, read)
         return Outcome([], counts, unreadable=unreadable)
@@ -130,21 +134,22 @@ def stats(
     tags: TagSource = GUESSED,
     *,
     by: str = USE,
+    also: tuple[str, ...] = (),
     uses: Iterable[str] = (),
 ) -> UseCounts:
     """Count the uses in datasets at the aware moment `now`.
 
-    `by`: the groups of the counts: "use", "rule", "origin" or "month". `uses`: the uses to count.
-    Empty: all uses in the tags.
+    `by`: the groups of the counts: "use", "rule", "origin" or "month". `also`: other groups that
+    are counted too. `uses`: the uses to count. Empty: all uses in the tags.
 
     DatasetError: a file cannot be read."""
-    counts, readers = UseCounts(by), open_readers(datasets)
+    counts, readers = UseCounts(by, also), open_readers(datasets)
 
     def unreadable(_: UnreadRecord) -> None:
         counts.unreadable += 1
 
     run(
-        StatsPass(now, tags, by, frozenset(uses)),
+        StatsPass(now, tags, by, also, frozenset(uses)),
         readers,
         Sinks(counts.merge, unreadable=unreadable, progress=options.progress),
         workers=options.workers,

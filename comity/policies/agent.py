@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from comity.policies.answers.decision import Reason, Source, UseDecision, Verdict
@@ -138,9 +139,11 @@ class Agent:
         default = (_FOLLOW_DEFAULT | dict(self.defaults)).get(use)
         text = f"{use}: {default.value}" if default else f"no default for {use}"
         part = "setting" if is_asked or default is Verdict.ALLOW else "item"
-        source = Source(url="COMITY_DEFAULTS", part=part, text=text)
-        return UseDecision(
-            verdict=default or Verdict.DENY,
-            stated=False,
-            reasons=(Reason(rule="comity.default", source=source),),
-        )
+        return _default_decision(default or Verdict.DENY, part, text)
+
+
+@lru_cache(maxsize=1024)  # each page asks for the defaults of the basic uses
+def _default_decision(verdict: Verdict, part: str, text: str) -> UseDecision:
+    source = Source(url="COMITY_DEFAULTS", part=part, text=text)
+    reason = Reason(rule="comity.default", source=source)
+    return UseDecision(verdict=verdict, stated=False, reasons=(reason,))

@@ -201,12 +201,14 @@ class AgentView:
                 for name, reading in self._readings.items()
                 if reading.restricts_access or name in pages
             )
-        decisions = (
-            reading.access(target, sent, facts, now, pages.get(name) if pages else None)
-            for target in targets
-            for name, reading in restricting
-        )
-        return strictest([decision for decision in decisions if decision is not None])
+        decisions = []
+        for target in targets:
+            for name, reading in restricting:
+                page = pages.get(name) if pages else None
+                decision = reading.access(target, sent, facts, now, page)
+                if decision is not None:
+                    decisions.append(decision)
+        return strictest(decisions)
 
     def _refusal_by_registries(self, targets: Sequence[str]) -> Decision | None:
         return refusal_of_request(self.opt_outs(targets), self.agent.vocabulary)
@@ -299,6 +301,8 @@ class AgentView:
 
     def statements(self, resource: Resource) -> Carrier:
         """Return the statements of the site's files about one resource."""
+        if not self._stating:
+            return NO_CARRIER
         return Carrier({name: reading.statements(resource) for name, reading in self._stating})
 
     @property

@@ -289,10 +289,9 @@ class Site:
         if not view.is_same_for_pages:
             return None
         targets = spellings(url)
-        statements = (
-            tuple(view.statements(self._resource(target)).statements.items()) for target in targets
-        )
-        return view.access(targets, PLAIN, now), frozenset(statements), view.opt_outs(targets)
+        carriers = [view.statements(self._resource(target)) for target in targets]
+        statements = frozenset([tuple(carrier.statements.items()) for carrier in carriers])
+        return view.access(targets, PLAIN, now), statements, view.opt_outs(targets)
 
     def refused_by_headers(
         self,

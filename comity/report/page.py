@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -24,6 +24,8 @@ from comity.report.value import Report, ReportError, embed
 
 MAX_TEXT = 500  # characters of one text
 SHOWN_HOSTS = 50
+SHOWN_FILES = 50  # files of a dataset in an audit
+SHOWN_PAGES = 1_000  # pages of a website in an audit
 _CODE = re.compile(r"`([^`]*)`")
 ROUND = 1000  # shares are rounded to thousandths
 
@@ -54,6 +56,11 @@ def page_of(report: Report) -> str:
 
 def difference_page(sections: Sequence[Section], old: Report, new: Report) -> str:
     return _render("difference.html", sections=sections, old=old, new=new)
+
+
+def audit_page(audit: Mapping[str, Any]) -> str:
+    """Return the page of an audit. `audit`: the result of comity.dataset.audit.audit.audit_of."""
+    return _render("audit.html", audit=audit, shown_pages=SHOWN_PAGES, shown_files=SHOWN_FILES)
 
 
 def _render(name: str, **values: Any) -> str:

@@ -818,6 +818,7 @@ print("twisted.internet.reactor" in sys.modules, "httpx" in sys.modules)
 
 @pytest.mark.requirement("WEB-3")
 @pytest.mark.slow
+@pytest.mark.usefixtures("new_processes")
 def test_it_needs_no_reactor() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_REACTOR], capture_output=True, text=True, check=True

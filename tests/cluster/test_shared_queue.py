@@ -23,6 +23,7 @@ from comity.crawler.frontier.leased_hosts import REQUESTS
 from comity.crawler.frontier.queue import Aside
 from comity.crawler.frontier.request_bodies import pack, unpack
 from comity.crawler.frontier.shared_queue import SharedQueue
+from comity.gate.options.agreement import Agreement
 from comity.policies import PolicyError
 from comity.policies.syntax.urls import host_name
 from tests.redis_server import DEADLINE, Server, call_for
@@ -43,7 +44,13 @@ class Worker:
         self.neighbours = Neighbours(server.address(), name, server.folder / "workers")
         rest: Any = lambda host, seconds: None  # noqa: E731
         self.queue = SharedQueue(
-            crawler, redis, self.neighbours, rest=rest, most=most, again_after=60
+            crawler,
+            redis,
+            self.neighbours,
+            rest=rest,
+            most=most,
+            agreement=Agreement.of(crawler.settings, SPIDER.name),
+            again_after=60,
         )
         self.queue.begin(cast(Any, self))
         self.has_room = True

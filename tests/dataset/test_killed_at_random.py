@@ -27,6 +27,7 @@ from comity.dataset.croissant import sha256_of
 from comity.dataset.files.formats import open_reader, open_writer
 from comity.dataset.records import Record, Unreadable
 from tests.dataset.tagging.archives import page, write
+from tests.selection import one_in
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -218,7 +219,7 @@ def kept_aside(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", one_in(2, FORMS))
 def test_expire(
     tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, *, in_full: bool
 ) -> None:

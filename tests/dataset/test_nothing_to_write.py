@@ -30,6 +30,7 @@ from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent
 from tests.dataset.tagging.archives import Policies
+from tests.selection import one_in
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -86,8 +87,17 @@ def read(path: Path) -> list[Any]:
     return [record for part in reader.parts() for batch in reader.read(part) for record in batch]
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize(("number", "goes"), [(EACH, False), (EACH, True), (0, False)])
+@pytest.mark.parametrize(
+    ("ending", "number", "goes"),
+    one_in(
+        2,
+        [
+            (ending, *case)
+            for ending in ENDINGS
+            for case in ((EACH, False), (EACH, True), (0, False))
+        ],
+    ),
+)
 def test_expire(
     tmp_path: Path,
     make_record: MakeRecord,
@@ -106,8 +116,10 @@ def test_expire(
     assert (stats([path], NOW).records, expire([path], NOW).causes) == (counts.kept, {})
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("number", [0, EACH])
+@pytest.mark.parametrize(
+    ("ending", "number"),
+    one_in(3, [(ending, number) for ending in ENDINGS for number in (0, EACH)]),
+)
 def test_export(
     tmp_path: Path,
     make_record: MakeRecord,

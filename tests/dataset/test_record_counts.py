@@ -231,6 +231,22 @@ def test_policies_of_what_comes_out(
     )
 
 
+def test_copies_are_hashed_once(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[str] = []
+
+    def noted(value: str) -> int:
+        hashed.append(value)
+        return distinct.hashed(value)
+
+    monkeypatch.setattr(counting, "hashed", noted)
+    missing = {"status": 0, "sha256": None, "fetched_at": None}
+    counts, total = RecordCounts(), RecordCounts()
+    counts.keep(make_record()["permissions"] | {"policies": {"https://c.example/": missing}})
+    total.merge(counts)
+    assert hashed == ["https://c.example/ 0"]
+    assert total.copies.number == total.missing_copies.number == 1
+
+
 def test_a_count_of_more_than_is_kept_is_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distinct, "KEPT", 1000)
     whole, parts = DistinctCount(), [DistinctCount() for _ in range(3)]

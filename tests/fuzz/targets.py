@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import io
 import json
 import re
+import tarfile
 import tempfile
 import unicodedata
+import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -29,15 +32,18 @@ from comity.authoring.explaining import explain
 from comity.authoring.problems import Problem
 from comity.authoring.reports import FORMS
 from comity.authoring.source import SiteSource, SourceFile
-from comity.dataset.files import jsonl
+from comity.dataset.export.ranges import place_of
+from comity.dataset.files import delimited, jsonl, shards
 from comity.dataset.files.columns import arrow_schema as typed
-from comity.dataset.files.columns import parquet
+from comity.dataset.files.columns import ipc, parquet
+from comity.dataset.files.warc import cdx
 from comity.dataset.files.warc import reader as warc
 from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.expiry import ExpiryTerms, judge_expiry
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError, Unreadable, encode_line
 from comity.dataset.stats import StatsPass
+from comity.dataset.tagging import warc as captures
 from comity.dataset.tags import sources as tag_sources
 from comity.dataset.verify.recheck import recheck
 from comity.dataset.verify.today import Today
@@ -1178,10 +1184,17 @@ _FOLDER = tempfile.TemporaryDirectory()
 def fuzz_readers(octets: bytes) -> None:
     """Files of anybody: what cannot be read is said, and nothing else raises."""
     choices = Choices(octets[:2])
-    name = choices.of(("a.jsonl", "a.jsonl.gz", "a.warc", "a.warc.gz", "a.parquet"))
+    name = choices.of(
+        (
+            *("a.jsonl", "a.jsonl.gz", "a.warc", "a.warc.gz", "a.parquet"),
+            *("a.csv", "a.csv.gz", "a.arrow", "a.arrows", "a.tar"),
+        )
+    )
     path = Path(_FOLDER.name) / name
     path.write_bytes(_file_of(name, choices.number(4), octets[2:]))
-    module: Any = {"jsonl": jsonl, "warc": warc, "parquet": parquet}[name.split(".")[1]]
+    modules = {"jsonl": jsonl, "warc": warc, "parquet": parquet, "csv": delimited}
+    modules |= {"arrow": ipc, "arrows": ipc, "tar": shards}
+    module: Any = modules[name.split(".")[1]]
     with contextlib.suppress(DatasetError, OSError):
         reader = module.Reader(path)
         reader.may_mention("until_recrawled")
@@ -1196,9 +1209,52 @@ def fuzz_readers(octets: bytes) -> None:
         assert total == reader.size
 
 
+def fuzz_archives(octets: bytes) -> None:
+    """WACZ files and indexes of anybody: captures are read, or their place is named."""
+    choices = Choices(octets[:2])
+    name = choices.of(("a.wacz", "a.deflated.wacz", "a.cdxj", "a.cdx.gz"))
+    path = Path(_FOLDER.name) / name
+    path.write_bytes(_file_of(name, choices.number(4), octets[2:]))
+    readers = (captures.Reader, warc.Reader) if name.endswith("wacz") else (cdx.Reader,)
+    for kind in readers:
+        with contextlib.suppress(DatasetError):
+            reader: Any = kind(path)
+            total = 0
+            for part in reader.parts():
+                total += part.octets
+                for batch in reader.read(part):
+                    assert all(isinstance(one, Unreadable | dict) for one in batch)
+                    for one in batch:
+                        place = place_of(one) if isinstance(one, dict) else None
+                        assert place is None or ".." not in place.name.split("/")
+            assert total == reader.size
+
+
 @cache
 def _whole(name: str) -> bytes:
     """A file that can be read."""
+    if name.endswith("wacz"):
+        members = {"archive/a.warc.gz": _whole("a.warc.gz"), "archive/b.warc": _whole("a.warc")}
+        resources = [
+            {"path": name, "hash": f"sha256:{hashlib.sha256(octets).hexdigest()}"}
+            for name, octets in members.items()
+        ]
+        members["datapackage.json"] = json.dumps({"resources": resources}).encode()
+        method = zipfile.ZIP_DEFLATED if "deflated" in name else zipfile.ZIP_STORED
+        with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
+            for member, octets in members.items():
+                archive.writestr(zipfile.ZipInfo(member), octets, method)
+        return file.getvalue()
+    if name.startswith("a.cdx"):
+        row = {
+            "url": f"{ORIGIN}/a",
+            "status": "200",
+            "mime": "text/html",
+            "filename": "a/b.warc.gz",
+        }
+        line = f"{json.dumps(row | {'offset': '5', 'length': '7'})}\n"
+        octets = f"com,example)/a 20240518015810 {line}{line}".encode()
+        return gzip.compress(octets, mtime=0) if name.endswith("gz") else octets
     record = {"url": f"{ORIGIN}/a", "text": "a", "permissions": json.loads(_tag())}
     path = Path(_FOLDER.name) / f"whole.{name}"
     if name.startswith("a.warc"):
@@ -1210,7 +1266,19 @@ def _whole(name: str) -> bytes:
             if name.endswith("gz")
             else octets
         )
-    module: Any = jsonl if "jsonl" in name else parquet
+    if name == "a.tar":
+        with tarfile.open(path, "w") as archive:
+            for member in ("0.jpg", "0.json", "0.txt"):
+                content = json.dumps(record).encode() if member == "0.json" else b"a"
+                info = tarfile.TarInfo(member)
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+        return path.read_bytes()
+    if name.startswith("a.csv"):
+        tag = json.dumps(record["permissions"]).replace('"', '""')
+        octets = f'url,text,permissions\n{ORIGIN}/a,"a\nb","{tag}"\n'.encode()
+        return gzip.compress(octets, mtime=0) if name.endswith("gz") else octets
+    module: Any = jsonl if "jsonl" in name else ipc if "arrow" in name else parquet
     with module.Writer(path) as writer:
         writer.write(writer.encode([record, record]))
     return path.read_bytes()

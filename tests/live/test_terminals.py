@@ -338,6 +338,7 @@ def warc(kind: str, content_type: str, block: bytes) -> bytes:
 COMMANDS = {
     "stats": ("stats", "{}"),
     "stats as JSON": ("stats", "{}", "--json"),
+    "diff": ("diff", "{}", "{}"),
     "verify": ("verify", "{}", "--list", "listed.jsonl"),
     "verify as JSON": ("verify", "{}", "--json"),
     "refresh": ("verify", "{}", "--refresh"),

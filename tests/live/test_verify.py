@@ -134,6 +134,7 @@ def crawled(servers: list[Loopback], crawl: Crawl, folder: Path, **more: str) ->
 
 
 @pytest.mark.requirement("MEET-3", "WHY-1", "RFC-12")
+@pytest.mark.usefixtures("new_processes_in_full")
 def test_refresh_asks_for_policy_files_only_and_says_what_was_lost(
     serve: Serve, crawl: Crawl, tmp_path: Path
 ) -> None:

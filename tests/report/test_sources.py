@@ -156,7 +156,7 @@ def test_a_saved_one_is_the_same(
         ("a.json", b"{}", "a.json: it is JSON, but not a report of comity"),
         ("a.json", b"\xff", "a.json: it is not a text in UTF-8"),
         ("a.html", b"<p>a page", "a.html: it is a page without a report of comity"),
-        ("a.txt", b"", "unknown format of records"),
+        ("a.xyz", b"", "unknown format of records"),
     ],
 )
 def test_what_is_none_says_why_and_which(

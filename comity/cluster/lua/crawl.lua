@@ -2,16 +2,22 @@
 --
 --   meta     hash   version (of the data), shards, began (ms), state ("running", "paused" or
 --                   "ended"); run (how often it was begun), swept (the number of runs that are
---                   deleted); finished (ms), and put (how many requests had been put by then)
+--                   deleted); finished (ms), and put (how many requests had been put by then);
+--                   settings (JSON, agreement.py), and deployed (how often they were replaced);
+--                   reason and ended (ms): why and when the state became "ended"; left, died: how
+--                   many workers have left the run, and how many were found dead
 --   worker   hash   worker -> its last sign of life, in ms
+--   told:WORKER     hash   name -> count, as the worker told it last; since it began in this run
+--   told     hash   name -> the sum of the counts of workers that are gone
 local base = KEYS[1]
 local meta = base .. ':meta'
 
 
 -- {its state, its run, the begin of the run, the number of workers with a sign of life within `ttl`
--- ms}; nil if there is no such crawl. The begin distinguishes the crawl from others of its name.
+-- ms, how often its settings were replaced}; nil if there is no such crawl. The begin distinguishes
+-- the crawl from others of its name.
 local function told(ttl)
-  local values = redis.call('HMGET', meta, 'state', 'run', 'began')
+  local values = redis.call('HMGET', meta, 'state', 'run', 'began', 'deployed')
   if not values[1] then
     return false
   end
@@ -21,5 +27,26 @@ local function told(ttl)
       alive = alive + 1
     end
   end
-  return {values[1], tonumber(values[2]), values[3], alive}
+  return {values[1], tonumber(values[2]), values[3], alive, tonumber(values[4] or 0)}
+end
+
+-- Forget a worker, and keep its counts. `how`: "left" or "died".
+local function forget(worker, how)
+  if redis.call('HDEL', base .. ':worker', worker) == 1 and redis.call('EXISTS', meta) == 1 then
+    redis.call('HINCRBY', meta, how, 1)
+  end
+  local key = base .. ':told:' .. worker
+  local counts = redis.call('HGETALL', key)
+  for i = 1, #counts, 2 do
+    redis.call('HINCRBY', base .. ':told', counts[i], counts[i + 1])
+  end
+  redis.call('UNLINK', key)
+end
+
+-- Delete the counts of all workers.
+local function forget_counts()
+  for _, worker in ipairs(redis.call('HKEYS', base .. ':worker')) do
+    redis.call('UNLINK', base .. ':told:' .. worker)
+  end
+  redis.call('UNLINK', base .. ':told')
 end

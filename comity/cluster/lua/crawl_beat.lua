@@ -6,5 +6,5 @@ end
 redis.call('DEL', base .. ':none')  -- after a write, no command is refused for a full memory
 redis.call('HSET', base .. ':worker', ARGV[1], now_ms())
 local result = told(tonumber(ARGV[2]))
-result[5] = string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)') or ''
+result[6] = string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)') or ''
 return result

@@ -8,7 +8,7 @@ end
 local workers = redis.call('HGETALL', base .. ':worker')
 for i = 1, #workers, 2 do
   if tonumber(workers[i + 1]) + 86400000 < now_ms() then
-    redis.call('HDEL', base .. ':worker', workers[i])
+    forget(workers[i], 'died')
   end
 end
 return redis.call('HMGET', meta, 'version', 'shards', 'state', 'run', 'began', 'swept')

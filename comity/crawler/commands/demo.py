@@ -14,6 +14,7 @@ from scrapy.exceptions import UsageError
 from comity.crawler import demo
 from comity.crawler.commands import listed
 from comity.guard import Guard
+from comity.policies.formats import WELL_KNOWN
 
 OUTPUT = "items.jsonl"
 
@@ -53,37 +54,49 @@ class DemoCommand(listed.Demo):
         try:
             with demo.running(opts.host, 0 if opts.crawl else opts.port) as server:
                 if opts.crawl:
-                    self.exitcode = _crawl(server.url, opts)
+                    self.exitcode = _crawl(server, opts)
                 else:
                     _serve(server)
-                print(_summary(server.guard))  # noqa: T201
+                    print(_summary(server.guard))  # noqa: T201
         except (OSError, OverflowError) as error:
             raise UsageError(
                 f"cannot listen on {opts.host}, port {opts.port}: {error}", print_help=False
             ) from None
 
 
-def _crawl(url: str, opts: Namespace) -> int:
-    """Crawl the site in a process of its own, with the settings and the log of the command line."""
+def _crawl(server: demo.DemoServer, opts: Namespace) -> int:
+    """Crawl the site in a process of its own, and say what happens.
+
+    The settings and the log are those of the command line. Without options for the log, it has no
+    dates and no list of Scrapy's parts."""
+    output = opts.output or OUTPUT
+    files = ", ".join(path.lstrip("/") for path in demo.PAGES if path in WELL_KNOWN)
+    crawl = ["crawl", "site", "-a", f"url={server.url}", "-O", output]
+    print(  # noqa: T201
+        f"1. A demonstration site runs at {server.url}. Its policy files:\n   {files}\n"
+        f"2. comity {' '.join(crawl)}",
+        flush=True,
+    )
     settings = ["COMITY_MIN_DELAY=0", *opts.set]  # the Crawl-delay of the site is enough
-    command = [
-        sys.executable,
-        "-m",
-        "scrapy",
-        "crawl",
-        "site",
-        "-a",
-        f"url={url}",
-        "-O",
-        opts.output or OUTPUT,
-    ]
+    has_log_options = opts.logfile or opts.loglevel or opts.nolog
+    program = "scrapy" if has_log_options else demo.__name__
+    if not has_log_options:
+        settings.insert(0, "LOG_FORMAT=   %(message)s")
+    command = [sys.executable, "-m", program, *crawl]
     command += [argument for setting in settings for argument in ("-s", setting)]
     command += ["--logfile", opts.logfile] if opts.logfile else []
     command += ["--loglevel", opts.loglevel] if opts.loglevel else []
     command += ["--nolog"] if opts.nolog else []
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"}
     # The command contains only the operator's own words.
-    return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603
+    status = subprocess.run(command, env=environment, check=False).returncode  # noqa: S603
+    print(  # noqa: T201
+        f"3. {_summary(server.guard)}.\n"
+        f"4. The field `permissions` of each line of {output} says which uses are permitted, and"
+        " why.\n"
+        "Next: `comity demo` serves the site until Ctrl-C, `comity policy URL` explains a page."
+    )
+    return status
 
 
 def _serve(server: demo.DemoServer) -> None:

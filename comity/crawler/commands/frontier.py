@@ -7,20 +7,32 @@ import json
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from dataclasses import asdict
+from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import Group, RenderableType
 from rich.live import Live
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+from scrapy.spiderloader import get_spider_loader
+from scrapy.utils.project import inside_project
 
 from comity.crawler.commands import listed
 from comity.crawler.commands.base import program_name
+from comity.crawler.commands.crawl import READY_SETTINGS
 from comity.crawler.crawl import open_state
 from comity.gate.options import Options
+from comity.gate.options.agreement import SPIDER, Agreement
+from comity.gate.options.kinds import MAX_PORT
 from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
+from comity.report import needs
+from comity.report.value import ReportError
+from comity.report.whole_crawl import totals
 
 if TYPE_CHECKING:
     from comity.cluster.queue import HostStatus, RedisQueue
@@ -28,6 +40,28 @@ if TYPE_CHECKING:
     _Look = tuple[dict[str, Any], list[HostStatus], list[dict[str, str]]]
 
 RENEW = 2.0  # seconds between two looks
+LEAST_HOSTS = 20  # hosts that are looked at for the time that is left
+_SHOWN = (
+    "waiting",
+    "out",
+    "set_aside",
+    "unreadable",
+    "done",
+    "filtered",
+    "hosts",
+    "leased",
+    "requests",
+    "pages",
+    "items",
+    "bytes",
+    "policy_requests",
+    "errors",
+    "refused",
+    "workers_alive",
+    "workers_left",
+    "workers_died",
+)
+ENDED = "crawl_ended"  # finish_reason
 STATES = {"pause": "paused", "resume": "running", "end": "ended"}
 FAILED = 1  # exit status
 
@@ -48,6 +82,12 @@ class FrontierCommand(listed.Frontier):
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print JSON, once")
+        parser.add_argument(
+            "--metrics",
+            type=int,
+            metavar="PORT",
+            help="serve the counters of the crawl to Prometheus, until Ctrl-C; 0: any free port",
+        )
         parser.add_argument("--once", action="store_true", help="do not renew the table")
         parser.add_argument(
             "--hosts",
@@ -85,6 +125,20 @@ class FrontierCommand(listed.Frontier):
             const="delete",
             help="delete all of it, once ended",
         )
+        action.add_argument(
+            "--again",
+            action="store_const",
+            dest="action",
+            const="again",
+            help="begin it again, once finished or ended; policies and pace stay known",
+        )
+        action.add_argument(
+            "--reconfigure",
+            action="store_const",
+            dest="action",
+            const="reconfigure",
+            help="give the crawl the settings of this project; workers with others end",
+        )
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1:
@@ -102,11 +156,20 @@ class FrontierCommand(listed.Frontier):
             raise UsageError(
                 f"--hosts {opts.hosts}: write a number of at least 0", print_help=False
             )
+        if opts.metrics is not None and not 0 <= opts.metrics <= MAX_PORT:
+            raise UsageError(
+                f"--metrics {opts.metrics}: write a port up to {MAX_PORT}, or 0", print_help=False
+            )
         try:
             with suppress(KeyboardInterrupt):
-                asyncio.run(_run(options, args[0], opts))
+                if opts.action == "reconfigure":
+                    if not inside_project():
+                        self.settings.setmodule(READY_SETTINGS, priority="project")
+                    asyncio.run(_reconfigure(options, args[0], self.settings))
+                else:
+                    asyncio.run(_run(options, args[0], opts))
             flush_output()
-        except PolicyError as error:
+        except (PolicyError, ReportError) as error:
             raise UsageError(str(error), print_help=False) from None
         except OSError as error:
             complain(f"{program_name()} frontier: {error}")
@@ -120,8 +183,10 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
         if opts.action == "delete":
             await queue.delete()
             say(f"{name} is deleted")
+        elif opts.action == "again":
+            await _begin_again(queue, name)
         elif opts.action:
-            await queue.set_state(STATES[opts.action])
+            await queue.set_state(STATES[opts.action], ENDED if opts.action == "end" else "")
             say(
                 f"{name} is {STATES[opts.action]}: its workers notice within"
                 f" {options.worker_timeout / 3:.0f} s"
@@ -130,6 +195,8 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
                 await queue.status()  # reads which run it is
                 if retried := await queue.retry():
                     say(f"{retried} requests that could not be read wait again")
+        elif opts.metrics is not None:
+            await _serve(queue, opts)
         elif opts.json:
             status, hosts, unreadable = await _look(queue, opts.hosts)
             lists = {"listed": [asdict(host) for host in hosts], "unreadable_requests": unreadable}
@@ -140,17 +207,108 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
         await state.close()
 
 
+async def _begin_again(queue: RedisQueue, name: str) -> None:
+    """Begin a new run of the crawl. PolicyError: it is neither finished nor ended."""
+    state = (await queue.status())["state"]
+    if state not in ("finished", "ended"):
+        raise PolicyError(
+            f"{name} is {state}, so it cannot begin again: let it finish, or end it with --end"
+        )
+    await queue.begin_again()
+    say(f"{name} begins again: this is run {queue.run}. Start its workers")
+
+
+async def _reconfigure(options: Options, name: str, settings: Settings) -> None:
+    """Give the crawl the settings that its spider has in this project, and print the changes."""
+    state = open_state(options, name)
+    queue = state.queue()
+    try:
+        before = Agreement.from_json(await queue.settings())
+        crawler = Crawler(_spider(before.others[SPIDER], settings), settings)
+        crawler.addons.load_settings(crawler.settings)  # as when the spider crawls
+        now = Agreement.of(crawler.settings, crawler.spidercls.name)
+        decisive, harmless = before.decisive(now), before.harmless(now)
+        if decisive or harmless:
+            await queue.deploy(now.as_json())
+    finally:
+        await state.close()
+    for changed in decisive + harmless:
+        setting, old, new = map(printable, changed)
+        say(f"{setting}: `{old}` becomes `{new}`")
+    if decisive:
+        say(
+            f"{name} has new settings: workers that decide differently end within"
+            f" {options.worker_timeout / 3:.0f} s, with the status 1. Start them with the new"
+            " settings"
+        )
+    elif harmless:
+        say(f"{name} has new settings, by which nothing is decided differently")
+    else:
+        say(f"{name} has these settings already")
+
+
+def _spider(name: str, settings: Settings) -> type[Spider]:
+    """Return the class of a spider of this project.
+
+    If the project has no such spider, as for `runspider`, the class has only this name."""
+    try:
+        return get_spider_loader(settings).load(name)
+    except KeyError:
+        say(f"This project has no spider `{name}`: its custom_settings are not included")
+        return type("Unknown", (Spider,), {"name": name})
+
+
 async def _look(queue: RedisQueue, most: int) -> _Look:
     """Look at the crawl. `most`: the number of hosts, and of unreadable requests, in the lists."""
     from comity.crawler.frontier.request_bodies import url_of  # it needs the extra
 
     status = await queue.status()
+    status |= totals(status["counts"])
+    status["workers_alive"] = sum(seconds < queue.ttl for seconds in status["workers"].values())
+    listed = await queue.hosts(max(most, LEAST_HOSTS))
+    status["seconds_left"] = await _seconds_left(queue, status, listed)
     requests = await queue.unreadable_requests(most)
     unreadable = [
         {"url": printable(url_of(request.body)), "host": request.host, "why": request.why}
         for request in requests
     ]
-    return status, await queue.hosts(most), unreadable
+    return status, listed[:most], unreadable
+
+
+async def _seconds_left(
+    queue: RedisQueue, status: dict[str, Any], hosts: list[HostStatus]
+) -> float | None:
+    """Return about how many seconds the waiting requests take; None: not known.
+
+    It is the longer one of two times: that of the largest host at its pace, and that of all
+    requests at the rate of the crawl up to now."""
+    if status["finish_reason"]:
+        return 0.0
+    open_hosts = [host for host in hosts if not host.is_aside]
+    pauses = await queue.pauses([host.host for host in open_hosts])
+    by_pace = [
+        host.waiting * pause for host, pause in zip(open_hosts, pauses, strict=True) if pause
+    ]
+    rate = status["done_per_second"]
+    by_rate = [status["waiting"] / rate] if rate else []
+    return max(by_pace + by_rate, default=None)
+
+
+async def _serve(queue: RedisQueue, opts: Namespace) -> None:
+    """Serve the counters of the crawl to Prometheus until Ctrl-C."""
+    needs.check("--metrics", needs.METRICS)
+    from comity.report.metrics import CrawlMetrics  # it needs the extra
+
+    status, _, _ = await _look(queue, opts.hosts)
+    with CrawlMetrics(status, opts.metrics) as metrics:
+        say(f"Metrics are at {metrics.url}")
+        flush_output()
+        while True:
+            await asyncio.sleep(RENEW)
+            try:
+                metrics.status, _, _ = await _look(queue, opts.hosts)
+            except OSError as error:
+                complain(f"{program_name()} frontier: {error}")
 
 
 async def _show(queue: RedisQueue, opts: Namespace) -> None:
@@ -178,20 +336,16 @@ def _table(
     """Return the tables. `rate`: requests done per second since the last look, or None."""
     crawl = table("", "", "")
     crawl.show_header = False
-    for name in (
-        "waiting",
-        "out",
-        "set_aside",
-        "unreadable",
-        "done",
-        "filtered",
-        "hosts",
-        "leased",
-    ):
+    for name in _SHOWN:
         add_row(crawl, name.replace("_", " "), f"{status[name]:,}")
+    for rule, number in sorted(status["refused_by_rule"].items(), key=lambda pair: -pair[1]):
+        add_row(crawl, f"refused by {rule}", f"{number:,}")
     if rate is not None:
         add_row(crawl, "done a second", f"{rate:.1f}")
     add_row(crawl, "done a second, since it began", f"{status['done_per_second']:.1f}")
+    if status["seconds_left"]:
+        left = timedelta(seconds=round(status["seconds_left"]))
+        add_row(crawl, "time that is left, about", str(left))
     workers = table("Workers", "worker", "last sign of life")
     for worker, seconds in status["workers"].items():
         add_row(workers, worker, f"{seconds:.1f} s ago")
@@ -201,7 +355,9 @@ def _table(
             f"{host.seconds:.1f} s" if host.seconds > 0 else "due"
         )
         add_row(busiest, host.host, host.waiting, host.out, host.worker, until)
-    heading = line(f"Crawl {status['crawl']}: {status['state']}", "bold")
+    reason = status["finish_reason"]
+    because = f" ({reason})" if reason not in (None, "finished") else ""
+    heading = line(f"Crawl {status['crawl']}: {status['state']}{because}", "bold")
     parts: list[RenderableType] = [heading, crawl, line(""), workers, line(""), busiest]
     if unreadable:
         stopped = table("Requests that could not be read: --resume tries them again", "URL", "why")

@@ -208,7 +208,7 @@ class PolicyCommand(listed.Policy):
         with captures:
             unreadable, failures = captures.unreadable
             for failure in failures:
-                complain(f"{failure.source} at {failure.offset} cannot be read: {failure.error}")
+                complain(f"{failure.place} cannot be read: {failure.error}")
             if unreadable > len(failures):
                 complain(f"{unreadable - len(failures)} more places cannot be read")
             visits = history(captures, url, facts, declared_only=bool(opts.use))

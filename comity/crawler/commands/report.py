@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -13,16 +14,20 @@ from scrapy.exceptions import UsageError
 
 from comity.crawler.commands import listed, tag_option
 from comity.crawler.commands.base import process_count, unknown_option
+from comity.crawler.crawl import open_state
 from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError
 from comity.extras import install
+from comity.gate.options import Options
+from comity.gate.options.agreement import Agreement
 from comity.gate.run.console import add_row, flush_output, line, open_console, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
 from comity.report import needs
 from comity.report.difference import Section, as_json, difference
 from comity.report.sources import PAGES, read_saved, report_from
-from comity.report.value import ReportError
+from comity.report.value import Report, ReportError
+from comity.report.whole_crawl import report_of_crawl
 from comity.report.writing import text_of, write_text
 
 OUTPUT = Path("report.html")
@@ -33,13 +38,14 @@ class ReportCommand(listed.Report):
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        return "[options] REPORT|ITEMS...|STORE|STATS, or --diff OLD NEW"
+        return "[options] REPORT|ITEMS...|STORE|STATS, or --diff OLD NEW, or --state URL NAME"
 
     def long_desc(self) -> str:
         return (
             f"{self.short_desc()}. The page is made from a saved report (.html or .json,"
             " COMITY_REPORT), from items (JSON Lines, Parquet or WARC, also several files and"
             " folders), from a policy store, or from the statistics of a crawl as JSON (.json)."
+            " With --state it is made from the counts of all workers of a crawl."
             f" Pages need `{install('report')}`."
         )
 
@@ -57,6 +63,11 @@ class ReportCommand(listed.Report):
             "--diff",
             action="store_true",
             help="print the changes from one saved report to another",
+        )
+        parser.add_argument(
+            "--state",
+            metavar="URL",
+            help="report on a crawl by several workers: COMITY_STATE, and NAME is its COMITY_CRAWL",
         )
         tag_option.add_argument(parser)
         parser.add_argument(
@@ -94,15 +105,26 @@ class ReportCommand(listed.Report):
             )
         assert self.settings is not None
         with _working("reading"):
-            report = report_from(
-                [Path(name) for name in args],
-                JobOptions(opts.workers),
-                tag_option.tag_source(opts, self.settings),
-            )
+            if opts.state:
+                report = self._of_crawl(args, opts.state)
+            else:
+                report = report_from(
+                    [Path(name) for name in args],
+                    JobOptions(opts.workers),
+                    tag_option.tag_source(opts, self.settings),
+                )
         _write(
             text_of(report, as_page=as_page),
             None if opts.json and output is None else output or OUTPUT,
         )
+
+    def _of_crawl(self, args: list[str], url: str) -> Report:
+        """Return the report of the crawl with this name at COMITY_STATE."""
+        if len(args) != 1:
+            raise UsageError("--state takes the name of one crawl: URL NAME", print_help=False)
+        assert self.settings is not None
+        self.settings.set("COMITY_STATE", url, priority="cmdline")
+        return asyncio.run(_report_of(Options.from_settings(self.settings), args[0]))
 
     def _show_difference(self, args: list[str], output: Path | None, *, wants_json: bool) -> None:
         if len(args) != 2:
@@ -117,6 +139,17 @@ class ReportCommand(listed.Report):
             _write(difference_page(sections, old, new), output)
         else:
             _print(sections)
+
+
+async def _report_of(options: Options, name: str) -> Report:
+    state = open_state(options, name)
+    queue = state.queue()
+    try:
+        status = await queue.status()
+        settings = Agreement.from_json(await queue.settings())
+    finally:
+        await state.close()
+    return report_of_crawl(status, settings.decides)
 
 
 def _write(text: str, output: Path | None) -> None:

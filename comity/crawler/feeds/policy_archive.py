@@ -12,17 +12,20 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from http.client import responses as REASONS  # noqa: N812  # it is a constant
 from pathlib import Path
 from time import monotonic
+from typing import IO
+from uuid import NAMESPACE_URL, uuid5
 
 from comity.crawler.feeds.warc_records import RecordWriter, head_of
 from comity.database import DatabaseKind, open_database, transaction
 from comity.dataset.files.replacement import open_beside, sync
-from comity.dataset.files.warc.items import POLICY
+from comity.dataset.files.warc.items import POLICY, UNREAD
 from comity.policies import PolicyError, Site
 from comity.policies.answers.fetched import Fetched
 
@@ -44,6 +47,51 @@ JOURNAL = DatabaseKind(
     schema=SCHEMA,
     alone="wait until that has ended, or name another file",
 )
+
+
+def write_answer(
+    records: RecordWriter, url: str, file: Fetched, fields: Mapping[str, str] | None = None
+) -> None:
+    """Write the record of a policy file. `fields`: further fields of the record."""
+    fields = {
+        "WARC-Target-URI": url,
+        POLICY: hashlib.sha256(file.body).hexdigest() if file.body else NONE,
+        **(fields or {}),
+    }
+    if file.url not in ("", url):
+        fields[FINAL_URL] = file.url
+    if file.oversized:
+        fields["WARC-Truncated"] = "length"
+    headers = (*file.headers, (b"Content-Length", str(len(file.body)).encode()))
+    head = head_of(f"HTTP/1.1 {file.status} {REASONS.get(file.status, '')}", headers)
+    records.write("response", file.fetched_at or datetime.now(UTC), file.body, fields, head=head)
+
+
+class KeptPolicies:
+    """Writes the copies of policy files that decided about a dataset, each once.
+
+    The octets depend on the copies alone. A capture that cannot be read is written as a record with
+    the cause, so that no earlier copy counts in its place."""
+
+    def __init__(self, copy: Callable[[str, datetime], Fetched | None], file: IO[bytes]) -> None:
+        """`copy`: a function that returns the copy of a URL by its time. `file`: a new file."""
+        self._copy = copy
+        self._records = RecordWriter(file, compressed=True)
+
+    def __call__(self, url: str, fetched_at: datetime) -> None:
+        """Write a copy. Do nothing if there is none."""
+        file = self._copy(url, fetched_at)
+        if file is None:
+            return
+        name = uuid5(NAMESPACE_URL, f"{url} {fetched_at.isoformat()} {file.status}")
+        fields = {"WARC-Record-ID": name.urn.join("<>")}
+        if file.status:
+            # The archive has the content under the requested URL, so no redirect is followed.
+            write_answer(self._records, url, replace(file, url=""), fields)
+            return
+        error = file.error or "there was no answer"
+        fields |= {"WARC-Target-URI": url, POLICY: NONE, UNREAD: error}
+        self._records.write("response", fetched_at, b"", fields, content_type="application/http")
 
 
 class PolicyArchive:
@@ -105,25 +153,10 @@ class PolicyArchive:
             return
         for url, file in site.files.items():
             if file.status:
-                self._write_file(url, file)
+                write_answer(self._records, url, file)
         self._unsaved[site.origin] = unreachable
         if monotonic() > self._save_at:
             self._save()
-
-    def _write_file(self, url: str, file: Fetched) -> None:
-        fields = {
-            "WARC-Target-URI": url,
-            POLICY: hashlib.sha256(file.body).hexdigest() if file.body else NONE,
-        }
-        if file.url not in ("", url):
-            fields[FINAL_URL] = file.url
-        if file.oversized:
-            fields["WARC-Truncated"] = "length"
-        headers = (*file.headers, (b"Content-Length", str(len(file.body)).encode()))
-        head = head_of(f"HTTP/1.1 {file.status} {REASONS.get(file.status, '')}", headers)
-        self._records.write(
-            "response", file.fetched_at or datetime.now(UTC), file.body, fields, head=head
-        )
 
     def _save(self) -> None:
         self._file.flush()

@@ -87,9 +87,7 @@ def _archives(settings: BaseSettings) -> bool:
         without_passwords(str(uri)): str(feed.get("format", Path(str(uri)).suffix[1:]))
         for uri, feed in settings.getdict("FEEDS").items()
     }
-    archives = {
-        without_passwords(uri): name for uri, name in formats.items() if name in WARC_FORMATS
-    }
+    archives = {uri: name for uri, name in formats.items() if name in WARC_FORMATS}
     for uri, name in archives.items():
         if name == "gz" and not uri.endswith(".warc.gz"):
             stop(

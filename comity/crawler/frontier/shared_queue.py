@@ -4,13 +4,16 @@ They wait in COMITY_STATE. A worker holds the requests of the hosts that it has 
 
 How it works. These steps run beside the scheduler, which waits for none of them:
 
-    work     Each TICK, news is sent to the server (outbox.py). Then this worker looks after its
-             hosts (leased_hosts.py), and leases more of them, up to its share (host_share.py).
+    work     Each TICK, news is sent to the server (counts.py, outbox.py). Then this worker looks
+             after its hosts (leased_hosts.py), and leases more of them, up to its share
+             (host_share.py).
     renew    Each third of TTL the leases are prolonged. If the lease of a host has run out by then,
              this worker forgets the host's requests.
     bury     The hosts of a dead worker of this machine go to other workers at once.
     look     While no request waits here, the server is asked whether any request waits, or is out,
              anywhere. If not, the crawl is finished.
+    limit    While CLOSESPIDER_* limit the crawl, its counts are compared with them each second. The
+             worker that sees first that a limit is reached ends the crawl.
     sweep    Data of earlier runs of the crawl is deleted.
 
 If a host is slower than COMITY_MAX_DELAY permits, its requests are set aside: the host is given
@@ -31,11 +34,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from comity.bounded import Bounded
+from comity.cluster.counts import ERRORS, ITEMS, PAGES, CrawlCounts, CrawlLimits
 from comity.cluster.queue import QueuedRequest, RedisQueue, StateLostError
 from comity.crawler.frontier.complaints import Complaints
 from comity.crawler.frontier.host_share import HostShare
@@ -45,6 +49,7 @@ from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import pack
 from comity.crawler.scrapy_internals import end, wake
 from comity.gate.fetching.freshness import DAY
+from comity.gate.options.agreement import Agreement
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name
@@ -60,9 +65,12 @@ logger = logging.getLogger(__name__)
 
 TICK = 0.05  # seconds between two writes
 MAX_KNOWN = 100_000  # fingerprints that are known here, without asking the server
-# Values of finish_reason: the crawl was ended by a command, or the server has lost requests.
-ENDED, LOST = ("crawl_ended", "state_lost")
+# Values of finish_reason: the crawl was ended by a command, the server has lost requests, or the
+# settings of the crawl were replaced.
+ENDED, LOST, RECONFIGURED = ("crawl_ended", "state_lost", "crawl_reconfigured")
 BURY_AGAIN = 0.25  # seconds between two looks for workers on this machine that are dead
+LIMIT = "closespider_"  # the finish reasons of limits begin with it
+LIMIT_AGAIN = 1.0  # seconds between two looks whether a limit of the crawl is reached
 LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
 
 
@@ -81,22 +89,30 @@ class SharedQueue:
         *,
         rest: Callable[[str, float], object],
         most: int,
+        agreement: Agreement,
         again_after: float = 0.0,
+        limits: Mapping[str, float] = {},  # it is read only
     ) -> None:
         """Prepare the queue.
 
         Args:
             rest: called with a host and the seconds for which it gets no requests.
             most: this worker leases no more hosts while the crawl has more requests. 0: no limit.
+            agreement: the settings of this worker. If those of the crawl decide differently, the
+                worker does not begin.
             again_after: a crawl begins again if it has been finished for so many seconds. 0: it
-                does not begin again."""
+                does not begin again.
+            limits: CLOSESPIDER_* of the whole crawl, by their names."""
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
         self._queue = queue
         self._neighbours = neighbours
+        self._agreement = agreement
         self._again_after = again_after
         self._complaints = Complaints(self.setting)
+        self._counts = CrawlCounts(crawler.stats.get_stats, queue)
+        self._limits = CrawlLimits(limits)
         self._outbox = Outbox(queue, crawler.stats)
         self._hosts = LeasedHosts(
             crawler, queue, self._outbox, rest=rest, arrived=self._note_arrival
@@ -116,8 +132,9 @@ class SharedQueue:
             try:
                 await self._queue.open()
                 await self._queue.renew([])  # from now on others count this worker
-                if self._queue.state != "ended":
+                if self._queue.state != "ended" or await self._begins_again_after_limit():
                     await self._take_up()
+                    await self._agree()
                 await self._queue.recall()  # COMITY_MAX_DELAY may have changed
                 if not self._queue.is_outdated:
                     break
@@ -128,14 +145,30 @@ class SharedQueue:
                 raise PolicyError(
                     f"COMITY_STATE: {self._queue.address} cannot be relied on: {error}"
                 ) from None
+            except PolicyError:  # this worker is refused
+                await self._queue.close()
+                raise
         if self._queue.state == "ended":
-            name = self._queue.address.crawl
+            name, reason = self._queue.address.crawl, (await self._queue.sums()).reason
+            because = f" ({reason})" if reason.startswith(LIMIT) else ""
+            await self._queue.close()
             raise PolicyError(
-                f"crawl `{name}` has been ended: resume it with `comity frontier {name} --resume`,"
-                " or set COMITY_CRAWL to another name"
+                f"crawl `{name}` has been ended{because}: resume it with `comity frontier {name}"
+                " --resume`, or set COMITY_CRAWL to another name"
             )
-        for task in (self._work(), self._renew(), self._bury(), self._look(), self._sweep()):
+        tasks = [self._work(), self._renew(), self._bury(), self._look(), self._sweep()]
+        if self._limits:
+            tasks.append(self._limit())
+        for task in tasks:
             self._tasks.append(asyncio.create_task(task))
+
+    async def _begins_again_after_limit(self) -> bool:
+        """Begin the crawl again if a limit has ended it and it is time. True if it has begun."""
+        sums = await self._queue.sums()
+        if not sums.reason.startswith(LIMIT) or not 0 < self._again_after <= sums.ended:
+            return False
+        await self._queue.begin_again()
+        return self._queue.state == "running"
 
     async def _take_up(self) -> None:
         """Begin a finished crawl again if it is time, else warn that it is finished."""
@@ -163,6 +196,25 @@ class SharedQueue:
             " again (%(again)s), or delete it with `comity frontier %(crawl)s --delete`",
             {**words, "again": again},
         )
+
+    async def _agree(self) -> None:
+        """Compare the settings of the crawl with those of this worker.
+
+        PolicyError: a setting that decides differs. The log warns of other differences."""
+        of_crawl = Agreement.from_json(await self._queue.agree(self._agreement.as_json()))
+        name = self._queue.address.crawl
+        if decisive := of_crawl.decisive(self._agreement):
+            raise PolicyError(
+                f"COMITY_STATE: this worker would decide differently from crawl `{name}`:"
+                f" {'; '.join(map(str, decisive))}. Start it with the settings of the crawl, or"
+                f" give the crawl these settings with `comity frontier {name} --reconfigure`"
+            )
+        if harmless := of_crawl.harmless(self._agreement):
+            logger.warning(
+                "COMITY_STATE: settings of this worker differ from those of crawl `%(crawl)s`:"
+                " %(differences)s",
+                {"crawl": name, "differences": "; ".join(map(str, harmless))},
+            )
 
     async def _sweep(self) -> None:
         """Delete all data that earlier runs of the crawl have left on the server."""
@@ -232,6 +284,7 @@ class SharedQueue:
             if not self._is_lost:
                 await self._send()
                 await self._set_unreadable_aside()
+                await self._counts.tell(now=True)
         finally:
             await self._queue.close([*self._hosts.by_name])
 
@@ -246,6 +299,7 @@ class SharedQueue:
             await asyncio.sleep(TICK)
 
     async def _send(self) -> None:
+        await self._counts.tell(now=bool(self._outbox.done))
         await self._outbox.send(put=self._hosts.count_put)
 
     async def _set_unreadable_aside(self) -> None:
@@ -263,10 +317,44 @@ class SharedQueue:
                 {"host": name},
             )
             self._hosts.drop(name)
+        if self._queue.is_redeployed and self._queue.state != "ended":
+            await self._agree_again()
         if self._queue.state != "running":  # the crawl was paused or ended
             await self._queue.release(self._drop_hosts())
             if self._queue.state == "ended":
-                self._end(ENDED)
+                await self._end_with_crawl()
+
+    async def _end_with_crawl(self) -> None:
+        """End this worker for the reason for which the crawl is ended."""
+        try:
+            reason = (await self._queue.sums()).reason
+        except OSError:  # the crawl was deleted, or the server is away
+            reason = ""
+        self._end(reason or ENDED)
+
+    async def _limit(self) -> None:
+        while not self._is_lost:
+            await asyncio.sleep(LIMIT_AGAIN)
+            await self._try(self._limit_now())
+
+    async def _limit_now(self) -> None:
+        sums = await self._queue.sums((ITEMS, PAGES, ERRORS))
+        if self._queue.is_outdated:  # the counts are those of the next run
+            return
+        if sums.state == "ended":
+            await self._end_with_crawl()
+        elif reason := self._limits.reached(sums):
+            logger.info("COMITY_STATE: the crawl ends: %(reason)s", {"reason": reason})
+            await self._queue.set_state("ended", reason)
+            await self._end_with_crawl()
+
+    async def _agree_again(self) -> None:
+        """End this worker if the crawl has settings now that decide differently."""
+        try:
+            await self._agree()
+        except PolicyError as error:
+            logger.error("%(error)s", {"error": error})
+            self._end(RECONFIGURED, is_complete=False)
 
     def _end(self, reason: str, *, is_complete: bool = True) -> None:
         """End this worker. `is_complete`: False if pages are missing."""

@@ -18,6 +18,7 @@ from comity.crawler.frontier.queue import Queue
 from comity.crawler.frontier.scrapy_queues import take_over
 from comity.crawler.scrapy_internals import never_opened
 from comity.gate.options import stop
+from comity.gate.options.agreement import LIMITS, Agreement
 from comity.policies import PolicyError
 
 if TYPE_CHECKING:
@@ -71,7 +72,11 @@ def _shared_queue(crawler: Crawler, state: SharedState) -> Queue:
         state.neighbours,
         rest=crawl.pace.rest,
         most=crawl.options.max_waiting,
+        agreement=Agreement.of(crawler.settings, crawler.spidercls.name),
         again_after=crawl.options.again_after,
+        limits={name: crawler.settings.getfloat(name) for name in LIMITS}
+        if crawl.options.limits == "crawl"
+        else {},
     )
 
 

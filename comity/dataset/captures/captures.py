@@ -95,11 +95,13 @@ FOREVER = 2**62  # microseconds
 class _Span:
     """The moments from `start` until before `end`, in microseconds, with the same copies."""
 
-    __slots__ = ("captured", "end", "start")
+    __slots__ = ("captured", "end", "key", "start")
 
     def __init__(self) -> None:
         self.start, self.end = -FOREVER, FOREVER
         self.captured: SiteAtMoment | None = None
+        # For each file of the site: its capture, and the parts of the answer that differ over time.
+        self.key: tuple[object, ...] = ()
 
     def narrow(self, start: int, end: int) -> None:
         """Remove from the span the moments before `start`, the moment `end`, and all after it."""
@@ -129,17 +131,12 @@ class PolicyCaptures:
         self.now = now or datetime.now(UTC)
         self._reader: IndexReader | None = None
         self._process = 0  # id of the process that opened the reader
-        self._sites: BoundedSize[tuple[object, ...], SiteAtMoment] = BoundedSize(
-            MAX_SITES, MAX_SITE_BYTES, _size
-        )
         self._spans: BoundedSize[str, tuple[_Span, ...]] = BoundedSize(
             MAX_SITES,
             MAX_SITE_BYTES,
             lambda spans: sum(_size(span.captured) for span in spans if span.captured),
         )
-        self._answers: BoundedSize[tuple[str, CaptureRow], Fetched] = BoundedSize(
-            MAX_SITES, MAX_SITE_BYTES, lambda answer: len(answer.body)
-        )
+        self._bodies: BoundedSize[int, bytes] = BoundedSize(MAX_SITES, MAX_SITE_BYTES, len)
         self._folder = ExitStack()  # removes the folder of a temporary index
 
     @classmethod
@@ -222,18 +219,23 @@ class PolicyCaptures:
             if span.start <= until < span.end:
                 return span.captured
         span = _Span()
-        span.captured = self._captured_site(origin, until, span)
+        span.captured = self._captured_site(origin, until, span, spans)
         self._spans.put(origin, (*spans[-MAX_SPANS + 1 :], span))
         return span.captured
 
-    def _captured_site(self, origin: str, until: int, span: _Span) -> SiteAtMoment | None:
-        """Return the site at a moment. `span` is narrowed to the moments with the same answer."""
+    def _captured_site(
+        self, origin: str, until: int, span: _Span, others: Sequence[_Span]
+    ) -> SiteAtMoment | None:
+        """Return the site at a moment. `span` is narrowed to the moments with the same answer.
+
+        `others`: spans of the same site. If one of them has the same copies, its site is returned.
+        """
         urls = [origin + path for path in WELL_KNOWN]
         captures = self._captures(urls, until, span)
         files = {url: self._file(url, until, span, captures[url]) for url in urls}
         if all(row is None for _, row in files.values()):
             return None
-        captured = self._site(origin, files)
+        captured = self._site(origin, files, span, others)
         references = (
             *captured.site.references(self.agent)[:MAX_REFERENCES],
             *captured.site.licenses(self.agent),
@@ -241,27 +243,55 @@ class PolicyCaptures:
         if not references:
             return captured
         captures = self._captures(references, until, span)
-        return self._site(
-            origin, files | {url: self._file(url, until, span, captures[url]) for url in references}
-        )
+        files |= {url: self._file(url, until, span, captures[url]) for url in references}
+        return self._site(origin, files, span, others)
 
     def moments(self, origin: str) -> list[datetime]:
         """Return the moments of the copies of an origin's files, the earliest first."""
         return [EPOCH + timedelta(microseconds=moment) for moment in self._index.moments(origin)]
 
-    def _site(self, origin: str, files: dict[str, _File]) -> SiteAtMoment:
-        key = (
-            origin,
-            *((row, fetched.unreachable_since, fetched.error) for fetched, row in files.values()),
+    @property
+    def versions(self) -> dict[str, str]:
+        """Return the name of each source that was read -> its version."""
+        return self._index.versions
+
+    def copy(self, url: str, moment: datetime) -> Fetched | None:
+        """Return the answer in a copy as it was captured, before it is judged by its content.
+
+        `url`: the URL of a policy file. `moment`: the aware moment of its answer. If the capture
+        cannot be read, the answer has an error. None: the copy is not in the index."""
+        row = self._index.find(url, microseconds(moment))
+        if row is None:
+            return None
+        original = self._original(row) if row.repeats else row
+        if original is None or original.is_unread or original.location:
+            error = original.error if original and original.error else "it cannot be read"
+            return Fetched(status=0, error=error, fetched_at=moment)
+        try:
+            return replace(self._captured(original, url), fetched_at=moment)
+        except ValueError as error:
+            return Fetched(status=0, error=str(error), fetched_at=moment)
+
+    def sources(self, copies: Iterable[tuple[str, datetime]]) -> list[str | None]:
+        """Return the name of the source of each copy. None if it is not in the index.
+
+        `copies`: the URL of a policy file, and the aware moment of its answer."""
+        rows = [self._index.find(url, microseconds(moment)) for url, moment in copies]
+        return [row and self._index.source(row) for row in rows]
+
+    def _site(
+        self, origin: str, files: dict[str, _File], span: _Span, others: Sequence[_Span]
+    ) -> SiteAtMoment:
+        span.key = tuple(
+            [(row, fetched.unreachable_since, fetched.error) for fetched, row in files.values()]
         )
-        captured = self._sites.get(key)
-        if captured is None:
-            site = Site(origin, {url: fetched for url, (fetched, _) in files.items()})
-            captured = SiteAtMoment(
-                site, tuple(self._copy(site, url, row) for url, (_, row) in files.items())
-            )
-            self._sites.put(key, captured)
-        return captured
+        for other in others:
+            if other.captured is not None and other.key == span.key:
+                return other.captured
+        site = Site(origin, {url: fetched for url, (fetched, _) in files.items()})
+        return SiteAtMoment(
+            site, tuple([self._copy(site, url, row) for url, (_, row) in files.items()])
+        )
 
     def _copy(self, site: Site, url: str, row: CaptureRow | None) -> Copy:
         policy = site.policies[url]
@@ -367,40 +397,51 @@ class PolicyCaptures:
 
     def _read_repeated(self, row: CaptureRow, first_url: str) -> _File:
         """Return the answer of a capture that refers to the content of an earlier one."""
-        original = next(
-            self._index.nearest(row.location, row.repeats - 1, row.repeats + SECOND - 1), None
-        )
+        original = self._original(row)
         if original is None or original.location:
             return _failed_answer(
                 row, f"it repeats a capture of {row.location}, and there is no copy of that"
             ), row
         return replace(self._read_answer(original, first_url), fetched_at=_moment(row)), original
 
+    def _original(self, row: CaptureRow) -> CaptureRow | None:
+        """Return the capture to whose content another capture refers. None: there is no copy."""
+        latest = row.repeats + SECOND - 1
+        return next(self._index.nearest(row.location, row.repeats - 1, latest), None)
+
     def _read_answer(self, row: CaptureRow, first_url: str) -> Fetched:
         """Return the answer of a capture that is not a redirect.
 
         `first_url`: the URL at which the redirects began, or the capture's own URL."""
-        fetched = self._answers.get((first_url, row))
-        if fetched is None:
-            fetched = self._read(row, first_url)
-            self._answers.put((first_url, row), fetched)
-        return fetched
-
-    def _read(self, row: CaptureRow, first_url: str) -> Fetched:
         try:
-            body = self._index.body(row)
+            if not row.is_whole:
+                raise ValueError(DAMAGED)
+            fetched = self._captured(row, first_url)
         except ValueError as error:
             return _failed_answer(row, str(error))
-        fetched = Fetched(
+        return accepted(first_url, fetched)
+
+    def _captured(self, row: CaptureRow, first_url: str) -> Fetched:
+        """Return the answer as it was captured. `first_url`: see `_read_answer`.
+
+        ValueError: its body is damaged."""
+        return Fetched(
             status=row.status,
             headers=((b"content-type", row.media.encode("latin-1")),) if row.media else (),
-            body=body,
+            body=b"" if row.body is None else self._body(row.body),
             url=row.url if row.url != first_url else "",
             fetched_at=_moment(row),
             error=row.error,
             oversized=bool(row.oversized),
         )
-        return accepted(first_url, fetched)
+
+    def _body(self, number: int) -> bytes:
+        """Return a body of the index. Many sites have the same. ValueError: it is damaged."""
+        body = self._bodies.get(number)
+        if body is None:
+            body = self._index.body(number)
+            self._bodies.put(number, body)
+        return body
 
 
 def _is_of_server(fetched: Fetched, row: CaptureRow | None) -> bool:

@@ -77,7 +77,13 @@ class UnreadablePlace(NamedTuple):
     offset: int
     """Its offset in the source, in octets."""
     error: str
-    """The problem, in words."""
+    """The problem, in words. In a WACZ file, with the member and its octet."""
+
+    @property
+    def place(self) -> str:
+        """The source, with the octet. Offsets of a WACZ file are not octets of the file."""
+        is_wacz = self.source.lower().endswith(".wacz")
+        return self.source if is_wacz else f"{self.source}, at octet {self.offset}"
 
 
 class CaptureRow(NamedTuple):
@@ -352,14 +358,10 @@ class IndexReader:
         )
         return map(CaptureRow._make, self._db.execute(query, (url, after, until, MAX_CAPTURES)))
 
-    def body(self, row: CaptureRow) -> bytes:
-        """Return the body of a capture. ValueError: the row or the body is damaged."""
-        if not row.is_whole:
-            raise ValueError(DAMAGED)
-        if row.body is None:
-            return b""
+    def body(self, number: int) -> bytes:
+        """Return the body with this number. ValueError: it is damaged, or it does not exist."""
         stored = self._db.execute(
-            "SELECT sha256, deflated FROM body WHERE id = ?", (row.body,)
+            "SELECT sha256, deflated FROM body WHERE id = ?", (number,)
         ).fetchone()
         try:
             body = _inflate(stored[1]) if stored else b""
@@ -368,6 +370,35 @@ class IndexReader:
         if not stored or hashlib.sha256(body).digest() != stored[0]:
             raise ValueError(DAMAGED)
         return body
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The name of each source -> its version, sorted by name."""
+        return dict(self._db.execute("SELECT name, version FROM source ORDER BY name"))
+
+    def find(self, url: str, moment: int) -> CaptureRow | None:
+        """Return the capture that answered a request, by its URL and the moment of its answer.
+
+        None if it is not in the index. The answer may be that of a redirect's target."""
+        return self._find(url, moment, ())
+
+    def _find(self, url: str, moment: int, on_the_way: tuple[str, ...]) -> CaptureRow | None:
+        query = (
+            "SELECT * FROM capture WHERE url = ? AND moment = ?"
+            " ORDER BY source DESC, offset DESC LIMIT 1"
+        )
+        for row in map(CaptureRow._make, self._db.execute(query, (url, moment))):
+            if not row.location or row.repeats:
+                return row
+        if len(on_the_way) == MAX_HOPS:
+            return None
+        query = "SELECT DISTINCT location FROM capture WHERE url = ? AND location <> ''"
+        locations = [location for (location,) in self._db.execute(query, (url,))]
+        for location in locations:
+            target = location not in on_the_way and self._find(location, moment, (*on_the_way, url))
+            if target:
+                return target
+        return None
 
     def moments(self, origin: str) -> list[int]:
         """Return the moments of the captures of an origin's files, the earliest first."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol
 
 from comity.dataset.files.places import is_local, stored_version
-from comity.dataset.files.warc.items import POLICY
+from comity.dataset.files.warc.items import POLICY, UNREAD
 from comity.dataset.files.warc.messages import (
     content_length,
     covers_another,
@@ -24,7 +25,18 @@ from comity.dataset.files.warc.messages import (
     unchunk,
     words,
 )
-from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
+from comity.dataset.files.warc.records import (
+    PACKED,
+    Damage,
+    Fields,
+    WarcRecord,
+    end_of,
+    member_at,
+    place_of,
+    records,
+)
+from comity.dataset.files.warc.wacz import findings, is_wacz, open_warc
+from comity.dataset.records import DatasetError
 from comity.policies import PolicyError
 from comity.policies.answers.fetched import Fetched
 from comity.policies.formats import WELL_KNOWN
@@ -39,7 +51,7 @@ PROFILES = (
     "/revisit/identical-payload-digest",
     "/revisit/server-not-modified",
 )
-ENDINGS = (".warc", ".warc.gz")
+ENDINGS = (".warc", ".warc.gz", ".wacz")
 MAX_HEAD = 64 * 2**10  # octets of an HTTP head that are read
 # Octets of a record. Chunked and compressed bodies can be a little longer than their content.
 MAX_BLOCK = MAX_HEAD + 2 * MAX_BYTES
@@ -126,7 +138,7 @@ def sources_in(path: Path) -> Iterator[CaptureSource]:
         else:
             raise PolicyError(
                 f"--policies {path}: unknown format of captures:"
-                " write a name that ends in .warc or .warc.gz"
+                " write a name that ends in .warc, .warc.gz or .wacz"
             )
     except OSError as error:
         raise PolicyError(
@@ -243,7 +255,7 @@ def _is_well_known(url: str) -> bool:
 
 
 class WarcSource:
-    """A WARC file from Common Crawl, another archive or comity."""
+    """A WARC or WACZ file from Common Crawl, another archive or comity."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path.absolute())
@@ -253,24 +265,41 @@ class WarcSource:
     def version(self) -> str:
         return _version(self._path)
 
-    @property
+    @cached_property
     def size(self) -> int:
-        return self._path.stat().st_size
+        with self._open() as file:
+            return end_of(file)
+
+    def _open(self) -> IO[bytes]:
+        try:
+            return open_warc(self._path)
+        except DatasetError as error:
+            raise PolicyError(f"--policies {error}") from None
 
     def read(self, start: int) -> Iterator[SourceEntry]:
-        with self._path.open("rb", BUFFER) as file:
+        with self._open() as file:
             for record in records(file, start, self.size, _block_limit):
                 if isinstance(record, Damage):
                     if record.error == PACKED:
-                        raise PolicyError(
-                            f"--policies {self._path}: it is packed as a whole: gunzip it first"
+                        place = ": ".join(
+                            filter(None, (str(self._path), member_at(file, record.offset)))
                         )
+                        raise PolicyError(
+                            f"--policies {place}: it is packed as a whole: gunzip it first"
+                        )
+                    if is_wacz(self._path):
+                        place = place_of(file, record.offset)
+                        record = record._replace(error=f"{place}: {record.error}")
                     yield SourceEntry(record.offset, record.end, record)
                 elif _is_answer(record.fields):
                     yield SourceEntry(record.offset, record.end, _content(record))
+        if is_wacz(self._path):
+            for number, (name, _, error) in enumerate(findings(self._path), self.size):
+                damage = Damage(number, number + 1, f"{name}: {error}")
+                yield SourceEntry(damage.offset, damage.end, damage)
 
     def read_at(self, offset: int) -> FileCapture | None:
-        with self._path.open("rb") as file:
+        with self._open() as file:
             record = next(records(file, offset, offset + 1, lambda fields: MAX_BLOCK), None)
         if not isinstance(record, WarcRecord):
             return None
@@ -332,6 +361,8 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> FileCapture | El
 def _capture(record: WarcRecord, url: str, moment: datetime) -> FileCapture:
     """Return the capture in a record. ValueError, with the cause: its answer cannot be read."""
     fields = record.fields
+    if UNREAD.lower() in fields:
+        raise ValueError(printable(fields[UNREAD.lower()]))
     if fields.get("warc-type") == "revisit":
         return _revisit(fields, url, moment)
     if "warc-segment-number" in fields:

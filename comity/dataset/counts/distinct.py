@@ -18,6 +18,12 @@ KEPT = 2**16
 _END = 2**64
 
 
+def hashed(value: str) -> int:
+    """Return a number below 2**64. Different values nearly always have different numbers."""
+    octets = value.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(octets, digest_size=8).digest())
+
+
 @dataclass
 class DistinctCount:
     """A count of distinct values. It can be merged and pickled."""
@@ -27,22 +33,24 @@ class DistinctCount:
 
     def add(self, value: str) -> None:
         """Count a value, if it is new."""
-        number = int.from_bytes(
-            hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        )
+        self.add_hash(hashed(value))
+
+    def add_hash(self, number: int) -> None:
+        """Count a value, if it is new. `number`: the value's `hashed` number."""
         if number < self._end:
             self._numbers.add(number)
-            self._cut()
+            if len(self._numbers) > 2 * KEPT:
+                self._cut()
 
     def merge(self, other: DistinctCount) -> None:
         self._end = min(self._end, other._end)
         self._numbers |= other._numbers
-        self._cut()
+        if len(self._numbers) > 2 * KEPT:
+            self._cut()
 
     def _cut(self) -> None:
-        if len(self._numbers) > 2 * KEPT:
-            self._end = self._smallest[-1] + 1
-            self._numbers = set(self._smallest)
+        self._end = self._smallest[-1] + 1
+        self._numbers = set(self._smallest)
 
     @property
     def _smallest(self) -> list[int]:

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from comity.dataset.counts.distinct import DistinctCount
+from comity.dataset.counts.distinct import DistinctCount, hashed
 
 MAX_POLICIES = 20_000  # the maximum number of listed copies of policy files; all are counted
+NO_COPY = "0"  # the status of a policy file without a copy
 
 
 class RecordCounts:
@@ -54,7 +55,12 @@ class RecordCounts:
         for agent, number in agents.items():
             self.agents[agent] += number
         for url, policy in policies:
-            self._list(url, policy)
+            name = _name_of(policy)
+            if self._list(url, name, policy):
+                copy = hashed(f"{url} {name}")
+                self.copies.add_hash(copy)
+                if name == NO_COPY:
+                    self.missing_copies.add_hash(copy)
 
     def drop(self, cause: str, records: int = 1) -> None:
         """Count records that are dropped."""
@@ -66,30 +72,37 @@ class RecordCounts:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("causes", "agents"):
             getattr(self, name).update(getattr(other, name))
+        # The merged counts have all copies of `other`, so its copies are only listed below.
         self.copies.merge(other.copies)
         self.missing_copies.merge(other.missing_copies)
-        for url, copies in other.policies.items():
-            for policy in copies.values():
-                self._list(url, policy)
+        is_full = self._copy_count >= MAX_POLICIES
+        for url in other.policies.keys() & self.policies.keys() if is_full else other.policies:
+            for name, policy in other.policies[url].items():
+                self._list(url, name, policy)
 
     @property
     def listed_copies(self) -> int:
         """The number of copies in `policies`."""
         return self._copy_count
 
-    def _list(self, url: str, policy: dict[str, Any]) -> None:
-        """Count a copy of a policy file. List it once, with its latest time."""
-        copy = policy["sha256"] or str(policy["status"])
+    def _list(self, url: str, name: str, policy: dict[str, Any]) -> bool:
+        """List a copy of a policy file with its latest time. Return True if it was not listed.
+
+        `name`: the result of `_name_of`."""
         copies = self.policies.get(url)
-        if copies is None or copy not in copies:
-            self.copies.add(f"{url} {copy}")
-            if copy == "0":
-                self.missing_copies.add(url)
+        if copies is None or name not in copies:
             if self._copy_count < MAX_POLICIES:
                 self._copy_count += 1
-                self.policies.setdefault(url, {})[copy] = policy
-        elif (copies[copy]["fetched_at"] or "") < (policy["fetched_at"] or ""):
-            copies[copy] = policy
+                self.policies.setdefault(url, {})[name] = policy
+            return True
+        if (copies[name]["fetched_at"] or "") < (policy["fetched_at"] or ""):
+            copies[name] = policy
+        return False
+
+
+def _name_of(policy: dict[str, Any]) -> str:
+    """Return a text that differs between the copies of a policy file."""
+    return policy["sha256"] or str(policy["status"])
 
 
 def copies_of(policy: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from comity.dataset.counts.use_counts import (
     MONTH,
-    ORIGIN,
     SOON,
+    Place,
     Tally,
     UseCounts,
     month_of,
@@ -65,11 +65,15 @@ def _count(
     """Count rows with valid tags. `name`: the column with the tags."""
     tag, origins = (
         batch.column(name),
-        list(map(origin_of, _values(batch, "final_url"), _values(batch, "url"))),
+        list(map(origin_of, values_of(batch, "final_url"), values_of(batch, "url"))),
     )
-    counts.records += batch.num_rows
-    for origin in set(origins):
-        counts.origins.add(origin)
+    months = [""] * batch.num_rows
+    if MONTH in counts.tables:
+        months = list(map(month_of, values_of(batch, "fetched_at")))
+    places = list(map(Place, origins, months))
+    for place, number in Counter(places).items():
+        counts.note(place, number)
+    counts.unread += pc.sum(tag.field("is_unread")).as_py() or 0
     reasons, uses = Flat(tag.field("reasons")), Flat(tag.field("uses"))
     starts = pc.subtract(pc.cumulative_sum(reasons.lengths), reasons.lengths)
     rules = reasons["rule"].take(
@@ -79,20 +83,31 @@ def _count(
     has_ended = pc.and_(is_allowed, _is_until(uses["until"], now))
     is_usable = pc.and_not(is_allowed, has_ended)
     ends_soon = pc.and_(is_usable, _is_until(uses["until"], now + SOON))
-    groups = [""] * batch.num_rows
-    if counts.by == ORIGIN:
-        groups = origins
-    elif counts.by == MONTH:
-        groups = list(map(month_of, _values(batch, "fetched_at")))
-    columns = (uses.rows, uses["use"], pc.if_else(has_ended, EXPIRED, rules), is_usable, ends_soon)
-    rows, *others = (column.to_pylist() for column in columns)
-    alike = Counter(zip((groups[row] for row in rows), *others, strict=True))
-    for (group, use, rule, may_use, is_soon), number in alike.items():
+    rows, names, *decisions = (
+        column.to_pylist()
+        for column in (
+            *(uses.rows, uses["use"], is_usable, ends_soon),
+            pc.if_else(has_ended, EXPIRED, rules),
+        )
+    )
+    alike = Counter(zip(names, *decisions, strict=True))
+    for (use, may_use, is_soon, rule), number in alike.items():
         if not asked or use in asked:
-            tally = Tally(
-                number if may_use else 0, 0 if may_use else number, number if is_soon else 0
-            )
-            counts.count(group, use, rule, tally)
+            counts.count(use, rule, _tally(number, may_use=may_use, is_soon=is_soon))
+    for by in counts.places:
+        groups = [place.group(by) for place in places]
+        of_rows = [groups[row] for row in rows]
+        for (group, use, may_use, is_soon), number in Counter(
+            zip(of_rows, names, *decisions[:2], strict=True)
+        ).items():
+            if not asked or use in asked:
+                tally = _tally(number, may_use=may_use, is_soon=is_soon)
+                counts.tables[by][group].add(use, tally)
+
+
+def _tally(records: int, *, may_use: bool, is_soon: bool) -> Tally:
+    """Return the tally of records with equal verdicts."""
+    return Tally(records if may_use else 0, 0 if may_use else records, records if is_soon else 0)
 
 
 def _is_until(moments: pa.Array, moment: datetime) -> pa.BooleanArray:
@@ -100,7 +115,7 @@ def _is_until(moments: pa.Array, moment: datetime) -> pa.BooleanArray:
     return pc.fill_null(pc.less_equal(moments, pa.scalar(moment, pa.timestamp("us", "UTC"))), False)
 
 
-def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
+def values_of(batch: pa.RecordBatch, name: str) -> list[Any]:
     """Return the values of a column as records have them."""
     if name not in batch.schema.names:
         return [None] * batch.num_rows

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from comity.dataset import manifest
 from comity.dataset.changed_outside import changed_outside
 from comity.dataset.counts.summary import Summary
 from comity.dataset.croissant import History, describe
+from comity.dataset.evidence.decisions import Found, Place, refusals
 from comity.dataset.files.formats import Reader, Writer, open_writer
 from comity.dataset.files.places import is_within
+from comity.dataset.folder_output import evidence_files
 from comity.dataset.job import (
     JobOptions,
     check_outside,
@@ -23,12 +25,16 @@ from comity.dataset.job import (
     first_of,
     open_readers,
     paths_read,
+    run_facts,
 )
 from comity.dataset.passes import Outcome, Sinks, run
 from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.terms import Terms
-from comity.dataset.records import DatasetError, Record
+from comity.dataset.records import PAGE_URLS, DatasetError, Record, moment_of
 from comity.dataset.side_files import UnreadLines, beside, side_files
+
+if TYPE_CHECKING:
+    from comity.dataset.evidence.files import Collector
 
 
 class ExportPass:
@@ -36,25 +42,46 @@ class ExportPass:
 
     fields: Sequence[str] | None = None
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, *, with_evidence: bool = False) -> None:
+        """`with_evidence`: True if outcomes have evidence."""
         self.terms = terms
+        self.with_evidence = with_evidence
         self._prefilter: Any = None
 
     def __call__(self, records: list[Record]) -> Outcome:
-        exported = Summary()
-        usable = (self.usable(record, exported) for record in records)
-        return Outcome([record for record in usable if record is not None], exported)
+        exported, found = Summary(), Found(self.terms.uses)
+        usable = (
+            self.usable(record, number, exported, found) for number, record in enumerate(records)
+        )
+        outcome = Outcome([record for record in usable if record is not None], exported)
+        if not self.with_evidence:
+            return outcome
+        # Imported here because pyarrow is needed only for evidence and columns.
+        from comity.dataset.evidence.tables import evidence_of
 
-    def usable(self, record: Record, exported: Summary) -> Record | None:
+        return outcome._replace(evidence=evidence_of(found))
+
+    def usable(self, record: Record, number: int, exported: Summary, found: Found) -> Record | None:
         """Return the record as it may be used. None if it may not be used.
 
-        Both outcomes are counted in `exported`."""
+        Both outcomes are counted in `exported`, and noted in `found` if there is evidence.
+        `number`: the number of the record for the evidence."""
         answer = apply_terms(record, self.terms)
         if answer.record is None:
             exported.counts.drop(answer.cause)
         else:
             assert answer.tag
             exported.keep(answer.record, answer.tag)
+        if self.with_evidence:
+            url = next(
+                (record[name] for name in PAGE_URLS if isinstance(record.get(name), str)), ""
+            )
+            place = Place(number, url, moment_of(record.get("fetched_at")))
+            if answer.record is None:
+                found.drop(place, refusals(answer, self.terms.uses))
+            else:
+                assert answer.read
+                found.keep(place, answer.read.raw)
         return answer.record
 
     def columns(self, batch: Any, number: int) -> Outcome:
@@ -63,7 +90,9 @@ class ExportPass:
         from comity.dataset.export.prefilter import Prefilter
 
         self._prefilter = self._prefilter or Prefilter(self.terms)
-        return export_columns(batch, number, self._prefilter, self.usable)
+        return export_columns(
+            batch, number, self._prefilter, self.usable, with_evidence=self.with_evidence
+        )
 
 
 def export(
@@ -78,23 +107,27 @@ def export(
     depend on it, it is computed from the inputs.
 
     DatasetError: a file cannot be used or written. `output` is then unchanged."""
-    readers, entering = open_readers(inputs), open_writer(output)
+    readers = open_readers(inputs)
+    entering = open_writer(output, [reader.path for reader in readers])
     if clash := first_of((output, *side_files(output)), files_of(paths_read(readers, terms.tags))):
         raise DatasetError(f"{clash} is read from: give the export another name")
     check_outside(output, inputs)
     altered = changed_outside(inputs, options)
+    evidence = evidence_files(output, options)
     with UnreadLines(beside(output, "unreadable")) as unread:
-        with manifest.restored_on_error(output), entering as writer:
+        with evidence as collector, manifest.restored_on_error(output), entering as writer:
             fetched_again = find_recrawled(
                 readers, options, terms.tags, terms.uses, last_fetch=terms.last_fetch
             )
             terms = terms._replace(recrawled=fetched_again)
-            exported = write_usable(readers, writer, unread, terms, options)
+            work = ExportPass(terms, with_evidence=options.evidence is not None)
+            exported = write_usable(readers, writer, (unread, collector), work, options)
             unread.replace()
             manifest.retract(output, is_replaced=True)
         manifest.write(
             output,
-            describe(output, history(inputs, terms, exported, altered), exported.composition),
+            describe(output, history(inputs, terms, exported, altered), exported.composition)
+            | run_facts(options),
         )
     return exported
 
@@ -102,17 +135,20 @@ def export(
 def write_usable(
     readers: Sequence[Reader],
     writer: Writer,
-    unread: UnreadLines,
-    terms: Terms,
+    aside: tuple[UnreadLines, Collector | None],
+    work: ExportPass,
     options: JobOptions,
 ) -> Summary:
     """Write the usable records. Return counts of all records.
 
-    `writer` and `unread`: the caller has entered them by `with`."""
-    exported = Summary()
+    `aside`: the side file for unreadable records, and the collector of evidence. The caller has
+    entered `writer` and `aside` by `with`."""
+    exported, (unread, collector) = Summary(), aside
     sinks = Sinks(exported.merge, unreadable=unread.add, progress=options.progress)
+    if collector:
+        sinks = collector.sinks(sinks)
     run(
-        ExportPass(terms),
+        work,
         readers,
         sinks,
         writer=writer,
@@ -120,6 +156,8 @@ def write_usable(
         executor=options.executor,
     )
     exported.counts.unreadable += unread.records
+    if collector:
+        collector.finish()
     return exported
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,6 +62,18 @@ class Sorted(NamedTuple):
     """TermsApplied.cause for rows that are refused. Null for others."""
 
     @property
+    def is_refused(self) -> pa.BooleanArray:
+        """True for rows that are refused."""
+        return self.refusals.is_valid()
+
+    def without_others(self) -> Self:
+        """Return the rows, so that those refused for another cause than a verdict are judged.
+
+        Evidence needs more about them than their cause."""
+        is_verdict = pc.starts_with(self.refusals, "deny:")
+        return self._replace(refusals=pc.if_else(is_verdict, self.refusals, None))
+
+    @property
     def rest(self) -> pa.BooleanArray:
         """True for rows that must be judged one by one."""
         return pc.and_(pc.invert(self.permitted), self.refusals.is_null())
@@ -74,6 +86,11 @@ class Prefilter:
         self._terms = terms
         # Facts -> True if rows with these facts stay unchanged, and the cause if they are refused.
         self._answers: dict[str, tuple[bool, str | None]] = {}
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The requested uses."""
+        return self._terms.uses
 
     @property
     def tags(self) -> TagSource:

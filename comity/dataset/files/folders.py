@@ -4,8 +4,9 @@
     FolderReplacement(path)         replaces a folder as a whole
 
 Some files in a folder do not belong to the dataset: files with names that begin with a dot or an
-underscore, as in other programs, side files (`a.jsonl.expired.jsonl` beside `a.jsonl`), and files
-with other endings than those of the formats."""
+underscore, as in other programs, side files (`a.jsonl.expired.jsonl` beside `a.jsonl`), tables of
+img2dataset (`00000.parquet` beside the shard `00000.tar`), and files with other endings than those
+of the formats."""
 
 from __future__ import annotations
 
@@ -17,19 +18,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from comity.dataset.files.formats import FORMATS, ending_of
+from comity.dataset.files.formats import FORMATS, OTHERS, ending_of, format_of
 from comity.dataset.files.locks import lock
 from comity.dataset.files.places import copy_stored, is_local
 from comity.dataset.files.replacement import IS_WINDOWS, sync
 from comity.dataset.records import DatasetError
 
 APART = "no-policies"  # kind of side file: records of sites without copies of policies
+# Endings of evidence files, after the name of a dataset (see comity.dataset.evidence).
+POLICIES = ".policies.parquet"
+REFUSED = ".refused.parquet"
+KEPT = ".policies.warc.gz"
+EVIDENCE = (POLICIES, REFUSED, KEPT)
 # Endings of side files, after the name of a dataset.
 SIDE_ENDINGS = (
     *(".unreadable.jsonl", ".unreadable.warc", ".unreadable.warc.gz", ".expired.jsonl"),
     f".{APART}.jsonl",
+    *EVIDENCE,
 )
 SIDE_FOLDERS = (".unreadable", ".expired", f".{APART}")
+
+
+def evidence_path(output: Path, ending: str) -> Path:
+    """Return the path of an evidence file of a dataset. `ending`: one of EVIDENCE."""
+    return output.with_name(f"{output.name}{ending}")
 
 
 class Dataset(NamedTuple):
@@ -57,6 +69,9 @@ def open_dataset(path: Path) -> Dataset:
     files = tuple(sorted(_files_in(path), key=str))
     forms = {FORMATS[ending_of(file.name)]: file for file in files}
     if not files:
+        for file in sorted(path.rglob("*"), key=str):
+            if ending_of(file.name, OTHERS):
+                format_of(file)  # the error has the remedy
         raise DatasetError(f"{path}: there are no files of records in this folder")
     if len(forms) > 1:
         raise DatasetError(
@@ -92,7 +107,9 @@ def _files_in(folder: Path) -> Iterator[Path]:
             continue
         if is_folder:
             yield from _files_in(entry)
-        elif ending_of(name):
+        elif name.startswith("cache-") and "state.json" in names:
+            continue  # `datasets` keeps results of earlier work beside a saved dataset
+        elif ending_of(name) and f"{name.removesuffix('.parquet')}.tar" not in names:
             yield entry
 
 

@@ -23,7 +23,15 @@ from comity.extras import required
 
 # Name of a format -> its module in this package. Each has a `Reader(path)` and a `Writer(path)`,
 # some a `Rewriter(path, aside)`.
-_MODULES = {"jsonl": "jsonl", "parquet": "columns.parquet", "warc": "warc"}
+_MODULES = {
+    "jsonl": "jsonl",
+    "csv": "delimited",
+    "arrow": "columns.ipc",
+    "parquet": "columns.parquet",
+    "tar": "shards",
+    "warc": "warc",
+    "cdx": "warc.cdx",
+}
 # Ending of a file name -> name of its format
 FORMATS = {
     ".jsonl": "jsonl",
@@ -33,10 +41,57 @@ FORMATS = {
     ".jsonl.zst": "jsonl",
     ".jl.zst": "jsonl",
     ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".tar": "tar",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".csv.gz": "csv",
+    ".tsv.gz": "csv",
+    ".csv.zst": "csv",
+    ".tsv.zst": "csv",
     ".warc": "warc",
     ".warc.gz": "warc",
+    ".wacz": "warc",
+    ".cdxj": "cdx",
+    ".cdxj.gz": "cdx",
+    ".cdx": "cdx",
+    ".cdx.gz": "cdx",
 }
-WRITABLE = tuple(ending for ending, name in FORMATS.items() if name != "warc")
+_DUCKDB = "write it as Parquet: `duckdb -c \"COPY (FROM {}) TO '{{name}}.parquet'\"`"
+_ARROW = "write it as Parquet with {} and pyarrow.parquet.write_table"
+_SHEET = "save the sheet as CSV in UTF-8, {name}.csv"
+# Ending of a file that must be changed before it can be read -> the remedy. `{path}` stands for the
+# path, and `{name}` for the path without the ending.
+OTHERS = {
+    ".json": _DUCKDB.format("read_json('{path}')"),
+    ".ndjson": "rename it to {name}.jsonl",
+    ".txt": "write its URLs as CSV: `(echo url; cat {path}) > {name}.csv`",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
+    **dict.fromkeys(
+        (".sqlite", ".sqlite3", ".db"), _DUCKDB.format("sqlite_scan('{path}', 'TABLE')")
+    ),
+    ".duckdb": "write a table as Parquet: `duckdb {path} \"COPY TABLE TO '{name}.parquet'\"`",
+    ".avro": _DUCKDB.format("read_avro('{path}')"),
+    ".orc": _ARROW.format("pyarrow.orc.read_table('{path}')"),
+    ".lance": _ARROW.format("lance.dataset('{path}').to_table()"),
+    ".zip": "unpack it: `unzip {path} -d {name}`, or name it .wacz if it has WARC files in"
+    " `archive/`",
+    ".arc": "convert it: `warcio recompress {path} {name}.warc.gz`",
+    ".arc.gz": "convert it: `warcio recompress {path} {name}.warc.gz`",
+    ".wet.gz": "it is WARC: rename it to {name}.warc.gz",
+    ".wat.gz": "it has no pages: take the WARC or WET file of the same name",
+    ".paths.gz": "it is a list of files: download them, and name them",
+    ".idx": "it is an index of an index: name the .cdx.gz files that it refers to",
+    ".har": "convert it to WARC, for example by har2warc",
+    **dict.fromkeys((".tar.gz", ".tgz"), "unpack it: `gunzip -c {path} > {name}.tar`"),
+    **dict.fromkeys((".tar.zst", ".warc.zst"), "unpack it: `zstd -d {path}`"),
+    ".bz2": "unpack it: `bunzip2 {path}`",
+    ".xz": "unpack it: `unxz {path}`",
+    ".7z": "unpack it: `7z x {path}`",
+}
+WRITABLE = tuple(ending for ending, name in FORMATS.items() if name not in ("cdx", "csv", "warc"))
 
 
 class Part(NamedTuple):
@@ -123,6 +178,9 @@ def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
 
     `hint`: the endings to suggest in the error. DatasetError: the format is unknown."""
     ending = ending_of(path.name)
+    if not ending and hint is FORMATS and (other := ending_of(path.name, OTHERS)):
+        remedy = OTHERS[other].format(path=path, name=str(path)[: -len(other)])
+        raise DatasetError(f"{path}: {other} cannot be read: {remedy}")
     if not ending:
         raise DatasetError(
             f"{path}: unknown format of records: write a name that ends in {', '.join(hint)}"
@@ -130,12 +188,12 @@ def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
     return FORMATS[ending]
 
 
-def ending_of(name: str) -> str:
-    """Return the ending of a file name that is a key of FORMATS. "" if there is none."""
+def ending_of(name: str, endings: Iterable[str] = FORMATS) -> str:
+    """Return the longest of these endings that a file name has. "" if it has none."""
     return next(
         (
             ending
-            for ending in sorted(FORMATS, key=len, reverse=True)
+            for ending in sorted(endings, key=len, reverse=True)
             if name.lower().endswith(ending)
         ),
         "",
@@ -162,11 +220,17 @@ def open_reader(path: Path) -> Reader:
     return reader
 
 
-def open_writer(path: Path, **options: Any) -> Writer:
-    """Return a writer of a file. `options`: options of the format's Writer.
+def open_writer(path: Path, sources: Sequence[Path] = (), **options: Any) -> Writer:
+    """Return a writer of a file.
+
+    `sources`: the files with the records. Some formats keep their form. `options`: options of the
+    format's Writer.
 
     DatasetError: the format cannot be written."""
-    writer: Writer = _module(path, WRITABLE).Writer(path, **options)
+    kind = _module(path, WRITABLE).Writer
+    if getattr(kind, "takes_sources", False):
+        options["sources"] = sources
+    writer: Writer = kind(path, **options)
     return writer
 
 
@@ -175,10 +239,15 @@ def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
 
     `aside`: the side file for records with `keep_aside`. None: a file beside the dataset.
 
-    DatasetError: the file is in an object store, or a package for its format is not installed."""
+    DatasetError: the file is a WACZ file or is in an object store, or a package for its format is
+    not installed."""
     module = _module(path)
     if not hasattr(module, "Rewriter"):
         return None
+    if path.name.lower().endswith(".wacz"):
+        raise DatasetError(
+            f"{path}: a WACZ file cannot expire: unzip it, and name the WARC files in `archive/`"
+        )
     if not is_local(path):
         raise DatasetError(
             f"{path}: a WARC file in an object store cannot expire: copy it to a disk first"
@@ -188,5 +257,7 @@ def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
 
 def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:
     name = format_of(path, hint)
-    with required(str(path), name, DatasetError):
-        return import_module(f"comity.dataset.files.{_MODULES[name]}")
+    module = _MODULES[name]
+    extra = "parquet" if module.startswith("columns.") else name
+    with required(str(path), extra, DatasetError):
+        return import_module(f"comity.dataset.files.{module}")

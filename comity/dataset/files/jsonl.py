@@ -39,7 +39,7 @@ PART = 2 * 2**20  # octets of text that are read at a time
 # memory.
 MAX_LINE = 128 * 2**20
 # An escaped ASCII letter. It may be part of a key.
-_ESCAPED = re.compile(rb"\\u00[4-7]")
+ESCAPED = re.compile(rb"\\u00[4-7]")
 
 
 class Codec(NamedTuple):
@@ -66,9 +66,20 @@ CODECS = {
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError)
 
 
-def _codec_of(path: Path) -> str:
+def codec_of(path: Path) -> str:
     """Return the key of a file in CODECS. "" if the file is not compressed."""
     return next((ending for ending in CODECS if path.name.lower().endswith(ending)), "")
+
+
+def uncompressed(path: Path, file: IO[bytes]) -> IO[bytes]:
+    """Return the text of an open file. If the file is not compressed, it is the file itself.
+
+    DatasetError: the file is compressed, and has no octets."""
+    codec = codec_of(path)
+    # Python reads an empty file as gzip without members, that is as no records.
+    if codec and not path.stat().st_size:
+        raise DatasetError(f"{path} is damaged, or cut off while it was written: it has no octets")
+    return cast(IO[bytes], CODECS[codec].opened(file)) if codec else file
 
 
 class LinePart(NamedTuple):
@@ -89,27 +100,20 @@ class Reader(formats.Reader):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._codec = _codec_of(path)
+        self._codec = codec_of(path)
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         word = key.encode()
         with self.path.open("rb") as file:
             return any(
-                word in lines or _ESCAPED.search(lines) for lines in self._lines(self._text(file))
+                word in lines or ESCAPED.search(lines)
+                for lines in self._lines(uncompressed(self.path, file))
             )
-
-    def _text(self, file: IO[bytes]) -> IO[bytes]:
-        # Python reads an empty file as gzip without members, that is as no records.
-        if self._codec and not self.size:
-            raise DatasetError(
-                f"{self.path} is damaged, or cut off while it was written: it has no octets"
-            )
-        return cast(IO[bytes], CODECS[self._codec].opened(file)) if self._codec else file
 
     def parts(self) -> Iterator[Part]:
         number, start, done = 1, 0, 0
         with self.path.open("rb") as file:
-            for lines in self._lines(self._text(file)):
+            for lines in self._lines(uncompressed(self.path, file)):
                 end = file.tell() if self._codec else start + len(lines)
                 yield Part(
                     LinePart(number, start, lines if self._codec else b"", len(lines)), end - done
@@ -152,20 +156,23 @@ class Reader(formats.Reader):
             octets = octets.removeprefix(BOM)
         numbered = enumerate(octets.split(b"\n"), lines.number)
         with gc_paused():
-            batch = [
-                _record(line, number) for number, line in numbered if not line.isspace() and line
-            ]
+            found = (
+                self.record(line, number)
+                for number, line in numbered
+                if not line.isspace() and line
+            )
+            batch = [record for record in found if record is not None]
         yield batch
 
-
-def _record(line: bytes, number: int) -> Record | Unreadable:
-    try:
-        record = parse_json(line)
-    except (ValueError, RecursionError) as error:
-        return Unreadable(f"line {number}", line, f"is no JSON: {error}")
-    return (
-        record if isinstance(record, dict) else Unreadable(f"line {number}", line, "is no object")
-    )
+    def record(self, line: bytes, number: int) -> Record | Unreadable | None:
+        """Return the record of a line. None if the line has none."""
+        try:
+            record = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            return Unreadable(f"line {number}", line, f"is no JSON: {error}")
+        if isinstance(record, dict):
+            return record
+        return Unreadable(f"line {number}", line, "is no object")
 
 
 def encode(records: Sequence[Record]) -> bytes:
@@ -201,7 +208,7 @@ class Writer:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._codec = _codec_of(path)
+        self._codec = codec_of(path)
         self.encode: Callable[[Sequence[Record]], bytes] = (
             partial(encode_compressed, self._codec) if self._codec else encode
         )

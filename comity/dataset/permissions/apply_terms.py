@@ -31,14 +31,17 @@ def apply_terms(record: Record, terms: Terms) -> TermsApplied:
     try:
         raw_tag = terms.tags.find(record)
         tag = read_tag(raw_tag.raw)
+    except TagError as error:
+        return TermsApplied(None, str(error))
+    try:
         if terms.defaults:
             tag = _by_defaults(tag, terms.defaults)
         uses = _require_uses(record, tag, terms)
-        return _usable(record, raw_tag, tag, uses, terms)
+        return _usable(record, raw_tag, tag, uses, terms)._replace(read=tag)
     except TagError as error:
         return TermsApplied(None, str(error))
     except RefusedError as refused:
-        return TermsApplied(None, refused.cause, refused.reasons)
+        return TermsApplied(None, refused.cause, refused.reasons, read=tag)
 
 
 def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:

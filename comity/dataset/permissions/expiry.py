@@ -26,8 +26,9 @@ from weakref import finalize
 from comity.dataset.execution.sorted_runs import SortedRuns, chunks
 from comity.dataset.records import DatasetError, Record, moment_of
 from comity.dataset.tags.sources import GUESSED, RawTag, TagSource
+from comity.policies.registry import NO_OPT_OUTS, OptOut, OptOuts
 from comity.policies.syntax.path_patterns import normal_target
-from comity.policies.syntax.urls import origin_of, spellings, target_of
+from comity.policies.syntax.urls import origin_of, origin_or_empty, spellings, target_of
 from comity.policies.tag import TagError, Use, read_tag
 
 EXPIRED, SUPERSEDED, UNDATED = "expired", "superseded", "undated"
@@ -319,6 +320,8 @@ class ExpiryTerms(NamedTuple):
     """Pages to take down, in the form of `page_of`."""
     tags: TagSource = GUESSED
     """The places of tags in records."""
+    opt_outs: OptOuts = NO_OPT_OUTS
+    """Registries. Records that an entry refuses for every use are removed."""
 
     @classmethod
     def create(
@@ -327,10 +330,15 @@ class ExpiryTerms(NamedTuple):
         recrawled: Recrawled = NEVER_RECRAWLED,
         taken_down: Iterable[str] = (),
         tags: TagSource = GUESSED,
+        opt_outs: OptOuts = NO_OPT_OUTS,
     ) -> Self:
         """Return the terms of an expiry. `taken_down`: URLs of pages to take down."""
         return cls(
-            now, recrawled, frozenset(page for url in taken_down for page in _pages_of(url)), tags
+            now,
+            recrawled,
+            frozenset(page for url in taken_down for page in _pages_of(url)),
+            tags,
+            opt_outs,
         )
 
 
@@ -338,8 +346,8 @@ class Expired(NamedTuple):
     """The outcome for a record: it stays in the dataset, or is removed for a cause."""
 
     cause: str = ""
-    """"taken-down", "expired:USE", "superseded:USE", "no-tag" or "invalid-tag:PART". Empty if the
-    record stays."""
+    """"taken-down", "opt-out", "expired:USE", "superseded:USE", "no-tag" or "invalid-tag:PART".
+    Empty if the record stays."""
     reasons: tuple[dict[str, Any], ...] = ()
     """The statements behind the permission that has ended, as the tag quotes them."""
     tag: RawTag | None = None
@@ -349,12 +357,14 @@ class Expired(NamedTuple):
 def judge_expiry(record: Record, terms: ExpiryTerms) -> Expired:
     """Decide whether a record must be removed from its dataset, and for which cause.
 
-    A record must be removed if it is taken down, if the permission to keep it (`preserve`) has
-    ended, or if a permission has ended and no other remains. The permissions to crawl and follow
-    do not count. A permission that ends UNDATED counts as one that remains. A record without a
-    valid tag must be removed too, because its limits are unknown."""
+    A record must be removed if it is taken down or opted out, if the permission to keep it
+    (`preserve`) has ended, or if a permission has ended and no other remains. The permissions to
+    crawl and follow do not count. A permission that ends UNDATED counts as one that remains. A
+    record without a valid tag must be removed too, because its limits are unknown."""
     if terms.taken_down and _is_taken_down(record, terms.taken_down):
         return Expired("taken-down")
+    if terms.opt_outs and _is_opted_out(record, terms.opt_outs):
+        return Expired("opt-out")
     try:
         raw_tag = terms.tags.find(record)
         tag = read_tag(raw_tag.raw)
@@ -379,3 +389,15 @@ def _is_taken_down(record: Record, taken_down: frozenset[str]) -> bool:
     return any(
         page in taken_down for url in urls if isinstance(url, str) for page in _pages_of(url)
     )
+
+
+def _is_opted_out(record: Record, opt_outs: OptOuts) -> bool:
+    """Return True if an entry about the record's URLs or its `sha256` refuses every use."""
+    found: list[OptOut] = []
+    for url in (record.get("url"), record.get("final_url")):
+        if isinstance(url, str) and (origin := origin_or_empty(url)):
+            found += opt_outs.of_site(origin)
+            found += opt_outs.of_targets(origin, spellings(url))
+    sha256 = record.get("sha256")
+    found += opt_outs.of_work(sha256) if isinstance(sha256, str) else ()
+    return any(not entry.uses for entry in found)

@@ -112,6 +112,8 @@ class TermsApplied(NamedTuple):
     """The statements behind a refusal, as the tag quotes them."""
     tag: RawTag | None = None
     """The tag of the usable record."""
+    read: Tag | None = None
+    """The tag by which the terms were applied, with `Terms.defaults`. None: it cannot be read."""
 
 
 class RefusedError(Exception):

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from comity.dataset.records import Record, Repeating, every_value
 from comity.dataset.records import moment_of as moment_of
+from comity.policies.formats import WELL_KNOWN
+from comity.policies.syntax.urls import origin_or_empty, target_of
 
 Fields = tuple[tuple[bytes, bytes], ...]  # names and values of a header
 
@@ -17,6 +19,8 @@ _HEADER_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*)")
 
 
 PART_OF_PAGE = "a part of the page (HTTP status 206)"
+# The media type of revisits in CDX indexes. The record has no body.
+REVISIT = "warc/revisit"
 
 
 class CapturedPage(NamedTuple):
@@ -44,6 +48,10 @@ class CapturedPage(NamedTuple):
 
     sha256: str = ""
     """The SHA-256 of the body, in hexadecimal, if the body is not available. Empty: unknown."""
+    beside: tuple[CapturedPage, ...] = ()
+    """Further pages that must permit a use too, e.g. the page that shows this image."""
+    is_indexed: bool = False
+    """True for a row of an index of captures, which has rows of policy files too."""
 
     @property
     def header(self) -> Fields:
@@ -55,13 +63,17 @@ class CapturedPage(NamedTuple):
     @property
     def left_out(self) -> str:
         """The reason for leaving the capture out, e.g. "status 404". Empty if it is a page."""
+        if REVISIT in self.media_types.split(","):
+            return "revisit"
+        if self.is_indexed and origin_or_empty(self.url) and target_of(self.url) in WELL_KNOWN:
+            return "policy file"
         return "" if self.status // 100 == 2 else f"status {self.status}"
 
 
 class CapturedRecord(Record):
     """A record of a WARC file, with its page and its earlier tags."""
 
-    __slots__ = ("earlier", "left_out", "page")
+    __slots__ = ("earlier", "left_out", "page", "record_id", "target")
 
     def __init__(
         self,
@@ -72,11 +84,15 @@ class CapturedRecord(Record):
         left_out: str = "",
     ) -> None:
         """`earlier`: the tags that the record already has in the file. `left_out`: the reason why
-        the record is not a page. Then `page` is None. "" if it is a page."""
+        the record is not a page. Then `page` is None. "" if it is a page.
+
+        The attributes `record_id` and `target` are the WARC-Record-ID and the URL of the WARC
+        record. They are "" until the reader sets them."""
         super().__init__(record)
         self.page = page
         self.earlier = tuple(earlier)
         self.left_out = left_out
+        self.record_id = self.target = ""
 
 
 class JudgedRecord(Record):

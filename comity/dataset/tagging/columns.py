@@ -8,7 +8,7 @@ captured_page(...)          the page of a record"""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from comity.dataset.records import DatasetError, is_blank, parse_json
@@ -69,13 +69,15 @@ class Columns(NamedTuple):
     """The SHA-256 of the answer's body."""
     type: str = ""
     """The media type."""
+    page_url: str = ""
+    """The URL of the page that shows the work at `url`. "" means that the page does not count."""
 
     def names(self, *, with_works: bool = True) -> tuple[tuple[str, ...], ...]:
         """Return the candidate names for each field of this class, in the order of the fields.
 
         `with_works`: False if no registry has works, so that `sha256` is not needed."""
         hashes = HASHES if with_works else ()
-        usual = (URLS, DATES, TEXTS, HEADERS, STATUSES, hashes, TYPES)
+        usual = (URLS, DATES, TEXTS, HEADERS, STATUSES, hashes, TYPES, ())
         return tuple((name,) if name else names for name, names in zip(self, usual, strict=True))
 
 
@@ -124,10 +126,21 @@ def _member(record: Mapping[str, Any], name: str) -> Any:
 
 
 def captured_page(
-    url: Any, date: Any, headers: Any, status: Any, sha256: Any, types: Iterable[Any]
+    url: Any,
+    date: Any,
+    headers: Any,
+    status: Any,
+    sha256: Any,
+    types: Iterable[Any],
+    shown_on: Sequence[Any] = (),
 ) -> CapturedPage:
-    """Return the page of a record with these values. `types`: the values of all TYPES."""
-    page = CapturedPage(url if isinstance(url, str) else "", moment_of(date))
+    """Return the page of a record with these values.
+
+    `types`: the values of all TYPES. `shown_on`: the URLs of the pages that show the work."""
+    page = CapturedPage(_text_or_empty(url), moment_of(date))
+    if shown_on:
+        beside = [CapturedPage(_text_or_empty(other), page.captured_at) for other in shown_on]
+        page = page._replace(beside=tuple(beside))
     media_types = [text for text in map(str, types) if _MEDIA_TYPE.fullmatch(text)]
     if media_types:
         page = page._replace(media_types=",".join(media_types))
@@ -141,8 +154,13 @@ def captured_page(
         return page._replace(unread="its header fields cannot be read")
 
 
+def _text_or_empty(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _with_status(page: CapturedPage, value: Any) -> CapturedPage:
     """Return the page with a status. Columns with nulls may contain it as a float."""
+    page = page._replace(is_indexed=True)
     match = re.fullmatch(r"([1-5][0-9][0-9])(\.0)?", str(value).strip())
     if match is None:
         return page._replace(unread="its status cannot be read")

@@ -7,13 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.counts.column_summary import note
+from comity.dataset.evidence import columns as evidence
+from comity.dataset.evidence.decisions import Decision, Found, Place
+from comity.dataset.evidence.tables import evidence_of
 from comity.dataset.files.columns.arrow_foreign import proper
 from comity.dataset.files.columns.arrow_schema import (
     EXTRA,
@@ -25,7 +28,8 @@ from comity.dataset.files.columns.arrow_schema import (
     kinds_of,
 )
 from comity.dataset.files.columns.arrow_types import plain
-from comity.dataset.passes import Outcome
+from comity.dataset.files.folders import APART as APART_RULE
+from comity.dataset.passes import Outcome, readable
 from comity.dataset.records import FIELD, IDENTITY, PAGE_URLS, SPARE_FIELD, Unreadable, is_blank
 from comity.dataset.tagging.captured import CapturedPage, moment_of
 from comity.dataset.tagging.columns import captured_page, first_part, value_of
@@ -45,13 +49,15 @@ def tag_columns(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Out
     batch, verdicts = _without_verdicts(batch)
     if _may_hide(batch, tagger):
         return _as_records(batch, number, tagger)
-    tagged, apart = Tagged(), []
+    tagged, apart, dropped = Tagged(), [], Found(tagger.judge.question.agent.uses)
     rows, indices, tags, columns = [], [], _Tags(verdicts, tagger), _PageColumns(batch, tagger)
     urls: list[str] = []
     moments: list[datetime | None] = []
     for row, page in enumerate(columns.pages()):
         if page.left_out:
             tagged.left_out.note(page.left_out)
+            place = Place(number + row, page.url, page.captured_at)
+            dropped.drop(place, [Decision("", "deny", page.left_out)])
             continue
         earlier = columns.earlier(row)
         index = None if earlier else tags.of_verdict(row)
@@ -62,13 +68,16 @@ def tag_columns(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Out
                 index = tags.add(judged.tag(fields, None, earlier))
         if index is None or index == APART:
             apart.append(row)
+            place = Place(number + row, page.url, page.captured_at)
+            dropped.drop(place, [Decision("", "deny", APART_RULE)])
             continue
         indices.append(index)
         rows.append(row)
         urls.append(page.url)
         moments.append(tagger.judge.dated(page).captured_at)
     tagged.undated = moments.count(None)
-    for names, records in tags.names(Counter(indices)):
+    counts = Counter(indices)
+    for names, records in tags.names(counts):
         for name in names:
             tagged.verdicts.note(name, records)
     judged_rows = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
@@ -83,7 +92,14 @@ def tag_columns(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Out
         else []
     )
     tagged.apart += len(apart)
-    return Outcome(Rows(output), tagged, notes)
+    if not tagger.with_evidence:
+        return Outcome(Rows(output), tagged, notes)
+    found = evidence.evidence_of_rows(
+        tags.rows([number + row for row in rows], urls, moments, indices),
+        tagger.judge.question.agent.uses,
+        evidence_of(dropped),
+    )
+    return Outcome(Rows(output), tagged, notes, evidence=found)
 
 
 def schema_of_tagged(schema: pa.Schema, tagger: RecordTagger) -> pa.Schema:
@@ -151,6 +167,9 @@ def _as_records(batch: pa.RecordBatch, number: int, tagger: RecordTagger) -> Out
     """Tag each record by itself."""
     records = decode(batch, range(number, number + batch.num_rows))
     outcome = tagger([record for record in records if not isinstance(record, Unreadable)])
+    if outcome.evidence is not None:
+        numbers = [number + index for index in readable(records)]
+        outcome = outcome._replace(evidence=outcome.evidence.numbered(numbers))
     return outcome._replace(
         unreadable=[record for record in records if isinstance(record, Unreadable)]
     )
@@ -248,13 +267,30 @@ class _Tags:
         for index, tag in enumerate(self._added, len(self._before)):
             yield verdict_names(tag, self._uses), counts[index]
 
-    def column(self, indices: Sequence[int]) -> pa.StructArray:
-        """Return the column of tags with these indices."""
+    @cached_property
+    def tags(self) -> pa.StructArray:
+        """All tags. It must be used after the last `add`."""
         tags = self._before.field("tag")
         if self._added:
             added = pa.array([TAG.fit(tag) for tag in self._added], TAG.type)
             tags = pa.concat_arrays([tags, added]) if len(tags) else added
-        return tags.take(pa.array(indices, pa.int64()))
+        return tags
+
+    def rows(
+        self,
+        numbers: Sequence[int],
+        urls: Sequence[str],
+        moments: Sequence[datetime | None],
+        indices: Sequence[int],
+    ) -> evidence.Rows:
+        """Return rows with their tags for the evidence."""
+        used = {index: place for place, index in enumerate(dict.fromkeys(indices))}
+        tags = self.tags.take(pa.array([*used], pa.int64()))
+        return evidence.Rows(numbers, urls, moments, [used[index] for index in indices], tags)
+
+    def column(self, indices: Sequence[int]) -> pa.StructArray:
+        """Return the column of tags with these indices."""
+        return self.tags.take(pa.array(indices, pa.int64()))
 
 
 def fields_of_pages(tagger: RecordTagger) -> tuple[str, ...]:
@@ -296,13 +332,14 @@ class _PageColumns:
     def pages(self) -> list[CapturedPage]:
         """Return the page of each row."""
         urls, dates = self._column(self._urls), self._column(self._dates)
-        headers, statuses, hashes, types = self._others
-        others = [*map(self._column, (headers, statuses, hashes, *([name] for name in types)))]
-        if any(value is not None for column in others for value in column):
-            rows = zip(urls, dates, *others, strict=True)
+        headers, statuses, hashes, types, page_urls = self._others
+        singles = [[name] for name in (*types, *page_urls)]
+        others = [*map(self._column, (headers, statuses, hashes, *singles))]
+        if page_urls or any(value is not None for column in others for value in column):
+            rows, media = zip(urls, dates, *others, strict=True), len(types)
             return [
-                captured_page(url, date, header, status, sha256, media)
-                for url, date, header, status, sha256, *media in rows
+                captured_page(url, date, header, status, sha256, rest[:media], rest[media:])
+                for url, date, header, status, sha256, *rest in rows
             ]
         by_text = {
             date: moment_of(date) for date in {date for date in dates if isinstance(date, str)}

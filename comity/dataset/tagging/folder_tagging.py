@@ -12,8 +12,8 @@ from typing import NamedTuple
 from comity.dataset import manifest
 from comity.dataset.croissant import FileFacts, describe
 from comity.dataset.files.folders import APART, nameable_folder
-from comity.dataset.folder_output import FolderPart, folder_output
-from comity.dataset.job import JobOptions
+from comity.dataset.folder_output import FolderPart, evidence_files, folder_output
+from comity.dataset.job import JobOptions, run_facts
 from comity.dataset.side_files import PendingLines, UnreadLines
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
@@ -32,17 +32,19 @@ from comity.dataset.tagging.verdicts import Verdicts, save
 class _TagPart(NamedTuple):
     """A task that reads a file, and writes its records with their tags."""
 
-    judge: Judge
-    making: Making
+    tagger: TagPass
     workers: int | None
 
     def __call__(self, part: FolderPart) -> tuple[Tagged, FileFacts]:
-        with UnreadLines(part.aside(0)) as unread, PendingLines(part.aside(1)) as apart:
+        with (
+            UnreadLines(part.aside(0)) as unread,
+            PendingLines(part.aside(1)) as apart,
+            part.evidence(with_evidence=self.tagger.with_evidence) as piece,
+        ):
             with part.open_writer() as writer:
                 options = JobOptions(self.workers)
-                tagged = write_tagged(
-                    [part.reader], writer, (unread, apart), self.judge, self.making, options
-                )
+                aside = (unread, apart, piece)
+                tagged = write_tagged([part.reader], writer, aside, self.tagger, options)
             unread.replace()
             apart.replace()
         return tagged, part.facts(tagged.counts.kept)
@@ -65,9 +67,13 @@ def tag_folder(
 
     DatasetError: a file cannot be used or written. `folder` is then unchanged."""
     folder, tagged = nameable_folder(folder), Tagged()
-    with folder_output(
-        inputs, folder, kinds=("unreadable", APART), ending=ending, reader_of=captures_reader
-    ) as output:
+    tagger = TagPass(judge, making, with_evidence=options.evidence is not None)
+    with (
+        evidence_files(folder, options) as evidence,
+        folder_output(
+            inputs, folder, kinds=("unreadable", APART), ending=ending, reader_of=captures_reader
+        ) as output,
+    ):
         check_columns(output.readers, making.columns)
         files = [
             (target := part.folder / part.name).with_name(f".{target.name}.verdicts")
@@ -78,13 +84,17 @@ def tag_folder(
             save(files[number], verdicts)
             return files[number]
 
-        readers, options = judged_readers(output.readers, TagPass(judge, making), options, keep)
+        readers, options = judged_readers(output.readers, tagger, options, keep)
         pairs = zip(output.parts, readers, strict=True)
         output = output._replace(parts=[part._replace(reader=reader) for part, reader in pairs])
-        results = output.results(partial(_TagPart, judge, making), options)
-        for file, part_counts in zip(files, results, strict=True):
+        results = output.results(partial(_TagPart, tagger), options)
+        for part, file, part_counts in zip(output.parts, files, results, strict=True):
             file.unlink(missing_ok=True)
             tagged.merge(part_counts)
+            if evidence:
+                evidence.add_piece(part.piece)
+        if evidence:
+            evidence.finish()
     described = describe(folder, history(judge, tagged, sources), tagged.composition, output.facts)
-    manifest.write(folder, described)
+    manifest.write(folder, described | run_facts(options))
     return tagged

@@ -22,6 +22,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, reduce
+from itertools import repeat
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
 from comity.bounded import Bounded
@@ -57,6 +59,7 @@ from comity.policies.tag import TagError, join_tags, no_statements, not_understo
 MAX_CACHED = 1000
 DECLARED = dict.fromkeys(IDENTITY, "")  # fields that do not come from an element of the page
 
+_TOKEN = attrgetter("token")
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z0-9_.-]+)", re.IGNORECASE)
 
 
@@ -109,6 +112,8 @@ class Judge:
         self._crawlers: Bounded[str, Agent | None] = Bounded(MAX_CACHED)
         self._site_facts: Bounded[tuple[Site, str], _SiteFacts] = Bounded(MAX_CACHED)
         self._tags: Bounded[Hashable, Tag] = Bounded(MAX_CACHED)
+        # Identities of two tags -> both tags, and the tag of a page that has them both.
+        self._joined: Bounded[tuple[int, int], tuple[Tag, Tag, Tag]] = Bounded(MAX_CACHED)
         # Site with an unknown robots.txt -> the same site, with no robots.txt.
         self._sites: Bounded[Site, Site] = Bounded(MAX_CACHED)
 
@@ -120,10 +125,16 @@ class Judge:
         self._forget()
 
     def judge(self, page: CapturedPage) -> Judged | None:
-        """Return the page with its policies.
+        """Return the page with its policies, and with those of the pages beside it.
 
-        None: the page must be kept apart, because its site has no copies of policies."""
-        page = self.dated(page)
+        None: the page must be kept apart, because a site has no copies of policies."""
+        judged = self._judge(self.dated(page))
+        if judged is None or not page.beside:
+            return judged
+        beside = [*map(self.judge, page.beside)]
+        return None if None in beside else judged.joined_with([*filter(None, beside)])
+
+    def _judge(self, page: CapturedPage) -> Judged | None:
         try:
             origin = origin_of(page.url)
         except ValueError:
@@ -286,6 +297,19 @@ class Judge:
             tag = self._tags[key] = make()
         return tag
 
+    def joined_tag(self, tag: Tag, other: Tag) -> Tag:
+        """Return the tag of a work with these tags for its own page and a page beside it.
+
+        Equal arguments give the same object, because most works of a site have the same tags."""
+        key = id(tag), id(other)
+        found = self._joined.get(key)
+        if found is None or found[0] is not tag or found[1] is not other:
+            joined = without_repetitions(join_tags(self.question.agent, tag, other))
+            if other.get("is_unread"):
+                joined["is_unread"] = True
+            found = self._joined[key] = (tag, other, joined)
+        return found[2]
+
 
 def _may_be_named(agent: Agent, names: Iterable[str]) -> bool:
     """Return True if a name in policy files may mean the agent, by the rules of any format."""
@@ -365,13 +389,11 @@ class _PoliciesOfDate:
             or self.has_element_rules
         ):
             return None
-        tokens = tuple(agent.token for agent in self._agents)
+        tokens = tuple(map(_TOKEN, self._agents))
         if not self._site_facts.licensing.isdisjoint(tokens):
             return None
-        keys = tuple(
-            self._site.statements_key(agent, self._captured.url, self._now)
-            for agent in self._agents
-        )
+        url, now, statements_key = self._captured.url, self._now, self._site.statements_key
+        keys = tuple(map(statements_key, self._agents, repeat(url), repeat(now)))
         return (
             None
             if None in keys
@@ -412,6 +434,13 @@ class Judged:
         # From the record, or if the record has no date, from the question. It may be None.
         self.captured_at = page.captured_at
         self.dates = dates
+        self._beside: Sequence[Judged] = ()
+
+    def joined_with(self, beside: Sequence[Judged]) -> Judged:
+        """Return this page with further pages that must permit a use too."""
+        joined = Judged(self._judge, self._captured, self.dates)
+        joined._beside = beside
+        return joined
 
     @property
     def _pages(self) -> Iterator[Page]:
@@ -428,13 +457,17 @@ class Judged:
     @property
     def has_elements(self) -> bool:
         """True if the tag depends on the fields of the record."""
-        return any(date.has_element_rules for date in self.dates)
+        return any(date.has_element_rules for date in self.dates) or any(
+            page.has_elements for page in self._beside
+        )
 
     @property
     def depends_on_record(self) -> bool:
         """True if records that are made from this page may have different tags."""
-        return self.has_elements or any(
-            page.elements for page in (self._pages if self._captured.fields else ())
+        return (
+            self.has_elements
+            or any(page.elements for page in (self._pages if self._captured.fields else ()))
+            or any(page.depends_on_record for page in self._beside)
         )
 
     def make_without_refused(
@@ -466,6 +499,8 @@ class Judged:
             tag = self._judge.cached_tag(self, lambda: self._tag(fields, rules))
         else:
             tag = self._tag(fields, rules)
+        for page in self._beside:
+            tag = self._judge.joined_tag(tag, page.tag(fields))
         return _with_earlier(self._judge.question.agent, tag, earlier)
 
     def _tag(self, fields: dict[str, Any], rules: ElementRules | None) -> Tag:

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from comity.dataset.evidence.decisions import Decision, Found, Place
+from comity.dataset.files.folders import APART
+from comity.dataset.files.shards.works import SampleRecord
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, PAGE_URLS, SPARE_FIELD, Record, is_blank
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, JudgedRecord
@@ -41,17 +44,21 @@ class RecordTagger:
 
     fields: Sequence[str] | None = None
 
-    def __init__(self, judge: Judge, making: Making) -> None:
+    def __init__(self, judge: Judge, making: Making, *, with_evidence: bool = False) -> None:
+        """`with_evidence`: True if outcomes have evidence."""
         self.judge = judge
         self.making = making
+        self.with_evidence = with_evidence
         self.names = making.columns.names(with_works=judge.question.agent.opt_outs.has_works)
 
     def __call__(self, records: list[Record]) -> Outcome:
         tagged, output, notes = Tagged(), [], []
-        for record in records:
+        found = Found(self.judge.question.agent.uses)
+        for number, record in enumerate(records):
             page, left_out = self.page(record)
             if page is None or left_out:
                 tagged.left_out.note(left_out)
+                found.drop(_place(number, record, page), [Decision("", "deny", left_out)])
                 continue
             judged = (
                 self.judge.judged_before(page, record.answer)
@@ -60,6 +67,7 @@ class RecordTagger:
             )
             if judged is None:
                 tagged.apart += 1
+                found.drop(_place(number, record, page), [Decision("", "deny", APART)])
                 notes.append({"record": self._record_without_tag(record)})
                 continue
             if isinstance(record, CapturedRecord):
@@ -74,7 +82,15 @@ class RecordTagger:
             for name in verdict_names(tagged_record[field], self.judge.question.agent.uses):
                 tagged.verdicts.note(name)
             output.append(tagged_record)
-        return Outcome(output, tagged, notes)
+            if self.with_evidence:
+                place = _place(number, record, page)._replace(captured_at=judged.captured_at)
+                found.keep(place, tagged_record[field])
+        if not self.with_evidence:
+            return Outcome(output, tagged, notes)
+        # Imported here because pyarrow is needed only for evidence and columns.
+        from comity.dataset.evidence.tables import evidence_of
+
+        return Outcome(output, tagged, notes, evidence=evidence_of(found))
 
     def page(self, record: Record) -> tuple[CapturedPage | None, str]:
         """Return the page of a record, and the reason for leaving the record out.
@@ -82,11 +98,13 @@ class RecordTagger:
         The reason is e.g. "status 404". It is "" if the record is a page."""
         if isinstance(record, CapturedRecord):
             return record.page, record.left_out
-        *singles, types = self.names
+        *singles, types, page_urls = self.names
         url, date, _, headers, status, sha256 = (value_of(record, names)[1] for names in singles)
-        page = captured_page(
-            url, date, headers, status, sha256, [value_of(record, [name])[1] for name in types]
-        )
+        values = [value_of(record, [name])[1] for name in types]
+        shown_on = [value_of(record, [name])[1] for name in page_urls]
+        page = captured_page(url, date, headers, status, sha256, values, shown_on)
+        if isinstance(record, SampleRecord):
+            page = _with_works(page, record)
         return page, page.left_out
 
     def _of_capture(self, record: CapturedRecord, page: CapturedPage, judged: Judged) -> Record:
@@ -160,6 +178,27 @@ class RecordTagger:
             except TagError as error:
                 earlier.append(error)
         return earlier
+
+
+def _place(number: int, record: Record, page: CapturedPage | None) -> Place:
+    url, moment = (page.url, page.captured_at) if page else ("", None)
+    if isinstance(record, CapturedRecord):
+        return Place(number, url or record.target, moment, record.record_id)
+    return Place(number, url, moment)
+
+
+def _with_works(page: CapturedPage, record: SampleRecord) -> CapturedPage:
+    """Return the page of a sample, with its works beside it.
+
+    A work is judged with its content: the metadata in an image may refuse a use, and its SHA-256
+    may be in a registry. `page`: the page of the sample as a row of a table."""
+    works = [
+        page._replace(
+            body=work.body, media_types=work.media_type, unread=work.unread, beside=(), sha256=""
+        )
+        for work in record.works
+    ]
+    return page._replace(beside=(*page.beside, *works))
 
 
 def standard(

@@ -17,7 +17,8 @@ Some rows are judged when they are tagged, as all WARC records are:
 - rows whose tag depends on further fields, because their site has rules about elements
 - rows of columns that already have a tag, and rows without a valid URL
 - batches whose columns may hide a value (see columns_pass)
-- WARC records, because their tag depends on the body, which takes longer to read than a site"""
+- WARC records and samples of shards, because their tag depends on the body, which takes longer to
+  read than a site"""
 
 from __future__ import annotations
 
@@ -33,6 +34,7 @@ from comity.dataset.execution.executors import PROCESSES, in_order, usable_cores
 from comity.dataset.execution.sorted_runs import SortedRuns, chunks
 from comity.dataset.files.formats import Part, Reader
 from comity.dataset.files.gc_pause import gc_paused
+from comity.dataset.files.shards.works import WorksReader
 from comity.dataset.job import JobOptions
 from comity.dataset.passes import is_small
 from comity.dataset.records import Unreadable
@@ -172,7 +174,7 @@ class _Answers:
 
 def is_table(reader: Reader) -> bool:
     """Return True if the rows of a file are judged before they are tagged."""
-    return not isinstance(reader, warc.Reader)
+    return not isinstance(reader, warc.Reader | WorksReader)
 
 
 def judged_readers(

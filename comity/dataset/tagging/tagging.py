@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from comity.dataset import manifest
 from comity.dataset.croissant import History, describe
 from comity.dataset.files.folders import APART
 from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
-from comity.dataset.job import JobOptions, check_outside, files_of, first_of, open_readers
+from comity.dataset.files.shards.works import WorksReader
+from comity.dataset.folder_output import evidence_files
+from comity.dataset.job import (
+    JobOptions,
+    check_outside,
+    files_of,
+    first_of,
+    open_readers,
+    run_facts,
+)
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
@@ -25,7 +34,11 @@ from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import Judge
 from comity.dataset.tagging.record_tagger import Making, RecordTagger
 from comity.dataset.tagging.site_order import judged_readers
+from comity.policies.syntax.printable import without_passwords
 from comity.policies.syntax.urls import origin_or_empty
+
+if TYPE_CHECKING:
+    from comity.dataset.evidence.files import Collector
 
 
 class TagPass(RecordTagger):
@@ -41,26 +54,33 @@ class TagPass(RecordTagger):
 def origins(
     readers: Iterable[Reader], columns: Columns, advance: Callable[[int], object]
 ) -> Iterator[str]:
-    """Yield the origin of each record, with repetitions.
+    """Yield the origins of each record and of the page that shows it, with repetitions.
 
     `advance`: called with the number of octets read since its last call."""
-    urls = columns.names()[0]
+    urls, *_, page_urls = columns.names()
     for reader in readers:
         for part in reader.parts():
             for batch in reader.read(part):
                 for record in batch:
                     if isinstance(record, CapturedRecord):
-                        url = record.page.url if record.page else ""
+                        found: list[Any] = [record.page.url if record.page else ""]
+                    elif isinstance(record, Unreadable):
+                        continue
                     else:
-                        url = "" if isinstance(record, Unreadable) else value_of(record, urls)[1]
-                    if isinstance(url, str) and (origin := origin_or_empty(url)):
-                        yield origin
+                        found = [value_of(record, names)[1] for names in (urls, page_urls)]
+                    for url in found:
+                        if isinstance(url, str) and (origin := origin_or_empty(url)):
+                            yield origin
             advance(part.octets)
 
 
 def captures_reader(reader: Reader) -> Reader:
-    """Return a reader of the same file. For a WARC file, it reads captures instead of items."""
-    return warc.Reader(reader.path) if format_of(reader.path) == "warc" else reader
+    """Return a reader of the same file.
+
+    For a WARC file, it reads captures instead of items. For a shard, it reads the works too."""
+    kinds: dict[str, type[Reader]] = {"warc": warc.Reader, "tar": WorksReader}
+    kind = kinds.get(format_of(reader.path))
+    return kind(reader.path) if kind else reader
 
 
 def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
@@ -68,8 +88,8 @@ def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
 
     DatasetError: a table lacks a field that the operator names, or has no field with URLs."""
     for reader in readers:
-        if getattr(reader, "has_rows", False):
-            check_fields(columns, reader.schema.names)  # type: ignore[attr-defined]  # a table
+        if names := getattr(reader, "column_names", ()):
+            check_fields(columns, names)
 
 
 def tag_dataset(
@@ -94,19 +114,23 @@ def tag_dataset(
         raise DatasetError(f"{clash} is read from: give the output another name")
     check_outside(output, inputs)
     check_columns(readers, making.columns)
-    entering = open_writer(output)
+    entering = open_writer(output, [reader.path for reader in readers])
+    evidence = evidence_files(output, options)
     with (
         UnreadLines(beside(output, "unreadable")) as unread,
         PendingLines(beside(output, APART)) as apart,
     ):
-        with manifest.restored_on_error(output), entering as writer:
-            judged, options = judged_readers(readers, TagPass(judge, making), options)
-            tagged = write_tagged(judged, writer, (unread, apart), judge, making, options)
+        with evidence as collector, manifest.restored_on_error(output), entering as writer:
+            tagger = TagPass(judge, making, with_evidence=options.evidence is not None)
+            judged, options = judged_readers(readers, tagger, options)
+            tagged = write_tagged(judged, writer, (unread, apart, collector), tagger, options)
             unread.replace()
             apart.replace()
             manifest.retract(output, is_replaced=True)
         manifest.write(
-            output, describe(output, history(judge, tagged, sources), tagged.composition)
+            output,
+            describe(output, history(judge, tagged, sources), tagged.composition)
+            | run_facts(options),
         )
     return tagged
 
@@ -114,24 +138,25 @@ def tag_dataset(
 def write_tagged(
     readers: Sequence[Reader],
     writer: Writer,
-    aside: tuple[UnreadLines, PendingLines],
-    judge: Judge,
-    making: Making,
+    aside: tuple[UnreadLines, PendingLines, Collector | None],
+    tagger: TagPass,
     options: JobOptions,
 ) -> Tagged:
     """Write records with their tags.
 
-    `aside`: the side files for unreadable records and for records that are kept apart. The caller
-    has entered `writer` and `aside` by `with`."""
-    tagged, (unread, apart) = Tagged(), aside
+    `aside`: the side files for unreadable records and for records that are kept apart, and the
+    collector of evidence. The caller has entered `writer` and `aside` by `with`."""
+    tagged, (unread, apart, collector) = Tagged(), aside
 
     def keep_apart(notes: list[Note]) -> None:
         for note in notes:
             apart.put(note["record"])
 
     sinks = Sinks(tagged.merge, keep_apart, unread.add, options.progress)
+    if collector:
+        sinks = collector.sinks(sinks)
     run(
-        TagPass(judge, making),
+        tagger,
         readers,
         sinks,
         writer=writer,
@@ -139,6 +164,8 @@ def write_tagged(
         executor=options.executor,
     )
     tagged.counts.unreadable += unread.records
+    if collector:
+        collector.finish()
     return tagged
 
 
@@ -178,7 +205,7 @@ def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> History:
             "also": list(question.also),
             "asOf": question.as_of,
             "missing": question.missing,
-            "policies": list(sources),
+            "policies": [*map(without_passwords, sources)],
             **({"registries": registries} if registries else {}),
         },
     )

@@ -1,4 +1,4 @@
-"""Captures in WARC files of any program, as records to be tagged.
+"""Captures in WARC and WACZ files of any program, as records to be tagged.
 
 A `response` or `resource` is a page. A `revisit` is a page with the body of its original, which
 must be in the same file. A `conversion` (WET) is the text of a page that is not available. Each of
@@ -13,7 +13,6 @@ from itertools import islice
 from typing import IO, Any, NamedTuple
 
 from comity.bounded import Bounded
-from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, POLICY, is_item, item_of, name_of, refers_to
 from comity.dataset.files.warc.messages import (
@@ -22,15 +21,17 @@ from comity.dataset.files.warc.messages import (
     message,
 )
 from comity.dataset.files.warc.records import (
-    BUFFER,
-    PACKED,
     Damage,
     Fields,
     WarcRecord,
+    end_of,
     fields_at,
+    place_of,
     records,
 )
-from comity.dataset.records import Batch, DatasetError, Record, Unreadable
+from comity.dataset.files.warc.wacz import open_warc
+from comity.dataset.files.warc.warc_input import WarcReader, check_packed
+from comity.dataset.records import Batch, Record, Unreadable
 from comity.dataset.tagging.captured import PART_OF_PAGE, CapturedPage, CapturedRecord, moment_of
 from comity.dataset.tagging.http_content import Head, content_of, read_answer
 from comity.dataset.tags.sources import GUESSED
@@ -76,22 +77,19 @@ class Stretch(NamedTuple):
     """The URL of the capture right before this part. Its request may be the first record."""
 
 
-class Reader(formats.Reader):
-    """A WARC file, read as captures. It can be pickled."""
+class Reader(WarcReader):
+    """A WARC file, or the WARC files in a WACZ file, read as captures. It can be pickled."""
 
-    def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
-        return True
-
-    def parts(self) -> Iterator[Part]:
+    def record_parts(self) -> Iterator[Part]:
         start = end = 0
         awaited = ""  # id of the answer that follows an item, which has the answer's tag
         seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
         originals: dict[str, int] = {}
         requests = _Requests()
         sent, answered_url = requests.state
-        with self.path.open("rb", BUFFER) as file:
+        with open_warc(self.path) as file:
             crawler = beginning = self._first_crawler(file)
-            for record in records(file, 0, self.size, _block_limit_of_others):
+            for record in records(file, 0, end_of(file), _block_limit_of_others):
                 if record.offset - start >= PART and not awaited:
                     stretch = Stretch(
                         start, record.offset, originals, beginning, sent, answered_url
@@ -101,11 +99,7 @@ class Reader(formats.Reader):
                     sent, answered_url = requests.state
                 end, awaited = record.end, ""
                 if isinstance(record, Damage):
-                    if record.error == PACKED:
-                        raise DatasetError(
-                            f"{self.path} is packed as a whole, its records cannot be found:"
-                            " gunzip it first"
-                        )
+                    check_packed(self.path, file, record)
                     continue
                 crawler = crawler_of(record) or crawler
                 requests.note(record)
@@ -127,7 +121,7 @@ class Reader(formats.Reader):
         """Return the first crawler that a record names. "" if none does.
 
         It captured the first page too, even if the request follows its response."""
-        first = islice(records(file, 0, self.size, _block_limit_of_others), FIRST)
+        first = islice(records(file, 0, end_of(file), _block_limit_of_others), FIRST)
         return next(
             filter(
                 None, (crawler_of(record) for record in first if isinstance(record, WarcRecord))
@@ -135,7 +129,7 @@ class Reader(formats.Reader):
             "",
         )
 
-    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+    def read_records(self, part: Part, fields: Sequence[str] | None) -> Iterator[Batch]:
         captures = self._captures(part.position)
         while batch := [*islice(captures, BATCH)]:
             yield batch
@@ -148,7 +142,7 @@ class Reader(formats.Reader):
             _TagsOfItems(),
             _Requests(stretch.sent, stretch.answered_url),
         )
-        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as lookup:
+        with open_warc(self.path) as file, open_warc(self.path) as lookup:
             for record in records(file, stretch.start, stretch.end, _block_limit):
                 if isinstance(record, Damage):
                     yield _unreadable(file, record)
@@ -172,19 +166,22 @@ class Reader(formats.Reader):
                     method = (
                         method or _method_after(lookup, record) if _is_answer(record.fields) else ""
                     )
-                    yield _read_capture(
+                    captured = _read_capture(
                         record, original, crawler, method or "GET", tags.tags_of(record)
                     )
+                    captured.record_id = record.fields.get("warc-record-id", "")
+                    captured.target = _target(record.fields)
+                    yield captured
                 except ValueError as error:
                     yield Unreadable(
-                        f"record at octet {record.offset}", record.block[:MAX_INFO], str(error)
+                        place_of(file, record.offset), record.block[:MAX_INFO], str(error)
                     )
 
 
 def _unreadable(file: IO[bytes], damage: Damage) -> Unreadable:
     file.seek(damage.offset)
     octets = file.read(min(MAX_INFO, damage.end - damage.offset))
-    return Unreadable(f"record at octet {damage.offset}", octets, damage.error)
+    return Unreadable(place_of(file, damage.offset), octets, damage.error)
 
 
 def _block_limit_of_others(fields: Fields) -> int:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
-from comity.dataset.execution.sorted_runs import SortedRuns
+from comity.dataset.counts.groups import Groups
 from comity.dataset.passes import Outcome
 from comity.dataset.records import Record
 from comity.dataset.verify.recheck import recheck
@@ -18,7 +15,6 @@ from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Cause, Rechec
 from comity.dataset.verify.today import FIELDS, Sites, Today
 
 NO_HOST = ""  # the host of records without a URL
-MAX_HELD = 50_000  # the maximum number of hosts in memory
 
 
 @dataclass(slots=True)
@@ -86,21 +82,16 @@ class Host:
 
 
 class VerifyReport:
-    """The report on a dataset. It can be pickled, and takes some hundred octets for each host.
-
-    A process keeps at most MAX_HELD hosts in memory. When there are more, it moves them to a sorted
-    temporary file."""
+    """The report on a dataset. It can be merged and pickled."""
 
     def __init__(self) -> None:
-        # Hosts in memory. Earlier counts of a host may be in the temporary files.
-        self.hosts: dict[str, Host] = {}
+        self.hosts: Groups[str, Host] = Groups(Host)  # origin or NO_HOST -> its records
         self.agents: Counter[str] = Counter()  # token in the tag -> records
         self.altered: list[str] = []  # files and folders that differ from their manifests
         self.unreadable = 0
         self.records = 0
         self.refused = 0
         self._unknown = 0
-        self._runs: SortedRuns[str, Host] = SortedRuns()
 
     @property
     def unknown(self) -> int:
@@ -115,35 +106,20 @@ class VerifyReport:
         self.records += 1
         self.refused += bool(rechecked_record.refusals) and not rechecked_record.is_unknown
         self._unknown += rechecked_record.is_unknown
-        self._host(rechecked_record.origin or NO_HOST).add(rechecked_record)
+        self.hosts[rechecked_record.origin or NO_HOST].add(rechecked_record)
         if rechecked_record.agent:
             self.agents[rechecked_record.agent] += 1
 
     def merge(self, other: VerifyReport) -> None:
-        for name, host in other.all_hosts():
-            self._host(name).merge(host)
+        self.hosts.merge(other.hosts)
         for name in ("records", "refused", "_unknown", "unreadable"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.agents.update(other.agents)
         self.altered += other.altered
 
-    def all_hosts(self) -> Iterator[tuple[str, Host]]:
-        """Yield each host once, sorted by name."""
-        if not self._runs:
-            yield from sorted(self.hosts.items(), key=itemgetter(0))
-            return
-        self._spill()
-        for name, rows in groupby(self._runs, itemgetter(0)):
-            host = Host()
-            for _, part in rows:
-                host.merge(part)
-            yield name, host
-
     def worst_hosts(self, number: int) -> list[tuple[str, Host]]:
         """Return the hosts with the most non-compliant records, at most `number` of them."""
-        return heapq.nsmallest(
-            number, self.all_hosts(), lambda entry: (-entry[1].refused - entry[1].unknown, entry[0])
-        )
+        return self.hosts.largest(number, lambda host: host.refused + host.unknown)
 
     def totals(self) -> dict[str, Any]:
         """Return the totals, without the hosts."""
@@ -159,22 +135,9 @@ class VerifyReport:
         }
 
     def as_json(self) -> dict[str, Any]:
-        return self.totals() | {"hosts": {name: host.as_json() for name, host in self.all_hosts()}}
-
-    def _host(self, name: str) -> Host:
-        host = self.hosts.get(name)
-        if host is None:
-            if len(self.hosts) >= MAX_HELD:
-                self._spill()
-            host = self.hosts[name] = Host()
-        return host
-
-    def _spill(self) -> None:
-        self._runs.add(sorted(self.hosts.items(), key=itemgetter(0)))
-        self.hosts = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"hosts": dict(self.all_hosts()), "_runs": SortedRuns()}
+        return self.totals() | {
+            "hosts": {name: host.as_json() for name, host in self.hosts.items()}
+        }
 
 
 class Verify:

@@ -79,6 +79,7 @@ class Options:
         max_waiting: COMITY_MAX_WAITING. 0 means no limit.
         again_after: COMITY_AGAIN_AFTER, in seconds. 0 means never.
         worker_timeout: COMITY_WORKER_TIMEOUT, in seconds.
+        limits: COMITY_LIMITS: "crawl" or "worker".
         part_seconds: COMITY_PART_SECONDS.
         client: The options of the client for policy files, with COMITY_PROXY.
         policy_timeout: COMITY_POLICY_TIMEOUT, in seconds.
@@ -108,6 +109,7 @@ class Options:
     max_waiting: int = declared.MAX_WAITING.attribute()
     again_after: float = declared.AGAIN_AFTER.attribute()
     worker_timeout: float = declared.WORKER_TIMEOUT.attribute()
+    limits: str = declared.LIMITS.attribute()
     part_seconds: float = declared.PART_SECONDS.attribute()
     client: ClientOptions
     policy_timeout: float = declared.POLICY_TIMEOUT.attribute()

@@ -16,6 +16,7 @@ from comity.gate.options.kinds import (
     SECONDS,
     SECONDS_ABOVE_0,
     TOKEN,
+    Agrees,
     Kind,
     Setting,
     one_of,
@@ -56,6 +57,7 @@ AGENT = Setting(
         "the name by which sites address the crawler in their files. With the default, comity "
         "warns at the start: set your own"
     ),
+    agrees=Agrees.MUST,
 )
 PROFILE = Setting(
     name=PROFILE_NAME,
@@ -74,6 +76,7 @@ PURPOSES = Setting(
         "the purposes of the crawl. Sites can have rules for them ([acap.md](acap.md), "
         "[automation.md](automation.md)), and requests declare them to servers"
     ),
+    agrees=Agrees.MUST,
 )
 USES = Setting(
     name="COMITY_USES",
@@ -83,6 +86,7 @@ USES = Setting(
         "the intended uses of the content: `index`, `train`, ... The tag of every item has a "
         "decision for each"
     ),
+    agrees=Agrees.MUST,
 )
 USE_DEFAULTS = Setting(
     name="COMITY_DEFAULTS",
@@ -92,6 +96,7 @@ USE_DEFAULTS = Setting(
         "the decision for a use that no source mentions. A use that is not named here is refused,"
         " except `follow`"
     ),
+    agrees=Agrees.MUST,
 )
 VOCABULARY = Setting(
     name="COMITY_VOCABULARY",
@@ -101,6 +106,7 @@ VOCABULARY = Setting(
         "words and relations of your own, in addition to those of comity or in their place "
         "([vocabulary.md](vocabulary.md))"
     ),
+    agrees=Agrees.MUST,
 )
 ARRANGEMENTS = Setting(
     name="COMITY_ARRANGEMENTS",
@@ -111,6 +117,7 @@ ARRANGEMENTS = Setting(
         "host with all its ports, `example.com:8080` the one port, `*.example.com` all hosts "
         "below it"
     ),
+    agrees=Agrees.MUST,
 )
 OPT_OUT = Setting(
     name="COMITY_OPT_OUT",
@@ -120,6 +127,7 @@ OPT_OUT = Setting(
         "registries of opt-outs: files with domains, URLs and works that may not be used, which "
         "refuse beside the sites' own statements ([opt-outs.md](opt-outs.md))"
     ),
+    agrees=Agrees.MUST,
 )
 SESSIONS = Setting(
     name="COMITY_SESSIONS",
@@ -129,12 +137,14 @@ SESSIONS = Setting(
         "your sessions with sites, and the places of their credentials "
         "([automation.md](automation.md#sessions))"
     ),
+    agrees=Agrees.MUST,
 )
 PURPOSE_HEADER = Setting(
     name="COMITY_PURPOSE_HEADER",
     default=PURPOSE_FIELD,
     kind=OPTIONAL_HEADER_FIELD,
     meaning='the header field that declares the purposes of a request to servers; `""`: no field',
+    agrees=Agrees.SHOULD,
 )
 KEY_HEADER = Setting(
     name="COMITY_KEY_HEADER",
@@ -144,6 +154,7 @@ KEY_HEADER = Setting(
         "the header field that carries the key of a request, as `Authorization` may, too. The "
         "token of a session is sent in this field"
     ),
+    agrees=Agrees.MUST,
 )
 CONTENT_USAGE = Setting(
     name="COMITY_CONTENT_USAGE",
@@ -154,6 +165,7 @@ CONTENT_USAGE = Setting(
         " `aipref` (draft-ietf-aipref-vocab). With both, the more restrictive outcome counts for "
         "each label ([usage-preferences.md](usage-preferences.md))"
     ),
+    agrees=Agrees.MUST,
 )
 AUTOMATION_REQUIRED = Setting(
     name="COMITY_AUTOMATION_REQUIRED",
@@ -164,6 +176,7 @@ AUTOMATION_REQUIRED = Setting(
         " False: refuse all but GET and HEAD requests for pages "
         "([automation.md](automation.md#how-access-is-decided))"
     ),
+    agrees=Agrees.MUST,
 )
 UNREACHABLE_USES = Setting(
     name="COMITY_UNREACHABLE_USES",
@@ -174,6 +187,7 @@ UNREACHABLE_USES = Setting(
         "`deny` denies them; with `default`, `COMITY_DEFAULTS` decide, as if there were no such "
         "file ([uses.md](uses.md#while-a-policy-file-cannot-be-fetched))"
     ),
+    agrees=Agrees.MUST,
 )
 SKIP_UNUSABLE = Setting(
     name="COMITY_SKIP_UNUSABLE",
@@ -184,12 +198,14 @@ SKIP_UNUSABLE = Setting(
         "them everywhere, and the rest of a response with header fields that refuse them "
         "([uses.md](uses.md#what-is-not-fetched))"
     ),
+    agrees=Agrees.MUST,
 )
 DROP_UNUSABLE = Setting(
     name="COMITY_DROP_UNUSABLE",
     default=True,
     kind=FLAG,
     meaning="drop an item if none of the declared uses is permitted",
+    agrees=Agrees.MUST,
 )
 REL_NOFOLLOW = Setting(
     name="COMITY_REL_NOFOLLOW",
@@ -199,6 +215,7 @@ REL_NOFOLLOW = Setting(
         "drop requests to URLs that their page links with `rel=nofollow` only "
         "([uses.md](uses.md#links))"
     ),
+    agrees=Agrees.MUST,
 )
 ELEMENTS = Setting(
     name="COMITY_ELEMENTS",
@@ -209,6 +226,7 @@ ELEMENTS = Setting(
         "says where they are in the item. `redact`: they are cut out of the item. `strip`: they "
         "are cut out of the response before the spider sees it ([items.md](items.md#elements))"
     ),
+    agrees=Agrees.MUST,
 )
 TAG = Setting(
     name="COMITY_TAG",
@@ -219,6 +237,7 @@ TAG = Setting(
         "`json:NAME`: a field, as JSON text; `sidecar:FILE`: a file beside the feeds; `off`: "
         "nowhere"
     ),
+    agrees=Agrees.SHOULD,
 )
 BROWSER = Setting(
     name="COMITY_BROWSER",
@@ -229,6 +248,7 @@ BROWSER = Setting(
         "`all`: every request. `documents`: documents and requests of scripts. Images, styles, "
         "fonts, media and scripts are then allowed with their page"
     ),
+    agrees=Agrees.MUST,
 )
 PROGRESS = Setting(
     name="COMITY_PROGRESS",
@@ -280,6 +300,7 @@ INNER = Setting(
         "link-local addresses that the crawl was not started for "
         "([fetching.md](fetching.md#where-pages-may-lead-sec-7))"
     ),
+    agrees=Agrees.MUST,
 )
 STORE = Setting(
     name="COMITY_STORE",
@@ -316,12 +337,14 @@ WORKER_TIMEOUT = Setting(
         "after this time without a sign of life, a process of the crawl at `COMITY_STATE` counts "
         "as dead"
     ),
+    agrees=Agrees.SHOULD,
 )
 MAX_WAITING = Setting(
     name="COMITY_MAX_WAITING",
     default=0,
     kind=NUMBER_OR_0,
     meaning="the most requests that may wait in the crawl at `COMITY_STATE`. 0: no limit",
+    agrees=Agrees.SHOULD,
 )
 AGAIN_AFTER = Setting(
     name="COMITY_AGAIN_AFTER",
@@ -331,6 +354,18 @@ AGAIN_AFTER = Setting(
         "the time from the end of the crawl at `COMITY_STATE` to its next run, with the known "
         "policies and pace. 0: it does not run again"
     ),
+    agrees=Agrees.SHOULD,
+)
+LIMITS = Setting(
+    name="COMITY_LIMITS",
+    default="crawl",
+    kind=one_of("crawl", "worker"),
+    meaning=(
+        "the scope of `CLOSESPIDER_*` with `COMITY_STATE`. `crawl`: they limit the counts and the "
+        "time of the whole crawl, and end it. `worker`: they end each process by its own counts "
+        "([cluster.md](cluster.md#limits-of-the-crawl))"
+    ),
+    agrees=Agrees.SHOULD,
 )
 PART_SECONDS = Setting(
     name="COMITY_PART_SECONDS",
@@ -341,12 +376,14 @@ PART_SECONDS = Setting(
         "`COMITY_STATE`. After a kill, the pages of this time are fetched again "
         "([scheduler.md](scheduler.md#items-are-on-the-disk-before-their-pages-are-done))"
     ),
+    agrees=Agrees.SHOULD,
 )
 POLICY_TIMEOUT = Setting(
     name="COMITY_POLICY_TIMEOUT",
     default=15,
     kind=SECONDS_ABOVE_0,
     meaning="the limit for one policy file, with all its redirects",
+    agrees=Agrees.SHOULD,
 )
 PROXY = Setting(
     name="COMITY_PROXY",
@@ -376,6 +413,7 @@ MIN_DELAY = Setting(
         "the least time between two requests to a host. If the host asks for more, that counts "
         "([pace.md](pace.md)). 0: hosts that ask for no delay get none"
     ),
+    agrees=Agrees.MUST,
 )
 MAX_DELAY = Setting(
     name="COMITY_MAX_DELAY",
@@ -386,6 +424,7 @@ MAX_DELAY = Setting(
         "one. Requests to a slower host are set aside, and kept with `JOBDIR` "
         "([pace.md](pace.md#hosts-that-are-too-slow))"
     ),
+    agrees=Agrees.SHOULD,
 )
 HTML_PARSER = Setting(
     name=PARSER_SETTING,
@@ -396,6 +435,7 @@ HTML_PARSER = Setting(
         "the whole process. `auto`: `turbohtml` if it is installed, else `tinyhtml5`. The guard "
         "and commands without settings read the environment variable of the same name"
     ),
+    agrees=Agrees.SHOULD,
 )
 
 SETTINGS: tuple[Setting[Any], ...] = tuple(

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -40,6 +41,14 @@ class Kind(Generic[T]):
     parse: Callable[[str, Any], T]
 
 
+class Agrees(Enum):
+    """Whether all workers of a crawl at COMITY_STATE have the same value of a setting."""
+
+    MUST = "It decides about requests or uses. A worker with another value is refused."
+    SHOULD = "A worker with another value is warned."
+    NOT = "Each worker has its own value."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting(Generic[T]):
     """A setting. DEFAULTS, the checks and docs/settings.md are made from its declaration.
@@ -53,12 +62,14 @@ class Setting(Generic[T]):
             the operator would.
         kind: The unit, and how a value is read.
         meaning: The meaning, in Markdown, for docs/settings.md.
+        agrees: Whether all workers of a crawl have the same value.
     """
 
     name: str
     default: Any
     kind: Kind[T]
     meaning: str
+    agrees: Agrees = Agrees.NOT
 
     def read(self, settings: Settings) -> T:
         """Return the value: the operator's, else that of the profile, else the default.

@@ -43,6 +43,9 @@ class Session:
     started_at: datetime | None = None
 
 
+_READING = frozenset(("GET", "HEAD"))  # methods of plain requests
+
+
 class Facts(NamedTuple):
     """One request. Facts that are not given are those of a plain GET of a page.
 
@@ -70,8 +73,9 @@ class Facts(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """True if any crawler that knows robots.txt alone makes such requests."""
-        is_read = all(method in ("GET", "HEAD") for method in (self.method, *self.overriding))
-        return is_read and self.kinds == (DOCUMENT,) and not self.automations
+        if self.kinds != (DOCUMENT,) or self.automations:
+            return False
+        return self.method in _READING and _READING.issuperset(self.overriding)
 
 
 PLAIN = Facts()

@@ -104,6 +104,7 @@ def crawled(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("MEET-3")
+@pytest.mark.usefixtures("new_processes_in_full")
 def test_export(tmp_path: Path, crawled: Path) -> None:
     with crawled.open("a", encoding="utf-8") as file:
         file.write("no record\n")
@@ -208,7 +209,7 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
     one_in(
         3,
         [
-            ([], "required: tag|export|expire|stats|verify"),
+            ([], "required: tag|export|ranges|expire|stats|diff|audit|repeat|verify"),
             (["publish"], "invalid choice: 'publish'"),
             (["export", "crawled.jsonl", "-o", "out.jsonl"], "required: --for"),
             (["export", "crawled.jsonl", "--for", "index"], "required: -o"),
@@ -326,6 +327,7 @@ def test_a_use_of_the_operators_own_vocabulary(tmp_path: Path, crawled: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.usefixtures("new_processes_in_full")
 def test_expire(tmp_path: Path, crawled: Path) -> None:
     before = crawled.read_bytes()
     done = dataset("expire", "crawled.jsonl", "--dry-run", folder=tmp_path)
@@ -426,13 +428,66 @@ def test_whoever_reads_may_have_enough(tmp_path: Path, crawled: Path, times: int
     assert urls(crawled) == []
 
 
+@pytest.mark.requirement("AUDIT-5")
+def test_diff(tmp_path: Path, crawled: Path) -> None:
+    later = [json.loads(line) for line in crawled.read_text(encoding="utf-8").splitlines()]
+    closed = Fetched(status=200, body=ROBOTS.replace(b"train-ai=y", b"train-ai=n"))
+    for one in later:
+        site = Site.from_files("https://example.com", {"/robots.txt": closed})
+        one["permissions"] = site.page(AGENT, one["url"]).permissions
+    (tmp_path / "later.jsonl").write_text("".join(json.dumps(one) + "\n" for one in later))
+    words = ("diff", "crawled.jsonl", "later.jsonl", "--for", "train-ai")
+    done = dataset(*words, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines()[2].split() == ["train-ai", "0", "3", "0", "1"]
+    robots = "https://example.com/robots.txt: 3 records, the file changed"
+    assert robots in done.stdout.splitlines()
+    assert (
+        "    - content-usage.allow line 2 `Content-Usage: train-ai=y` -> content-usage.disallow"
+        " line 2 `Content-Usage: train-ai=n`" in done.stdout.splitlines()
+    )
+    done = dataset(*words, "--json", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    [file] = json.loads(done.stdout)["files"]
+    assert (file["policy_url"], file["change"], file["records"]) == (
+        "https://example.com/robots.txt",
+        "changed",
+        3,
+    )
+    done = dataset("diff", "crawled.jsonl", "crawled.jsonl", folder=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        0,
+        "4 records compared, 0 gained or lost a use",
+    )
+
+
+@pytest.mark.requirement("AUDIT-5")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["crawled.jsonl"], "required: NEW"),
+        (["crawled.jsonl", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["crawled.jsonl", "cut.parquet"], "cut.parquet"),
+        (["crawled.jsonl", "crawled.jsonl", "--top", "0"], "write 1 or more"),
+    ],
+)
+def test_mistakes_in_diff(tmp_path: Path, crawled: Path, words: list[str], message: str) -> None:
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no end")
+    done = dataset("diff", *words, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr.splitlines()[-1]
+
+
 def test_stats(tmp_path: Path, crawled: Path) -> None:
     done = dataset("stats", "crawled.jsonl", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     rows = [line.split() for line in done.stdout.splitlines()]
     assert ["train-ai", "3", "1", "0"] in rows
     assert ["index", "2", "2", "2"] in rows
-    assert ["content-usage.disallow", "1"] in rows
+    [refusal] = [row for row in rows if row[:1] == ["content-usage.disallow"]]
+    assert refusal[-1] == "1"
+    [place] = [row for row in rows if row[:1] == ["https://example.com"]]
+    assert place[1:3] == ["4", "3"]
     done = dataset("stats", "crawled.jsonl", "--json", folder=tmp_path)
     told = json.loads(done.stdout)
     assert (told["records"], told["origins"]) == (4, 1)
@@ -446,11 +501,15 @@ def test_stats_of_many_origins_are_short(tmp_path: Path) -> None:
         for number, site in enumerate(sites):
             one = json.dumps(record("/news/1", at) | {"final_url": f"{site}/", "url": f"{site}/"})
             file.write(f"{one}\n" * (2 if number == 7 else 1))
-    assert len(dataset("stats", "crawled.jsonl", folder=tmp_path).stdout.splitlines()) < 20
+    lines = dataset("stats", "crawled.jsonl", folder=tmp_path).stdout.splitlines()
+    assert len(lines) < 40
+    head = lines.index("The largest origins")
+    assert lines[head + 2].split()[:2] == [sites[7], "2"]
+    assert lines[head + 7] == "5 of 30 origins: --by origin shows more"
     words = ("stats", "crawled.jsonl", "--by", "origin", "--for", "index", "--top", "3")
     lines = dataset(*words, folder=tmp_path).stdout.splitlines()
     assert [line.split() for line in lines[1:5]] == [
-        ["origin", "use", "allowed", "refused", "ends", "in", "30", "days"],
+        ["origin", "use", "may", "be", "used", "may", "not", "ends", "in", "30", "days"],
         [sites[7], "index", "2", "0", "2"],
         [sites[0], "index", "1", "0", "1"],
         [sites[1], "index", "1", "0", "1"],
@@ -568,7 +627,15 @@ def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
 def test_help_says_the_exit_statuses(tmp_path: Path) -> None:
     done = dataset("--help", folder=tmp_path)
     words = " ".join(done.stdout.split())
-    for said in ("export", "expire", "stats", "verify", "Exit status: 0", "130 interrupted"):
+    for said in (
+        "export",
+        "expire",
+        "stats",
+        "diff",
+        "verify",
+        "Exit status: 0",
+        "130 interrupted",
+    ):
         assert said in words
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.crawler.commands.running import scrapy
+from tests.dataset.files.wacz_files import write_wacz
 from tests.dataset.tagging.archives import http, page, record, write
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ def site(serve: Serve) -> Loopback:
 
 
 @pytest.mark.requirement("TAG-2")
+@pytest.mark.usefixtures("new_processes_in_full")
 def test_a_site_that_refuses_since(site: Loopback, tmp_path: Path) -> None:
     """Of capture it is allowed, of today refused, of both refused; the manifest names both copies."""
     captured(tmp_path, site, OPEN)
@@ -103,6 +106,36 @@ def test_a_site_that_refuses_since(site: Loopback, tmp_path: Path) -> None:
     done = tag(tmp_path, *common, "-o", "now.parquet", "--refresh", "--as-of", "today")
     assert "train: deny: content-usage.disallow" in done.stdout
     assert len(site.seen) == 1  # what is fresh is not asked for again
+
+
+@pytest.mark.requirement("TAG-1", "TAG-2")
+def test_a_wacz_file_has_pages_and_policies(tmp_path: Path) -> None:
+    robots = page(CLOSED.encode(), PLAIN, url="https://a.test/robots.txt")
+    members = {
+        "archive/a.warc.gz": gzip.compress(robots) + gzip.compress(page(url="https://a.test/a")),
+        "archive/b.warc": page(url="https://b.test/b") + b"damaged",
+    }
+    write_wacz(tmp_path / "in.wacz", members)
+    done = tag(tmp_path, "in.wacz", "--for", "train", "--policies", "in.wacz", "-o", "out.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "1 cannot be read: they are listed in out.jsonl.unreadable.jsonl" in done.stdout
+    place = f"archive/b.warc, record at octet {len(members['archive/b.warc']) - 7}"
+    assert f"in.wacz: {place}: no WARC record begins here: 1 places cannot be read" in done.stderr
+    rules = {
+        one["url"]: one["permissions"]["reasons"][
+            one["permissions"]["uses"]["train"]["because"][0]
+        ]["rule"]
+        for one in lines(tmp_path / "out.jsonl")
+    }
+    assert rules == {
+        "https://a.test/a": "content-usage.disallow",
+        "https://b.test/b": "comity.no-policies",
+    }
+    [unread] = lines(tmp_path / "out.jsonl.unreadable.jsonl")
+    assert (unread["file"], unread["place"]) == ("in.wacz", place)
+    words = ("policy", "history", "https://a.test/a", "--policies", "in.wacz")
+    done = scrapy(tmp_path, *words, "--use", "train")
+    assert "Content-Usage: train-ai=n" in done.stdout
 
 
 @pytest.mark.requirement("TAG-3")
@@ -197,7 +230,7 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
         (("in.jsonl", "-o", "out.warc", "--for", "train"), "records cannot be written as WARC"),
         (("in.jsonl", "-o", "in.jsonl", "--for", "train"), "is read from"),
         (("gone.jsonl", "-o", "out.jsonl", "--for", "train"), "gone.jsonl cannot be read"),
-        (("in.txt", "-o", "out.jsonl", "--for", "train"), "unknown format of records"),
+        (("in.xyz", "-o", "out.jsonl", "--for", "train"), "unknown format of records"),
         (("in.jsonl", "-o", "out.jsonl"), "--for"),
         (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--missing", "maybe"), "invalid choice"),
     ],

@@ -33,9 +33,11 @@ Disallow: /
 """
 
 
-def scrapy(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def scrapy(
+    *arguments: str, folder: Path, program: tuple[str, str] = ("-m", "scrapy"), **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
+        [sys.executable, *program, *arguments],
         cwd=folder,
         env={**os.environ, "COLUMNS": "100", **environment},
         capture_output=True,
@@ -337,24 +339,16 @@ socket.getaddrinfo = getaddrinfo
 """
 
 
-@pytest.mark.usefixtures("new_processes")
 def test_a_host_that_does_not_exist_is_no_refusal(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(NO_NAMES)
+    program = ("-c", f"{NO_NAMES}from scrapy.cmdline import execute\nexecute()")
     store = ("-s", f"COMITY_STORE={tmp_path / 'policies.sqlite'}")
     for options in ([], ["--prompt", "Train"]):
-        done = scrapy(
-            "policy",
-            "nosuch.invalid/a",
-            *options,
-            *store,
-            folder=tmp_path,
-            PYTHONPATH=str(tmp_path),
-        )
+        words = ["nosuch.invalid/a", *options, *store]
+        done = scrapy("policy", *words, folder=tmp_path, program=program)
         expected = "NOT KNOWN: there is no host nosuch.invalid (check the spelling).\n"
         assert (done.returncode, done.stdout, done.stderr) == (2, expected, "")
-    done = scrapy(
-        "policy", "nosuch.invalid", "--json", *store, folder=tmp_path, PYTHONPATH=str(tmp_path)
-    )
+    words = ["nosuch.invalid", "--json", *store]
+    done = scrapy("policy", *words, folder=tmp_path, program=program)
     [reason] = json.loads(done.stdout)["reasons"]
     assert (done.returncode, reason["rule"]) == (2, "robots.unreachable")
     assert reason["text"] == "there is no host nosuch.invalid (check the spelling)"
@@ -416,7 +410,7 @@ def test_demo_crawl_ends_with_items_and_a_summary(tmp_path: Path) -> None:
     assert not [item for item in items if "REFUSED" in item["text"]]
     assert "robots.disallow" in done.stderr
     assert "Crawl finished" in done.stderr
-    assert "automated requests pass and refused 0\n" in done.stdout
+    assert "automated requests pass and refused 0.\n" in done.stdout
 
 
 def test_demo_crawl_has_the_settings_of_the_command(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.crawler.captures import open_captures
+from comity.dataset.captures import index
 from comity.dataset.captures.captures import PolicyCaptures, SiteAtMoment
+from comity.dataset.captures.index import IndexReader
 from comity.dataset.captures.sources import sources_in
 from comity.policies import Agent, PolicyError, Verdict
 from comity.policies.formats import WELL_KNOWN
@@ -97,6 +99,36 @@ def test_the_newest_copies_are_todays(tmp_path: Path) -> None:
         assert verdict(captures.today(SITE)) is Verdict.DENY
     with PolicyCaptures.open(sources_in(path), agent=AGENT) as captures:  # years later
         assert captures.today(SITE) is None
+
+
+def test_equal_bodies_of_sites_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    body = IndexReader.body
+
+    def noted(reader: IndexReader, number: int) -> bytes:
+        read.append(number)
+        return body(reader, number)
+
+    monkeypatch.setattr(IndexReader, "body", noted)
+    other = "https://www.example.org"
+    answers = [Answered(ROBOTS, CLOSED), Answered(f"{other}/robots.txt", CLOSED)]
+    with captured(tmp_path, answers) as captures:
+        for origin in (SITE, other):
+            assert verdict(captures.at(origin, NOON)) is Verdict.DENY
+    assert len(read) == 1
+
+
+def test_moments_with_equal_copies_have_one_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "MAX_CAPTURES", 1)  # so each moment has a span of its own
+    answers = [Answered(ROBOTS, OPEN, at=NOON - DAY), Answered(ROBOTS, CLOSED)]
+    with captured(tmp_path, answers) as captures:
+        first, second = (captures.at(SITE, NOON + days * DAY) for days in (1, 2))
+        assert verdict(first) is Verdict.DENY
+        assert first is second
 
 
 FAILED = [

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import resource
+import subprocess
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,14 +16,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
-from comity.dataset.files.formats import format_of, open_reader, open_writer
+from comity.dataset.files.formats import OTHERS, format_of, open_reader, open_writer
 from comity.dataset.files.replacement import Replacement
+from comity.dataset.job import open_readers
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
+from tests.dataset.files.test_jsonl import everything
 from tests.selection import one_in
 
 
@@ -158,7 +164,7 @@ def test_the_name_says_the_format(name: str, format: str) -> None:  # noqa: A002
     assert format_of(Path(name)) == format
 
 
-@pytest.mark.parametrize("name", ["a.json", "a.csv", "a.gz", "a", "jsonl"])
+@pytest.mark.parametrize("name", ["a.gz", "a", "jsonl"])
 def test_a_name_that_says_none(name: str) -> None:
     with pytest.raises(DatasetError, match=r"unknown format.*\.parquet"):
         format_of(Path(name))
@@ -167,9 +173,40 @@ def test_a_name_that_says_none(name: str) -> None:
 def test_the_hint_for_a_file_to_write_is_what_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(
         DatasetError,
-        match=r"\.jsonl, \.jl, \.jsonl\.gz, \.jl\.gz, \.jsonl\.zst, \.jl\.zst, \.parquet$",
+        match=r"\.jsonl, \.jl, \.jsonl\.gz, \.jl\.gz, \.jsonl\.zst, \.jl\.zst, \.parquet, \.arrow",
     ):
         open_writer(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("ending", OTHERS)
+def test_another_ending_names_the_way(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(b"")
+    for place in (path, tmp_path):
+        with pytest.raises(DatasetError, match=rf"^{path}: {ending} cannot be read: ") as caught:
+            open_readers([place])
+        remedy = str(caught.value).partition(" cannot be read: ")[2]
+        assert ("{" in OTHERS[ending]) == (str(tmp_path / "a") in remedy)
+        assert "{" not in remedy
+
+
+def test_the_remedies_of_json_lists_of_urls_and_packed_files(tmp_path: Path) -> None:
+    url = "https://a.test/"
+    (tmp_path / "a.json").write_text(json.dumps([{"url": url}]))
+    (tmp_path / "b.txt").write_text(f"{url}\n")
+    with tarfile.open(tmp_path / "c.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "a.json", "0.json")
+    lines = []
+    for name in ("a.json", "b.txt", "c.tar.gz"):
+        with pytest.raises(DatasetError) as caught:
+            open_reader(tmp_path / name)
+        lines.append(str(caught.value).partition("`")[2].rpartition("`")[0])
+    duckdb.sql(lines[0].partition('"')[2].rpartition('"')[0])
+    for line in lines[1:]:
+        subprocess.run(line, shell=True, check=True)  # as a person would
+    readers = open_readers([tmp_path / name for name in ("a.parquet", "b.csv")])
+    assert [[one["url"] for one in everything(reader)] for reader in readers] == [[url], [url]]  # type: ignore[call-overload]
+    assert len(everything(open_reader(tmp_path / "c.tar"))) == 1
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -251,3 +288,23 @@ def test_links_under_the_names_of_side_files_lead_nowhere(
         else:
             expire([data], now)
     assert victim.read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("a.zip", ".zip cannot be read: unpack it: `unzip a.zip -d a`, or name it .wacz if"),
+        ("a.ARC.gz", ".arc.gz cannot be read: convert it: `warcio recompress a.ARC.gz a.warc.gz`"),
+        ("a.arc", ".arc cannot be read: convert it: `warcio recompress a.arc a.warc.gz`"),
+        ("a.warc.wet.gz", ".wet.gz cannot be read: it is WARC: rename it to a.warc.warc.gz"),
+        ("a.warc.wat.gz", ".wat.gz cannot be read: it has no pages: take the WARC or WET"),
+        ("a.warc.zst", ".warc.zst cannot be read: unpack it: `zstd -d a.warc.zst`"),
+        ("cc-index-table.paths.gz", ".paths.gz cannot be read: it is a list of files: download"),
+        ("cluster.idx", ".idx cannot be read: it is an index of an index: name the .cdx.gz files"),
+        ("a.har", ".har cannot be read: convert it to WARC"),
+        ("a.gz", "unknown format of records: write a name that ends in .jsonl"),
+    ],
+)
+def test_a_format_that_is_not_read_names_the_way_to_one_that_is(name: str, remedy: str) -> None:
+    with pytest.raises(DatasetError, match=re.escape(f"{name}: {remedy}")):
+        format_of(Path(name))

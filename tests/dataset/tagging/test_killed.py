@@ -21,6 +21,7 @@ OLD = b'{"url":"https://old.test/"}\n'
 RUN = """
 import os, signal, sys
 from pathlib import Path
+from comity.dataset.job import JobOptions
 from comity.dataset.tagging.judging import Judge
 from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.folder_tagging import tag_folder
@@ -43,7 +44,8 @@ for line in sys.stdin:
         judge = Judge(Question.of(agent, now=NOW, missing="keep-apart"), policies)
         sys.setprofile(step)
         tag = tag_dataset if Path(output).suffix else tag_folder
-        tag([Path(source)], Path(output), judge)
+        options = JobOptions(evidence=lambda copies: [None for _ in copies])
+        tag([Path(source)], Path(output), judge, options=options)
         sys.setprofile(None)
         print(steps, flush=True)
         os._exit(0)
@@ -105,9 +107,14 @@ def test_the_old_file_or_the_new_one(tmp_path: Path, name: str, form: str) -> No
             assert tagged(last) == -signal.SIGKILL
             assert output.read_bytes() in (OLD, new), last
             if manifest.exists():
-                [file] = json.loads(manifest.read_bytes())["distribution"]
+                described = json.loads(manifest.read_bytes())
+                [file] = described["distribution"]
                 assert file["sha256"] == hashlib.sha256(new).hexdigest()
                 assert output.read_bytes() == new
+                assert len(described["comity:evidence"]) == 2
+                for file in described["comity:evidence"]:
+                    octets = output.with_name(file["name"]).read_bytes()
+                    assert file["sha256"] == hashlib.sha256(octets).hexdigest()
 
 
 @pytest.mark.slow

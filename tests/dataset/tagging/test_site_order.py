@@ -36,7 +36,7 @@ from tests.dataset.tagging.archives import NOW, Policies
 from tests.dataset.tagging.test_tagging import DATE, OWN, SITES, URLS, jsonl, lines, parquet
 from tests.dataset.test_executors import snapshot
 
-ORIGINS = 40
+ORIGINS = 16
 FIRST = datetime(2024, 5, 10, tzinfo=UTC)
 SECOND = FIRST + timedelta(days=5)  # the moments of the two copies of each site
 FORMS: list[Any] = ["in.parquet", "in.jsonl", "in.jsonl.gz"]
@@ -158,14 +158,14 @@ def direct(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 TABLES: dict[str, Callable[[], list[dict[str, Any]]]] = {
-    "random": lambda: rows_in_random_order(300),
-    "sorted": lambda: sorted(rows_in_random_order(200), key=lambda row: str(row["url"])),
+    "random": lambda: rows_in_random_order(120),
+    "sorted": lambda: sorted(rows_in_random_order(80), key=lambda row: str(row["url"])),
     "one row": lambda: rows_in_random_order(1),
     "one site": lambda: [
         {"id": number, "url": f"{origin(1)}/{number % 9}", "date": FIRST.isoformat()}
-        for number in range(150)
+        for number in range(60)
     ],
-    "equal rows": lambda: [{"id": 1, "url": f"{origin(1)}/1", "date": SECOND.isoformat()}] * 90,
+    "equal rows": lambda: [{"id": 1, "url": f"{origin(1)}/1", "date": SECOND.isoformat()}] * 45,
     "elements": lambda: [
         {"url": url, "date": DATE, "text": "Hello", "headers": headers}
         for url in URLS
@@ -243,7 +243,7 @@ def test_a_site_is_read_once_for_all_rows_of_all_files(
     monkeypatch.setattr(site_order, "RUN", 10_000)
     folder = tmp_path / "in"
     folder.mkdir()
-    rows = rows_in_random_order(600)
+    rows = rows_in_random_order(240)
     for number in range(3):
         write(folder / f"{number}{form}", rows[number::3])
     for tag, output in ((tag_folder, "out"), (tag_dataset, "out.jsonl")):
@@ -258,7 +258,7 @@ def test_a_site_is_read_once_for_all_rows_of_all_files(
 def test_the_rows_in_memory_are_bounded(
     tmp_path: Path, captures: PolicyCaptures, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    rows = rows_in_random_order(600)
+    rows = rows_in_random_order(240)
     source = write(tmp_path / form, rows)
     runs: list[int] = []
     add, judge_rows = SortedRuns.add, site_order.JudgeRows.__call__
@@ -281,10 +281,10 @@ def test_the_rows_in_memory_are_bounded(
     )
     # A run ends with the part that fills it, and a part has up to 12 rows here.
     assert max(runs) < 64 + 12
-    assert len(runs) > 600 // 64
+    assert len(runs) > 240 // 64
     stretches = [part.position[2].rows for part in reader.parts()]
     assert max(map(len, stretches)) < 20 + 12
-    assert len(stretches) > 600 // 40
+    assert len(stretches) > 240 // 40
 
 
 @pytest.mark.parametrize("form", FORMS)

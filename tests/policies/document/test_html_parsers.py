@@ -430,9 +430,11 @@ LAST = "<meta name=robots content=noindex>"
 @pytest.mark.requirement("SEC-5")
 @each_parser
 @pytest.mark.parametrize("text", READ, ids=range(len(READ)))
-def test_a_hostile_page_is_read(parser: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hostile_page_is_read(
+    parser: str, text: str, monkeypatch: pytest.MonkeyPatch, *, in_full: bool
+) -> None:
     monkeypatch.setattr(html, "_chosen", [parser])
-    page = Html(text)
+    page = Html(text if in_full else text[: SIZE // 8])
     assert len([*page.tags("a", "meta")]) <= SIZE
     assert len([*page.root.iter("*")]) <= SIZE
     assert page.without((), "utf-8")

@@ -1,41 +1,40 @@
-"""`comity dataset tag|export|expire|stats|verify`: tag a dataset, and keep it compliant."""
+"""`comity dataset ACTION`: tag a dataset, and keep it compliant. ACTIONS has the actions."""
 
 from __future__ import annotations
 
-import json
 import os
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
-from collections import Counter
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import listed, tag_option
-from comity.crawler.commands.base import process_count, unknown_option
-from comity.crawler.commands.dataset import tag, verify
-from comity.crawler.commands.dataset.output import add_output, output_place
+from comity.crawler.commands.base import add_opt_out, set_opt_out, unknown_option
+from comity.crawler.commands.dataset import audit, diff, repeat, stats, tag, verify
+from comity.crawler.commands.dataset.output import add_output, evidence, output_place
+from comity.crawler.commands.dataset.shared import (
+    add_datasets,
+    add_workers,
+    missing_tags,
+    progress,
+    show_causes,
+)
 from comity.dataset import manifest
-from comity.dataset import stats as statistics
 from comity.dataset.counts.record_counts import RecordCounts
-from comity.dataset.counts.use_counts import BY, USE, UseCounts
-from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
-from comity.dataset.files.folders import open_dataset
+from comity.dataset.export.ranges import NO_PLACE, PLACE, ranges
 from comity.dataset.files.places import path_of
-from comity.dataset.job import JobOptions
+from comity.dataset.job import JobOptions, open_readers, paths_read
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
 from comity.dataset.records import DatasetError
@@ -43,13 +42,13 @@ from comity.gate.fetching.store import PolicyStore
 from comity.gate.options import Options
 from comity.gate.options.values import use_defaults
 from comity.gate.run.arguments import CommandParser
-from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
+from comity.gate.run.console import complain, flush_output, line, open_console, say
 from comity.policies import PolicyError, Verdict
+from comity.policies.registry import NO_OPT_OUTS
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.vocabulary.table import Vocabulary
 
 DONE, TO_DO, FAILED, INTERRUPTED = 0, 1, 2, 130
-TOP = 10  # groups that stats shows by default
 
 Process = AsyncCrawlerProcess | CrawlerProcess | None
 
@@ -82,8 +81,8 @@ class DatasetCommand(listed.Dataset):
     def long_desc(self) -> str:
         return (
             f"{self.short_desc()}. Exit status: {DONE} done, or all is compliant; {TO_DO} records"
-            f" would be removed, or are not compliant; {FAILED} wrong usage, or an unusable file;"
-            f" {INTERRUPTED} interrupted: nothing has changed."
+            f" would be removed, are not compliant, or have lost a use; {FAILED} wrong usage, or an"
+            f" unusable file; {INTERRUPTED} interrupted: nothing has changed."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -143,7 +142,12 @@ class DatasetCommand(listed.Dataset):
 
 
 def _export_arguments(parser: ArgumentParser) -> None:
-    _datasets(parser, "inputs", "IN", "JSON Lines, Parquet or WARC; a folder: all in it")
+    add_datasets(
+        parser,
+        "inputs",
+        "IN",
+        "JSON Lines, CSV, Parquet, Arrow IPC, WARC, WACZ or .tar; a folder: all in it",
+    )
     parser.add_argument(
         "--for",
         dest="uses",
@@ -152,6 +156,11 @@ def _export_arguments(parser: ArgumentParser) -> None:
         help="the uses that the records must permit, all of them",
     )
     add_output(parser)
+    _add_terms(parser)
+    add_workers(parser)
+
+
+def _add_terms(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--default",
         dest="defaults",
@@ -167,14 +176,14 @@ def _export_arguments(parser: ArgumentParser) -> None:
         " without duplicates of a killed crawl",
     )
     tag_option.add_argument(parser)
-    _workers(parser)
 
 
-def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+def _terms(opts: Namespace, settings: BaseSettings) -> Terms:
+    """Return the terms of --for, --default, --last-fetch and --tag."""
     vocabulary = Options.from_settings(settings).agent.vocabulary
     terms = Terms.of(
         opts.uses.strip().removesuffix(",").split(","),
-        now=datetime.now(UTC),
+        now=repeat.moment_of(opts, datetime.now(UTC)),
         vocabulary=vocabulary,
         tags=tag_option.tag_source(opts, settings),
         defaults=use_defaults("--default", ",".join(opts.defaults or ())),
@@ -183,9 +192,23 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     for use in terms.uses:
         if hint := _unknown(use, vocabulary):
             complain(hint)
+    return terms
+
+
+def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    terms = _terms(opts, settings)
     output, in_folder = output_place(opts)
-    with _progress("exporting", opts.inputs, passes=2) as advance:
-        options = JobOptions(opts.workers, advance, executor=opts.executor, complain=complain)
+    with progress("exporting", opts.inputs, passes=2) as advance:
+        options = JobOptions(
+            opts.workers,
+            advance,
+            executor=opts.executor,
+            complain=complain,
+            evidence=evidence(opts, lambda copies: [None for _ in copies]),
+        )
+        read = paths_read(open_readers(opts.inputs), terms.tags)
+        run_facts = repeat.facts("export", _export_arguments, opts, settings, terms.now, read, {})
+        options = options._replace(run=run_facts)
         if in_folder:
             exported = export_folder(opts.inputs, output, terms, options, ending=opts.ending)
         else:
@@ -199,10 +222,66 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         )
     )
     console.print(line(f"Its manifest: {manifest.path_of(output)}"))
-    _show_causes("Not exported", counts.causes, console)
+    show_causes("Not exported", counts.causes, console)
     for remedy in _remedies(counts.causes, terms):
         console.print(Text(remedy))
     _show_unreadable(counts, "are kept in", [output], console)
+    return DONE
+
+
+# ranges
+
+
+def _ranges_arguments(parser: ArgumentParser) -> None:
+    add_datasets(
+        parser,
+        "inputs",
+        "IN",
+        "tagged index with warc_filename, warc_record_offset, warc_record_length; a folder: all in"
+        " it",
+    )
+    wanted = parser.add_mutually_exclusive_group(required=True)
+    wanted.add_argument(
+        "--for",
+        dest="uses",
+        metavar="USE[,USE]",
+        help="the uses that the captures must permit, all of them",
+    )
+    wanted.add_argument(
+        "--policy-files",
+        action="store_true",
+        help="the captures of policy files, of an index with or without tags",
+    )
+    parser.add_argument(
+        "-o", dest="output", required=True, metavar="LIST", help="the list, for curl --config LIST"
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        required=True,
+        metavar="URL",
+        help="the URL of the archive, e.g. https://data.commoncrawl.org/",
+    )
+    _add_terms(parser)
+    add_workers(parser)
+
+
+def _ranges(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    terms = None if opts.policy_files else _terms(opts, settings)
+    with progress("listing", opts.inputs, passes=2) as advance:
+        options = JobOptions(opts.workers, advance, executor=opts.executor)
+        counts = ranges(opts.inputs, path_of(opts.output), terms, opts.source, options).counts
+    console = open_console()
+    subject = f"for {', '.join(terms.uses)}" if terms else "as policy files"
+    console.print(line(f"{counts.kept} of {counts.records} captures are listed {subject}"))
+    console.print(line(f"Download them: curl --config {opts.output} > captures.warc.gz"))
+    show_causes("Not listed", counts.causes, console)
+    for remedy in _remedies(counts.causes, terms) if terms else ():
+        console.print(Text(remedy))
+    if NO_PLACE in counts.causes:
+        console.print(Text(f"{NO_PLACE}: {', '.join(PLACE)} are missing or not valid"))
+    if counts.unreadable:
+        console.print(line(f"{counts.unreadable} cannot be read", "yellow"))
     return DONE
 
 
@@ -218,18 +297,7 @@ def _remedies(causes: Collection[str], terms: Terms) -> Iterator[str]:
             f"deny:{DEFAULT}: the site states nothing, and the crawl's COMITY_DEFAULTS did not"
             f" permit it; --default {allowed} permits it now"
         )
-    yield from _missing(causes)
-
-
-def _missing(causes: Collection[str]) -> Iterator[str]:
-    """Yield remedies for tags that are not found."""
-    if "no-tag" in causes:
-        yield (
-            "no-tag: name the place of the tags with --tag;"
-            ' a crawl with COMITY_TAG = "off" writes none'
-        )
-    if "several-tags" in causes:
-        yield "several-tags: name the field of the tag with --tag"
+    yield from missing_tags(causes)
 
 
 def _unknown(use: str, vocabulary: Vocabulary) -> str:
@@ -252,8 +320,11 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
 
 
 def _expire_arguments(parser: ArgumentParser) -> None:
-    _datasets(
-        parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC, or a folder; it is rewritten"
+    add_datasets(
+        parser,
+        "datasets",
+        "DATASET",
+        "JSON Lines, Parquet, Arrow IPC, WARC or .tar, or a folder; it is rewritten",
     )
     parser.add_argument(
         "--dry-run",
@@ -268,12 +339,17 @@ def _expire_arguments(parser: ArgumentParser) -> None:
         " exists); given here, they count as done once their records are removed: name all"
         " datasets",
     )
+    add_opt_out(parser)
     tag_option.add_argument(parser)
-    _workers(parser)
+    add_workers(parser)
 
 
 def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     now, console = datetime.now(UTC), open_console(stderr=True)
+    opt_outs = NO_OPT_OUTS
+    if opts.opt_out:
+        set_opt_out(settings, opts)
+        opt_outs = Options.from_settings(settings).agent.opt_outs
     tags, store = tag_option.tag_source(opts, settings), _store(opts.store, settings)
     try:
         urls = [url for url, _ in store.take_downs()] if store else []
@@ -284,10 +360,16 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         )
         console.print(line(source))
         # Each dataset is read twice, the first time for the fetch times of its pages.
-        with _progress("expiring", opts.datasets, passes=2) as advance:
+        with progress("expiring", opts.datasets, passes=2) as advance:
             options = JobOptions(opts.workers, advance, _print_removed, opts.executor, complain)
             counts = expire(
-                opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, options=options
+                opts.datasets,
+                now,
+                urls,
+                tags=tags,
+                opt_outs=opt_outs,
+                dry_run=opts.dry_run,
+                options=options,
             )
         # With the default store, the datasets may not be all datasets.
         if store and opts.store and not opts.dry_run:
@@ -296,8 +378,8 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         if store:
             store.close()
     flush_output()
-    _show_causes("Would go" if opts.dry_run else "Gone", counts.causes, console)
-    for remedy in _missing(counts.causes):
+    show_causes("Would go" if opts.dry_run else "Gone", counts.causes, console)
+    for remedy in missing_tags(counts.causes):
         console.print(Text(remedy))
     _show_unreadable(
         counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console
@@ -324,167 +406,7 @@ def _print_removed(note: Note) -> None:
     say(f"{printable(note['why'])}\t{printable(str(note['url'] or ''))}")
 
 
-# stats
-
-
-def _stats_arguments(parser: ArgumentParser) -> None:
-    _datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC; a folder: all in it")
-    parser.add_argument(
-        "--for",
-        dest="uses",
-        default="",
-        metavar="USE[,USE]",
-        help="count these uses (default: all in tags)",
-    )
-    parser.add_argument(
-        "--by",
-        choices=BY,
-        default=USE,
-        help="count by use, by the rule that decides, by the site's origin, or by the month of the"
-        " fetch (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--top",
-        type=_row_count,
-        default=TOP,
-        metavar="N",
-        help="show N rules, origins or months (default: %(default)s)",
-    )
-    parser.add_argument(
-        "-o",
-        dest="output",
-        metavar="FILE",
-        help="write all rows: FILE.parquet, FILE.csv or FILE.json",
-    )
-    parser.add_argument("--json", action="store_true", help="print all rows as JSON")
-    tag_option.add_argument(parser)
-    _workers(parser)
-
-
-def _row_count(text: str) -> int:
-    """Return the number of rows to show."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise ArgumentTypeError(f"`{text}` is not a number of rows: write 1 or more")
-    return int(text)
-
-
-def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
-    tags = tag_option.tag_source(opts, settings)
-    output = path_of(opts.output) if opts.output else None
-    if output:
-        statistics.check_output(output, opts.datasets, tags)
-    uses = opts.uses.strip().lower().removesuffix(",").split(",") if opts.uses else []
-    with _progress("counting", opts.datasets) as advance:
-        options = JobOptions(opts.workers, advance, executor=opts.executor)
-        counts = statistics.stats(
-            opts.datasets,
-            datetime.now(UTC),
-            options,
-            tags,
-            by=opts.by,
-            uses=[use.strip() for use in uses],
-        )
-    if output:
-        statistics.write(counts, output)
-    if opts.json:
-        say(json.dumps(counts.as_json(), indent=2))
-        flush_output()
-    else:
-        show(counts, opts.top, open_console())
-    return DONE
-
-
-def show(counts: UseCounts, top: int, console: Console) -> None:
-    """Print the first groups, the rules and causes that refuse most, and the totals."""
-    groups, is_by_use = counts.sorted_groups(), counts.by == USE
-    names = () if is_by_use else (counts.by,)
-    rows = _counting(
-        "What may be done with the records",
-        [*names, "use"],
-        ["allowed", "refused", "ends in 30 days"],
-    )
-    for group, uses in groups if is_by_use else groups[:top]:
-        labels = [group or f"no {counts.by}" for _ in names]
-        for use, tally in sorted(uses.items()):
-            soon = Text(str(tally.expiring), "yellow" if tally.expiring else "")
-            add_row(rows, *labels, use, tally.allowed, tally.refused, soon)
-            labels = ["" for _ in names]
-    console.print(rows)
-    if not is_by_use and len(groups) > top:
-        console.print(
-            f"{top} of {len(groups)} {counts.by}s: --top N shows more, -o FILE writes all"
-        )
-    if is_by_use and counts.refusing:
-        rows = _counting("Why uses are refused", ["rule"], ["times"])
-        for rule, number in counts.refusing.most_common(top):
-            add_row(rows, rule, number)
-        console.print(rows)
-        if len(counts.refusing) > top:
-            console.print(
-                f"{top} of {len(counts.refusing)} rules: --top N shows more,"
-                " --by rule shows the uses of each rule"
-            )
-    _show_causes(
-        "Records that permit nothing, because their tags are missing or unreadable",
-        counts.causes,
-        console,
-    )
-    for remedy in _missing(counts.causes):
-        console.print(Text(remedy))
-    about = "" if counts.origins.is_exact else "about "
-    origins = f"{about}{counts.origins.number} origins"
-    console.print(f"{counts.records} records of {origins}, {counts.unreadable} that cannot be read")
-
-
-def _counting(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table:
-    """Return a table with columns of texts, then columns of numbers."""
-    rows = table(title, *texts, *numbers)
-    for column in rows.columns[len(texts) :]:
-        column.justify = "right"
-    return rows
-
-
 # all
-
-
-def _datasets(parser: ArgumentParser, name: str, metavar: str, text: str) -> None:
-    parser.add_argument(name, nargs="+", type=verify.place_argument, metavar=metavar, help=text)
-
-
-def _workers(parser: ArgumentParser) -> None:
-    parser.add_argument("--workers", type=process_count, metavar="N", help=verify.WORKERS_HELP)
-    parser.add_argument(
-        "--executor", choices=EXECUTORS, default=PROCESSES, help=verify.EXECUTOR_HELP
-    )
-
-
-@contextmanager
-def _progress(
-    description: str, paths: Sequence[Path], *, passes: int = 1
-) -> Iterator[Callable[[int], object]]:
-    """Show a bar on a terminal, and nothing elsewhere."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    files = (file for path in paths if path.exists() for file in open_dataset(path).files)
-    total = passes * sum(file.stat().st_size for file in files)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda done: bar.advance(task, done)
-
-
-def _show_causes(title: str, causes: Counter[str], console: Console) -> None:
-    if causes:
-        rows = _counting(title, ["why"], ["records"])
-        for reason, number in causes.most_common():
-            add_row(rows, reason, number)
-        console.print(rows)
 
 
 def _show_unreadable(
@@ -493,6 +415,14 @@ def _show_unreadable(
     if counts.unreadable:
         files = ", ".join(f"{path}.unreadable{'' if path.is_dir() else '.jsonl'}" for path in paths)
         console.print(line(f"{counts.unreadable} cannot be read: they {verb} {files}", "yellow"))
+
+
+def _repeat(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    actions = {
+        "tag": (tag.add_arguments, tag.run),
+        "export": (_export_arguments, _export),
+    }
+    return repeat.run(opts, settings, actions)
 
 
 ACTIONS = {
@@ -508,10 +438,29 @@ ACTIONS = {
         _export_arguments,
         _export,
     ),
+    "ranges": DatasetAction(
+        "List the places of captures that may be used today, for a download by curl",
+        _ranges_arguments,
+        _ranges,
+    ),
     "expire": DatasetAction(
         "Remove records that may not be kept any longer", _expire_arguments, _expire
     ),
-    "stats": DatasetAction("Count the permissions of the records", _stats_arguments, _stats),
+    "stats": DatasetAction("Count the permissions of the records", stats.add_arguments, stats.run),
+    "diff": DatasetAction(
+        "List the uses that records gained or lost since an earlier tagging, and the changed files",
+        diff.add_arguments,
+        diff.run,
+    ),
+    "audit": DatasetAction(
+        "Write a page about the dataset, for readers without knowledge of programs: its content,"
+        " its permissions, the dropped records and the gaps",
+        audit.add_arguments,
+        audit.run,
+    ),
+    "repeat": DatasetAction(
+        "Tag or export a dataset again, and compare the octets", repeat.add_arguments, _repeat
+    ),
     "verify": DatasetAction(
         "List the records that today's policies would refuse",
         verify.add_arguments,

@@ -11,6 +11,9 @@ from comity.dataset.files.folders import nameable_folder
 from comity.dataset.files.formats import WRITABLE
 from comity.dataset.files.places import path_of
 from comity.dataset.folder_output import is_folder
+from comity.dataset.job import Sources
+from comity.extras import is_missing, needs
+from comity.gate.run.console import complain
 
 
 def add_output(parser: ArgumentParser) -> None:
@@ -19,7 +22,8 @@ def add_output(parser: ArgumentParser) -> None:
         dest="output",
         required=True,
         metavar="OUT",
-        help="JSON Lines or Parquet; a folder, if it ends with a /: one file per input file",
+        help="JSON Lines, Parquet, Arrow IPC or .tar; a folder, if it ends with a /: one file per"
+        " input file",
     )
     parser.add_argument(
         "--ending",
@@ -27,6 +31,22 @@ def add_output(parser: ArgumentParser) -> None:
         default="",
         help="suffix of the files in the folder OUT (default: that of each input file)",
     )
+    parser.add_argument(
+        "--no-evidence",
+        dest="evidence",
+        action="store_false",
+        help="do not write OUT.policies.parquet and OUT.refused.parquet",
+    )
+
+
+def evidence(opts: Namespace, sources: Sources) -> Sources | None:
+    """Return `sources` if evidence files are written beside OUT, or None."""
+    if not opts.evidence:
+        return None
+    if is_missing("pyarrow"):
+        complain(needs("Evidence beside OUT (--no-evidence: none)", "pyarrow", "parquet"))
+        return None
+    return sources
 
 
 def output_place(opts: Namespace) -> tuple[Path, bool]:

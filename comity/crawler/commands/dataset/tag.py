@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import IO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
@@ -18,13 +18,13 @@ from scrapy.settings import BaseSettings
 
 from comity import extras
 from comity.crawler.captures import open_captures
-from comity.crawler.commands.base import add_opt_out, process_count, set_opt_out
-from comity.crawler.commands.dataset import verify
-from comity.crawler.commands.dataset.output import add_output, output_place
+from comity.crawler.commands.base import add_opt_out, set_opt_out
+from comity.crawler.commands.dataset import repeat
+from comity.crawler.commands.dataset.output import add_output, evidence, output_place
+from comity.crawler.commands.dataset.shared import add_workers, bar, octets, place_argument
 from comity.crawler.commands.refresh import refresh
 from comity.dataset import manifest
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
-from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.files.folders import APART
 from comity.dataset.job import JobOptions, open_readers
 from comity.dataset.records import DatasetError
@@ -57,9 +57,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "inputs",
         nargs="+",
-        type=verify.place_argument,
+        type=place_argument,
         metavar="IN",
-        help="WARC of any writer, Parquet or JSON Lines with URLs; a folder: all in it",
+        help="WARC or WACZ of any writer, CDXJ; tables with URLs: Parquet, Arrow IPC, JSON Lines,"
+        " CSV; shards of images (.tar); a folder: all in it",
     )
     add_output(parser)
     parser.add_argument(
@@ -78,7 +79,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE|STORE",
-        help="captures of policy files: WARC files, folders of them or of files by host"
+        help="captures of policy files: WARC or WACZ files, folders of them or of files by host"
         " (s3:// too), policy stores",
     )
     parser.add_argument(
@@ -91,6 +92,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--refresh",
         action="store_true",
         help="fetch the policy files of all sites as they are today",
+    )
+    parser.add_argument(
+        "--keep-policies",
+        action="store_true",
+        help="write the copies of policy files that decided to OUT.policies.warc.gz",
     )
     parser.add_argument(
         "--as-of",
@@ -125,6 +131,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"other names that sites may use for this use, e.g. GPTBot; {AI_TRAINING}: all"
         " crawlers that train models",
     )
+    parser.add_argument(
+        "--page-url-field",
+        default="",
+        metavar="FIELD",
+        help="field that has the URL of the page that shows the image or other work; the site of"
+        " the page must permit a use too (default: the page does not count)",
+    )
     for name, text in (
         ("url", "the URL of the page"),
         ("date", "when it was captured"),
@@ -147,10 +160,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="how the text of pages is extracted (default: %(default)s)",
     )
     parser.add_argument("--html", action="store_true", help="keep the source of pages")
-    parser.add_argument("--workers", type=process_count, metavar="N", help=verify.WORKERS_HELP)
-    parser.add_argument(
-        "--executor", choices=EXECUTORS, default=PROCESSES, help=verify.EXECUTOR_HELP
-    )
+    add_workers(parser)
 
 
 def crawls(opts: Namespace) -> bool:
@@ -180,6 +190,8 @@ def run(
     """Tag the records, and return the exit status.
 
     UsageError, DatasetError, PolicyError or OSError: it fails."""
+    if opts.keep_policies and not opts.evidence:
+        raise UsageError("--keep-policies needs evidence: remove --no-evidence", print_help=False)
     if opts.text == "trafilatura" and extras.is_missing("trafilatura"):
         raise UsageError(
             extras.needs("--text trafilatura", "trafilatura", "text"), print_help=False
@@ -199,8 +211,26 @@ def run(
     with _captures(sources, question, opts.index) as captures:
         for source, number in _unreadable(captures):
             complain(f"{source}: {number} places cannot be read")
-        with _progress("tagging", opts.inputs) as advance:
-            options = JobOptions(opts.workers, advance, executor=opts.executor)
+        readers = open_readers(opts.inputs)
+        with bar("tagging", octets(readers)) as advance:
+            options = JobOptions(
+                opts.workers,
+                advance,
+                executor=opts.executor,
+                evidence=evidence(opts, getattr(opts, "sources", captures.sources)),
+                keep=_keep(captures) if opts.keep_policies else None,
+            )
+            run_facts = repeat.facts(
+                "tag",
+                add_arguments,
+                opts,
+                settings,
+                question.now,
+                [reader.path for reader in readers],
+                captures.versions,
+                as_of=question.as_of,
+            )
+            options = options._replace(run=run_facts)
             judge = Judge(question, captures)
             if in_folder:
                 tagged = tag_folder(
@@ -210,6 +240,13 @@ def run(
                 tagged = tag_dataset(opts.inputs, output, judge, making, options, sources=sources)
     show(tagged, question, output, "" if in_folder else ".jsonl")
     return DONE
+
+
+def _keep(captures: PolicyCaptures) -> Callable[[IO[bytes]], Callable[[str, datetime], object]]:
+    """Return the function that opens the archive of the copies. DatasetError: it needs warcio."""
+    with extras.required("--keep-policies", "warc", DatasetError):
+        from comity.crawler.feeds.policy_archive import KeptPolicies
+    return partial(KeptPolicies, captures.copy)
 
 
 def _question(opts: Namespace, settings: BaseSettings) -> Question:
@@ -230,6 +267,7 @@ def _question(opts: Namespace, settings: BaseSettings) -> Question:
     also = [name for names in opts.also for name in names.split(",")]
     return Question.of(
         agent,
+        now=getattr(opts, "moment", None),
         also=also,
         as_of=as_of,
         missing=opts.missing,
@@ -243,7 +281,7 @@ def _question(opts: Namespace, settings: BaseSettings) -> Question:
 def _captures(
     sources: Sequence[str], question: Question, index: Path | None
 ) -> Iterator[PolicyCaptures]:
-    with _bar("policies", None) as advance:
+    with bar("policies", None) as advance:
         captures = open_captures(
             sources,
             agent=question.agent,
@@ -260,7 +298,7 @@ def _unreadable(captures: PolicyCaptures) -> Iterator[tuple[str, int]]:
     number, failures = captures.unreadable
     if number:
         first = failures[0]
-        yield f"--policies {first.source}, at octet {first.offset}: {first.error}", number
+        yield f"--policies {first.place}: {first.error}", number
 
 
 def _refresh(
@@ -268,31 +306,8 @@ def _refresh(
 ) -> bool:
     """Fetch today's policies. False if it was ended early."""
     readers = list(map(captures_reader, open_readers(inputs)))
-    with _progress("policies of today", inputs) as advance:
+    with bar("policies of today", octets(readers)) as advance:
         return refresh(process, origins(readers, columns, advance))
-
-
-def _progress(
-    description: str, inputs: Sequence[Path]
-) -> AbstractContextManager[Callable[[int], object]]:
-    return _bar(description, sum(reader.size for reader in open_readers(inputs)))
-
-
-@contextmanager
-def _bar(description: str, total: int | None) -> Iterator[Callable[[int], object]]:
-    """Show a bar on a terminal, and nothing elsewhere."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda done: bar.advance(task, done)
 
 
 def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
@@ -308,6 +323,9 @@ def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
         )
     )
     console.print(line(f"The policies and the agent: {manifest.path_of(output)}"))
+    if missing := counts.missing_copies.number:
+        about = "" if counts.missing_copies.is_exact else "about "
+        console.print(line(f"Policy files without a copy (status 0): {about}{missing}"))
     rows = table("What may be done with them", "use", "records")
     rows.columns[1].justify = "right"
     for verdict, number in sorted(tagged.verdicts.items()):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
@@ -19,13 +18,11 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import tag_option
-from comity.crawler.commands.base import process_count
+from comity.crawler.commands.dataset.shared import add_workers, bar, octets, place_argument
 from comity.crawler.commands.refresh import StoredSites, refresh
 from comity.dataset import passes
 from comity.dataset.changed_outside import MESSAGE, changed_outside
-from comity.dataset.execution.executors import EXECUTORS, PROCESSES
 from comity.dataset.files.formats import Reader
-from comity.dataset.files.places import path_of
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers, paths_read
 from comity.dataset.records import DatasetError
@@ -41,20 +38,7 @@ from comity.policies.syntax.printable import printable, unhidden
 
 COMPLIANT, NOT_COMPLIANT, FAILED = 0, 1, 2
 MOST_SHOWN = 50  # hosts
-WORKERS_HELP = "processes (default: one a core if files are large)"
-EXECUTOR_HELP = (
-    "engine that does the work: processes of this machine, or an engine on the cluster that its"
-    " settings name, or on this machine (default: %(default)s)"
-)
-
 Notes = Callable[[list[dict[str, Any]]], None]
-
-
-def place_argument(text: str) -> Path:
-    try:
-        return path_of(text)
-    except DatasetError as error:
-        raise ArgumentTypeError(str(error)) from None
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -62,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "dataset",
         metavar="DATASET",
         type=place_argument,
-        help="JSON Lines, Parquet or WARC; a folder: all in it",
+        help="JSON Lines, CSV, Parquet, Arrow IPC, WARC or .tar; a folder: all in it",
     )
     parser.add_argument(
         "--for",
@@ -82,13 +66,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=Path,
         help="write the records that are not compliant, and the reasons, as JSON Lines",
     )
-    parser.add_argument(
-        "--workers",
-        type=process_count,
-        metavar="N",
-        help="processes (default: as many as there are cores)",
-    )
-    parser.add_argument("--executor", choices=EXECUTORS, default=PROCESSES, help=EXECUTOR_HELP)
+    add_workers(parser, "processes (default: as many as there are cores)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     tag_option.add_argument(parser)
 
@@ -128,7 +106,7 @@ def run(
     options, readers = Options.from_settings(settings), open_readers([opts.dataset])
     if opts.refresh:
         assert process
-        with _progress("policies", readers) as advance:
+        with bar("policies", octets(readers)) as advance:
             is_complete = refresh(process, origins_in(readers, progress=advance), again=True)
         if not is_complete:
             return FAILED
@@ -171,7 +149,7 @@ def _verify(
     report = VerifyReport()
     with ExitStack() as stack:
         file = stack.enter_context(Replacement(list_path)) if list_path else None
-        advance = stack.enter_context(_progress("records", readers))
+        advance = stack.enter_context(bar("records", octets(readers)))
 
         def write(notes: list[dict[str, Any]]) -> None:
             if file:
@@ -197,7 +175,7 @@ def _verify(
 def _json_lines(report: VerifyReport) -> Iterator[str]:
     """Yield the lines of json.dumps(report.as_json()), host by host, to save memory."""
     head = json.dumps(report.totals(), indent=2).removesuffix("\n}")
-    hosts = (_member(name, host) for name, host in report.all_hosts())
+    hosts = (_member(name, host) for name, host in report.hosts.items())
     last = next(hosts, "")
     if not last:
         yield f'{head},\n  "hosts": {{}}\n}}'
@@ -214,23 +192,6 @@ def _member(name: str, host: Host) -> str:
     return "\n".join(f"  {line}" for line in lines)
 
 
-@contextmanager
-def _progress(description: str, readers: Sequence[Reader]) -> Iterator[Callable[[int], object]]:
-    """Show a bar on a terminal, and nothing elsewhere."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(description, total=sum(reader.size for reader in readers))
-        yield lambda done: bar.advance(task, done)
-
-
 COLORS = {LOST: "red", RESTRICTED: "yellow", GAINED: "green"}
 
 
@@ -244,7 +205,7 @@ def show(report: VerifyReport, token: str, console: Console) -> None:
                     f" {other}."
                 )
             )
-    hosts = sum(1 for _ in report.all_hosts())
+    hosts = sum(1 for _ in report.hosts.items())
     for name, host in report.worst_hosts(MOST_SHOWN):
         if host.refused or host.unknown or host.changes or host.gained_elements:
             _show_host(name, host, console)

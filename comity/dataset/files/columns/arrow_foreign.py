@@ -90,11 +90,14 @@ def _type_of_extra(type_: pa.DataType) -> pa.DataType:
 def _type_without_views(type_: pa.DataType) -> pa.DataType:
     """Return the type without views: string_view becomes large_string, list_view becomes list.
 
-    Arrow has only few functions for views."""
+    A dictionary of views becomes its values. Arrow has only few functions for views."""
     if pa.types.is_string_view(type_):
         return pa.large_string()
     if pa.types.is_binary_view(type_):
         return pa.large_binary()
+    if pa.types.is_dictionary(type_):
+        value_type = _type_without_views(type_.value_type)
+        return type_ if value_type == type_.value_type else value_type
     fields = [type_.field(number) for number in range(type_.num_fields)]
     plain = [field.with_type(_type_without_views(field.type)) for field in fields]
     if plain == fields:
@@ -117,6 +120,8 @@ def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
     with wrong members."""
     if array.type == type_:
         return array
+    if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(type_):
+        return _cast(array.dictionary, type_).take(array.indices)
     if pa.types.is_struct(type_):
         fields = [_cast(array.field(number), field.type) for number, field in enumerate(type_)]
         return pa.StructArray.from_arrays(fields, fields=list(type_), mask=array.is_null())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
@@ -48,11 +49,32 @@ OCTETS = 16 * 2**20
 GROUP_ROWS = 10_000
 GROUP_OCTETS = 16 * 2**20
 # Exceptions of pyarrow for an invalid file, e.g. ValueError for names that are not UTF-8.
-_FAILURES = (OSError, pa.ArrowException, ValueError)
+FAILURES = (OSError, pa.ArrowException, ValueError)
 COMPRESSION = {"compression": "zstd", "compression_level": 1}
 
 
-class Reader(formats.Reader):
+class ColumnReader(formats.Reader):
+    """A file of records in Arrow columns."""
+
+    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+        for batch, number in self.read_columns(part, fields):
+            yield (
+                [batch]
+                if isinstance(batch, Unreadable)
+                else decode(batch, range(number, number + batch.num_rows))
+            )
+
+    @abstractmethod
+    def read_columns(
+        self, part: Part, fields: Sequence[str] | None = None
+    ) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
+        """Yield batches, each with the number of its first row. The first row of a file is 1.
+
+        `fields`: the fields to read. None: all. If a batch cannot be read, an Unreadable is in the
+        place of the rest of its row group or record batch."""
+
+
+class Reader(ColumnReader):
     """A Parquet file of comity or of another program. Its parts are its row groups."""
 
     @cached_property
@@ -62,10 +84,10 @@ class Reader(formats.Reader):
             return proper(file.schema_arrow)
 
     @cached_property
-    def has_rows(self) -> bool:
-        """False if the file has no rows."""
+    def column_names(self) -> Sequence[str]:
+        """The names of the columns. Empty if the file has no rows."""
         with self._open() as file:
-            return bool(file.metadata.num_rows)
+            return proper(file.schema_arrow).names if file.metadata.num_rows else ()
 
     def parts(self) -> Iterator[Part]:
         groups = self._group_rows()
@@ -108,24 +130,12 @@ class Reader(formats.Reader):
                 pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in extras
             )
 
-    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
-        for batch, number in self.read_columns(part, fields):
-            yield (
-                [batch]
-                if isinstance(batch, Unreadable)
-                else decode(batch, range(number, number + batch.num_rows))
-            )
-
     def read_columns(
         self, part: Part, fields: Sequence[str] | None = None
     ) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
-        """Yield batches, each with the number of its first row. The first row of a file is 1.
-
-        `fields`: the fields to read. None: all. After an unreadable batch, yield an Unreadable for
-        the rest of the row group."""
         group, number = part.position
         with self._open() as file:
-            columns = _columns(file.schema_arrow, fields)
+            columns = columns_for(file.schema_arrow, fields)
             try:
                 without_zone = _written_in_utc(file)
                 metadata = file.metadata.row_group(group)
@@ -135,7 +145,7 @@ class Reader(formats.Reader):
                 ):
                     yield from valid(with_zone(readable(batch), without_zone), number)
                     number += batch.num_rows
-            except _FAILURES as error:
+            except FAILURES as error:
                 message = str(error).partition("\n")[0]
                 yield (
                     Unreadable(f"row {number} and the rest of row group {group}", b"", message),
@@ -155,14 +165,14 @@ class Reader(formats.Reader):
                 yield file
         except DatasetError as error:
             raise DatasetError(f"{self.path} cannot be used: {error}") from None
-        except _FAILURES as error:
+        except FAILURES as error:
             message = str(error).partition("\n")[0]
             raise DatasetError(
                 f"{self.path} is not a Parquet file, or was cut off while it was written: {message}"
             ) from None
 
 
-def _columns(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | None:
+def columns_for(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | None:
     """Return the names of the columns to read for these fields.
 
     If `fields` is None, return None, which means all columns. TAG_FIELDS in `fields` stands for all
@@ -221,14 +231,14 @@ def _is_set(file: pq.ParquetFile, path: str) -> bool:
 class RowGroupWriter:
     """Writes record batches to an open file, one row group at a time.
 
-    The file can be read only after `close`, because Parquet has its table of contents at the end.
+    A Parquet file can be read only after `close`, because it has its table of contents at the end.
     At the end of `with`, the file is completed. After an error it is left incomplete."""
 
     def __init__(self, file: Any, schema: pa.Schema | None = None) -> None:
         """`schema`: the schema of the file. None: that of the first batch."""
         self._file = file
         self._schema = schema
-        self._writer: pq.ParquetWriter | None = None
+        self._writer: Any = None
         self._waiting: list[pa.RecordBatch] = []
         self._rows = self._octets = 0
 
@@ -253,7 +263,7 @@ class RowGroupWriter:
         finally:
             # An open ParquetWriter writes the end of the file when it is deleted. The file is
             # closed then, and Python would print a traceback for the failed write.
-            if self._writer:
+            if isinstance(self._writer, pq.ParquetWriter):
                 self._writer.is_open = False
 
     def close(self) -> None:
@@ -262,10 +272,14 @@ class RowGroupWriter:
         assert self._writer
         self._writer.close()
 
+    def _opened(self, schema: pa.Schema) -> Any:
+        """Return a pyarrow writer for a file with this schema."""
+        return pq.ParquetWriter(self._file, schema, **COMPRESSION)
+
     def _flush(self) -> None:
         schema = self._schema or schema_of(())
         if self._writer is None:
-            self._writer = pq.ParquetWriter(self._file, schema, **COMPRESSION)
+            self._writer = self._opened(schema)
         if self._waiting:
             self._writer.write_table(pa.Table.from_batches(self._waiting, schema))
         self._waiting = []
@@ -295,9 +309,12 @@ class Writer:
     def __enter__(self) -> Self:
         with ExitStack() as files:
             file = files.enter_context(self._replacement)
-            self._rows = files.enter_context(RowGroupWriter(file, self._schema))
+            self._rows = files.enter_context(self._row_writer(file))
             self._files = files.pop_all()
         return self
+
+    def _row_writer(self, file: Any) -> RowGroupWriter:
+        return RowGroupWriter(file, self._schema)
 
     def write(self, encoded: pa.RecordBatch) -> None:
         self._rows.write(encoded)

@@ -17,6 +17,8 @@ from comity.dataset.tags.sources import is_tag_like
 MAX_BLOCK = 128 * 2**20
 # The field of records of policy files, with the SHA-256 that tags have in `policies`.
 POLICY = "Comity-Policy-SHA256"
+# The field of a kept capture that could not be read, with the cause
+UNREAD = "Comity-Unread"
 
 # Fields of records that belong to an answer: its request, metadata about it, its further segments
 # (WARC 1.1 section-5).

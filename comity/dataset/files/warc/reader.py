@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
-from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import (
     MAX_BLOCK,
@@ -22,7 +21,16 @@ from comity.dataset.files.warc.items import (
     refers_to,
 )
 from comity.dataset.files.warc.messages import covers_another, is_http, message
-from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
+from comity.dataset.files.warc.records import (
+    Damage,
+    Fields,
+    WarcRecord,
+    end_of,
+    place_of,
+    records,
+)
+from comity.dataset.files.warc.wacz import open_warc
+from comity.dataset.files.warc.warc_input import WarcReader, check_packed
 from comity.dataset.records import (
     PAGE_URLS,
     Batch,
@@ -56,26 +64,22 @@ class WarcPart(NamedTuple):
     """Id -> offset of an earlier response to which an item in this part refers."""
 
 
-class Reader(formats.Reader):
-    """A WARC file."""
+class Reader(WarcReader):
+    """A WARC file, or the WARC files in a WACZ file."""
 
-    def parts(self) -> Iterator[Part]:
+    def record_parts(self) -> Iterator[Part]:
         start, end, awaited = 0, 0, ""
         seen: dict[str, int] = {}  # id of a response -> its offset, the oldest first
         before: dict[str, int] = {}
-        with self.path.open("rb", BUFFER) as file:
-            for record in records(file, 0, self.size):
+        with open_warc(self.path) as file:
+            for record in records(file, 0, end_of(file)):
                 name = name_of(record)
                 if record.offset - start >= PART and (not awaited or awaited != name):
                     yield Part(WarcPart(start, record.offset, before), record.offset - start)
                     start, before = record.offset, {}
                 end, awaited = record.end, ""
                 if isinstance(record, Damage):
-                    if record.error == PACKED:
-                        raise DatasetError(
-                            f"{self.path} is packed as a whole, its records cannot be found:"
-                            " gunzip it first"
-                        )
+                    check_packed(self.path, file, record)
                     continue
                 if answer := refers_to(record):
                     position = seen.get(answer)
@@ -90,10 +94,7 @@ class Reader(formats.Reader):
         if end > start:
             yield Part(WarcPart(start, end, before), end - start)
 
-    def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
-        return True
-
-    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+    def read_records(self, part: Part, fields: Sequence[str] | None) -> Iterator[Batch]:
         batch: Batch = []
         for record in self._read(part.position, wants_html=fields is None or HTML in fields):
             batch.append(record)
@@ -117,7 +118,7 @@ class Reader(formats.Reader):
                 return MAX_BLOCK
             return MAX_HEAD
 
-        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as lookup:
+        with open_warc(self.path) as file, open_warc(self.path) as lookup:
             for record in records(file, stretch.start, stretch.end, keep):
                 name = name_of(record)
                 if awaited and name != awaited:
@@ -154,11 +155,11 @@ class Reader(formats.Reader):
 
     def _unreadable(self, damage: Damage) -> Iterator[Unreadable]:
         """Yield a damage in parts, because it may be too long for memory."""
-        with self.path.open("rb") as file:
+        with open_warc(self.path) as file:
             for offset in range(damage.offset, damage.end, PART):
                 file.seek(offset)
                 yield Unreadable(
-                    f"record at octet {offset}",
+                    place_of(file, offset),
                     file.read(min(PART, damage.end - offset)),
                     damage.error,
                 )

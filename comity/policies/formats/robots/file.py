@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from weakref import WeakValueDictionary
 
 from comity.policies.answers.decision import Finding
 from comity.policies.answers.fetched import Fetched
@@ -11,10 +13,57 @@ from comity.policies.formats.acap import grammar as acap
 from comity.policies.formats.file import File, SiteFiles
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.extension_lines import ExtensionLine, extension_lines
+from comity.policies.syntax.lines import text_of
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import resolved
 
 PATH = "/robots.txt"
+
+
+class _Body:
+    """The octets of a robots.txt, read without its URL. Sites with equal octets share one.
+
+    Attributes:
+        is_marked_up: True if the records are in markup.
+        refuses_only: True if only the refusals are read.
+        text: The part of the octets that is read, see `File.text`.
+        robots: The conventional records.
+        mentions_acap: True if the text may have ACAP records.
+    """
+
+    def __init__(self, octets: bytes, *, oversized: bool, refuses_only: bool) -> None:
+        text, _ = text_of(octets, cut=oversized)
+        self.is_marked_up = is_marked_up(text)
+        self.refuses_only = refuses_only or self.is_marked_up
+        text = without_tags(text) if self.is_marked_up else text
+        self.text = robots.refusals(text) if self.refuses_only else text
+        self.robots = robots.parse(
+            self.text if self.refuses_only else octets,
+            oversized=oversized,
+            refuses_only=self.refuses_only,
+        )
+        self.mentions_acap = b"acap" in self.text.lower()
+        self._lines: dict[frozenset[str], tuple[ExtensionLine, ...]] = {}
+
+    def lines(self, names: frozenset[str]) -> tuple[ExtensionLine, ...]:
+        """Return the lines with these names, which belong to other formats."""
+        if names not in self._lines:
+            self._lines[names] = extension_lines(self.robots, names)
+        return self._lines[names]
+
+
+# Most robots.txt files are copies of a few hundred texts. An entry goes with the last site that
+# has its text.
+_BODIES: WeakValueDictionary[tuple[bytes, bool, bool], _Body] = WeakValueDictionary()
+
+
+def _body(octets: bytes, *, oversized: bool, refuses_only: bool) -> _Body:
+    """Return the octets as read for any site."""
+    key = octets, oversized, refuses_only
+    body = _BODIES.get(key)
+    if body is None:
+        body = _BODIES[key] = _Body(octets, oversized=oversized, refuses_only=refuses_only)
+    return body
 
 
 class RobotsFile(File):
@@ -45,23 +94,25 @@ class RobotsFile(File):
         self._urls: dict[str, str] = {}
         self.robots: robots.Robots | None = None
         self.acap: acap.Acap | None = None
-        self.is_marked_up = self.is_present and is_marked_up(super()._read())
-        self.refuses_only = refuses_only or self.is_marked_up
-        if self.is_present:
-            self.robots = robots.parse(
-                self.text if self.refuses_only else fetched.body,
-                url=url,
-                oversized=fetched.oversized,
-                refuses_only=self.refuses_only,
-            )
-            if b"acap" in self.text.lower():
-                parsed = acap.parse(self.text, url=url, definitions=definitions, crawlers=crawlers)
-                self.acap = acap.refusals(parsed) if self.refuses_only else parsed
+        self.is_marked_up, self.refuses_only = False, refuses_only
+        self._body: _Body | None = None
+        if not self.is_present:
+            return
+        body = self._body = _body(
+            fetched.body, oversized=fetched.oversized, refuses_only=refuses_only
+        )
+        self.is_marked_up, self.refuses_only = body.is_marked_up, body.refuses_only
+        self.robots = body.robots
+        if body.mentions_acap:
+            parsed = acap.parse(self.text, url=url, definitions=definitions, crawlers=crawlers)
+            self.acap = acap.refusals(parsed) if self.refuses_only else parsed
 
     def _read(self) -> bytes:
-        text = super()._read()
-        text = without_tags(text) if self.is_marked_up else text
-        return robots.refusals(text) if self.refuses_only else text
+        return self._body.text if self._body else super()._read()
+
+    def lines(self, names: frozenset[str]) -> tuple[ExtensionLine, ...]:
+        """Return the lines with these names, which belong to other formats."""
+        return self._body.lines(names) if self._body else ()
 
     def resolve_reference(self, reference: acap.Reference) -> str:
         """Return the absolute URL that a reference leads to, or "" if it is not http or https."""
@@ -100,7 +151,8 @@ class RobotsFile(File):
             message = "The records are in markup: crawlers may ignore them, and comity reads only"
             message += " refusals. Save the file as plain text, without tags."
             return (*of_file, Finding(rule="robots.markup", message=message, url=self.url))
-        conventional = self.robots.findings if self.robots else ()
+        found = self.robots.findings if self.robots else ()
+        conventional = (replace(finding, url=self.url) for finding in found)
         of_acap = (*self.acap.findings, *self._odd_references(self.acap)) if self.acap else ()
         return (*of_file, *conventional, *of_acap)
 
@@ -125,7 +177,4 @@ def robots_of(site: SiteFiles) -> RobotsFile:
 
 def lines_of(site: SiteFiles) -> tuple[ExtensionLine, ...]:
     """Return the lines of robots.txt that belong to other formats."""
-    robots = robots_of(site).robots
-    return site.once(
-        ExtensionLine, lambda: extension_lines(robots, site.robots_lines) if robots else ()
-    )
+    return robots_of(site).lines(site.robots_lines)

@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 from protego import Protego
 
+from comity.bounded import Bounded
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.rates import Rates
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
@@ -59,6 +60,7 @@ BEFORE_ALL, IN_ACAP = -1, -2
 # The maximum number of Crawl-delay, Request-rate and Visit-time lines that are read in the groups
 # of one agent. A file with more lines in total is reported.
 MAX_RATES = 1000
+MAX_RULES = 16  # the maximum number of compiled sets of groups of a file
 
 
 # section-2.2.1
@@ -138,6 +140,8 @@ class Robots:
         self._acap = array("I", acap)  # starts and ends of ACAP records, alternating
         # True if any list of agents continues after a record that is neither agent nor rule.
         self._is_joined = is_joined
+        # Groups -> their rules, for agents to which ACAP makes no statement.
+        self._rules: Bounded[tuple[int, ...], AgentRules] = Bounded(MAX_RULES)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -150,7 +154,7 @@ class Robots:
         """Return True if a group names the token."""
         return bool(self._groups_with(token.lower().encode()))
 
-    @property
+    @cached_property
     def product_tokens(self) -> frozenset[str]:
         """The product tokens that groups name, in lower case."""
         return frozenset(
@@ -163,7 +167,13 @@ class Robots:
         See section-2.2.1. `contested` contains the patterns, in normal form, that ACAP makes a
         statement about. See `Replaced`.
         """
-        return AgentRules(list(map(self.cursor, self.groups_naming(token))), contested)
+        groups = tuple(self.groups_naming(token))
+        if contested:
+            return AgentRules(list(map(self.cursor, groups)), contested)
+        rules = self._rules.get(groups)
+        if rules is None:
+            rules = self._rules[groups] = AgentRules(list(map(self.cursor, groups)), ())
+        return rules
 
     @cached_property
     def combinations(self) -> list[tuple[int, ...]]:

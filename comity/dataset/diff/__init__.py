@@ -1,0 +1,1 @@
+"""The differences between the permissions of two datasets."""
