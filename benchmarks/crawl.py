@@ -12,7 +12,7 @@ with COMITY_MIN_DELAY=0, for politeness costs time, not CPU.
     python benchmarks/crawl.py                                                   the cases that have targets
     python benchmarks/crawl.py --hosts 1 --pages 100000 --links chain --rounds 1    a long crawl, for its memory
     python benchmarks/crawl.py --hosts 1 200 --pages 600 800 --calls    Python calls a page
-    python benchmarks/crawl.py --hosts 1 --spider bare --crawlers comity comity-uvloop comity-aiohttp    parts of others"""
+    python benchmarks/crawl.py --hosts 1 --spider bare --crawlers comity comity-handler comity-uvloop    other parts"""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ AIOHTTP = {
         ("http", "https"), "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
     )
 }
+HANDLER = {"COMITY_DOWNLOAD_HANDLER": True}
 SETTINGS_BY_REQUEST = {  # crawlers that run only if `--crawlers` names them
     f"{name}-{addition}": SETTINGS[name] | settings
     for name in ("tuned", "comity")
@@ -72,7 +73,10 @@ SETTINGS_BY_REQUEST = {  # crawlers that run only if `--crawlers` names them
         ("uvloop", UVLOOP),
         ("aiohttp", AIOHTTP),
         ("uvloop-aiohttp", UVLOOP | AIOHTTP),
+        ("handler", HANDLER),
+        ("uvloop-handler", UVLOOP | HANDLER),
     )
+    if name == "comity" or addition not in ("handler", "uvloop-handler")
 }
 
 

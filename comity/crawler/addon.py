@@ -18,13 +18,14 @@ from scrapy.core.scheduler import Scheduler as ScrapyScheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.extensions.closespider import CloseSpider
 from scrapy.extensions.feedexport import FeedExporter
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 
 import comity
 from comity.crawler import feeds, reporting
 from comity.crawler.crawl import open_early
+from comity.crawler.downloads.handler import DownloadHandler
 from comity.crawler.feeds.exporter import Feeds
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.frontier.backlog import most_waiting
@@ -79,6 +80,9 @@ SAFER: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
 }
 
+SCHEMES = ("http", "https")  # of comity's download handler
+PROJECT = SETTINGS_PRIORITIES["project"]
+
 # Scrapy starts a task for each item that may be in the pipelines at a time, even if a response has
 # one item or none. Its default of 100 takes a third of the time of a page (docs/upstream.md).
 CONCURRENT_ITEMS = 8
@@ -119,6 +123,8 @@ class Addon:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", Feeds, place)
         options = _check(settings)
         agent = options.agent
+        if options.download_handler:
+            _set_download_handler(settings)
         if options.state and options.limits == "crawl":  # shared_queue.py has the limits
             settings.set_in_component_priority_dict("EXTENSIONS", CloseSpider, None)
         _guard_browsers(settings, options)
@@ -154,6 +160,23 @@ def _place_of_queue(settings: BaseSettings, options: Options) -> str:
     if ScrapyScheduler in load_object(settings["SCHEDULER"]).__mro__:
         return ""
     return "COMITY_STATE" if options.state else "JOBDIR" if settings.get("JOBDIR") else ""
+
+
+def _set_download_handler(settings: BaseSettings) -> None:
+    """Let comity's download handler fetch the pages. SettingsError: the project names another."""
+    handlers = settings.getdict("DOWNLOAD_HANDLERS")
+    for scheme in SCHEMES:
+        if scheme in handlers:
+            stop(
+                f"COMITY_DOWNLOAD_HANDLER is True, but DOWNLOAD_HANDLERS has a handler for {scheme}"
+                " too: remove one of them"
+            )
+    settings.set(
+        "DOWNLOAD_HANDLERS",
+        {**handlers, **dict.fromkeys(SCHEMES, DownloadHandler)},
+        # Without a reactor, Scrapy's own handlers have the priority of the project.
+        priority=max(settings.getpriority("DOWNLOAD_HANDLERS") or 0, PROJECT),
+    )
 
 
 def _guard_browsers(settings: BaseSettings, options: Options) -> None:

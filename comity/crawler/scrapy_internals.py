@@ -60,6 +60,7 @@ UNANSWERED = (
     "ResponseNeverReceived",
     "RequestTransmissionFailed",
     "ServerDisconnectedError",
+    "UnansweredError",
     "ClientOSError",
 )
 

@@ -1,4 +1,4 @@
-"""Crawls with the event loop of uvloop, and with Scrapy's download handler for aiohttp."""
+"""Crawls with uvloop, with Scrapy's download handler for aiohttp, and with comity's handler."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ SETTINGS = [
             find_spec(AIOHTTP) is None, reason="this version of Scrapy has no handler for aiohttp"
         ),
     ),
+    pytest.param({"COMITY_DOWNLOAD_HANDLER": True}, id="comity"),
 ]
 pytestmark = pytest.mark.parametrize("settings", SETTINGS)
 

@@ -12,12 +12,13 @@ from aiohappyeyeballs import AddrInfoType
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, StopDownload
-from scrapy.http import Request, Response, TextResponse
+from scrapy.http import Headers, Request, Response, TextResponse
 from scrapy.pipelines.files import FilesPipeline
 from scrapy.spiders import SitemapSpider
 
 from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.gate.fetching.network import Network
+from comity.gate.fetching.options import ClientOptions
 from comity.gate.fetching.reach import IPAddress, Reach
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.request.referrals import KEY
@@ -57,6 +58,20 @@ class Rebound(Outside):
     NAMES: ClassVar = {"localhost": PUBLIC}
 
 
+class Moving(Outside):
+    """A name whose address changes after the first connection."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        super().__init__(options)
+        self._addresses = iter([PUBLIC])
+
+    async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
+        if host != "localhost":
+            return await super().resolve(host, port)
+        address = next(self._addresses, "127.0.0.1")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port))]
+
+
 class Looks:
     """An extension that makes comity see the addresses so."""
 
@@ -71,6 +86,10 @@ class Looks:
 
 class LooksRebound(Looks):
     network = Rebound
+
+
+class LooksMoving(Looks):
+    network = Moving
 
 
 class Follows(Spider):
@@ -601,6 +620,39 @@ def test_an_answer_from_elsewhere_is_refused(serve: Serve, crawl: Crawl, tmp_pat
         assert f"comity/access/deny/{RULE}" not in crawled.stats
     assert policies.paths == ["/robots.txt"]
     assert sorted(inside.paths) == ["/moved", "/moved", "/secret", "/secret"]
+
+
+class FollowsMoving(Follows):
+    name = "follows-moving"
+    custom_settings: ClassVar[dict[str, Any]] = {"EXTENSIONS": {LooksMoving: 0}}  # type: ignore[misc]
+
+
+class Rewrites:
+    """A receiver that drops header fields, and makes a request while it handles the signal."""
+
+    url = ""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Rewrites:
+        rewrites = cls()
+        rewrites.crawler = crawler
+        crawler.signals.connect(rewrites.received, signals.headers_received)
+        return rewrites
+
+    crawler: Crawler
+
+    def received(self, headers: Headers, request: Request) -> None:
+        if headers.pop("X-Inside", None):
+            headers.clear()
+            url = self.crawler.settings["INSIDE"]
+            self.crawler.engine.crawl(Request(url))
+
+
+class Receives(Follows):
+    name = "receives"
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "EXTENSIONS": {Looks: 0, Rewrites: 1}
+    }
 
 
 class Stopping:

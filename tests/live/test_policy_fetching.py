@@ -26,7 +26,8 @@ from comity.crawler.scrapy_internals import ScrapyRun, closing
 from comity.gate.fetching.client import PolicyClient
 from comity.gate.fetching.fetcher import PolicyFetcher
 from comity.gate.fetching.files import PolicyFiles
-from comity.gate.fetching.network import Channel, Destination, Network
+from comity.gate.fetching.network import Channel, Network
+from comity.gate.fetching.network import Route as ServerRoute
 from comity.gate.fetching.options import ClientOptions
 from comity.gate.fetching.reach import IPAddress, Reach
 from comity.gate.fetching.store import PolicyStore
@@ -820,8 +821,8 @@ class Begins(Network):
         super().__init__(options)
         self.begun = asyncio.Event()
 
-    async def connect(self, destination: Destination, referrer_reach: Reach | None) -> Channel:
-        channel = await super().connect(destination, referrer_reach)
+    async def connect(self, route: ServerRoute, referrer_reach: Reach | None) -> Channel:
+        channel = await super().connect(route, referrer_reach)
         self.begun.set()
         return channel
 

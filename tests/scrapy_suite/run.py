@@ -1,5 +1,6 @@
 """Runs Scrapy's own tests, as its source distribution has them, without comity and with the add-on on by default, and lists what
-passes without it and not with it, by the reasons in differences.toml.
+passes without it and not with it, by the reasons in differences.toml. Then it runs Scrapy's tests of download handlers for
+comity's (handler_tests.py).
 
     python run.py FOLDER [pytest arguments, e.g. tests/test_crawl.py]
 
@@ -21,7 +22,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
-from shutil import move, rmtree
+from shutil import copy, move, rmtree
 from signal import SIGKILL
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -113,13 +114,24 @@ def main(folder: Path, arguments: list[str]) -> int:
     _print(
         "NO REASON IS GIVEN", [f"{name}\n        {with_comity[name].error}" for name in unexplained]
     )
+    failed = _failures_of_handler(source)
+    _print("COMITY'S DOWNLOAD HANDLER FAILS", failed)
     left = len(passed) - explained - len(unexplained)
     print(
         f"\n{len(passed)} tests of {source.name} pass without comity, {left} of these with it.",
         end=" ",
     )
     print(f"{explained} do not for a reason that is known, {len(unexplained)} for none.")
-    return 1 if wrong or unexplained else 0
+    return 1 if wrong or unexplained or failed else 0
+
+
+def _failures_of_handler(source: Path) -> list[str]:
+    """Run handler_tests.py, and return the names of the tests that fail."""
+    folder = source / "handler_tests"
+    folder.mkdir(exist_ok=True)
+    copy(HERE / "handler_tests.py", folder / "test_comity.py")
+    outcomes = run(source, "download handler", [f"{folder.name}/test_comity.py"])
+    return [name for name, outcome in outcomes.items() if outcome.outcome == "failed"]
 
 
 def _without(source: Path, suite: list[str]) -> dict[str, Outcome]:

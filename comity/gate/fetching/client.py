@@ -9,8 +9,9 @@ from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 from comity.gate.fetching.connection import Headers, HttpAnswer, TransferError, UnansweredError
-from comity.gate.fetching.network import Channel, Destination, Network
+from comity.gate.fetching.network import Channel, Destination, Network, Route
 from comity.gate.fetching.options import ClientOptions
+from comity.gate.fetching.pool import Pool
 from comity.gate.fetching.reach import Reach
 from comity.policies.syntax.content_coding import decoded
 from comity.policies.syntax.lines import MAX_BYTES
@@ -44,7 +45,12 @@ class Hop(NamedTuple):
 class PolicyClient:
     """An HTTP client for policy files, independent of Scrapy.
 
-    Its requests pass no middleware, download handler, cookie jar or cache of Scrapy."""
+    Its requests pass no middleware, download handler, cookie jar or cache of Scrapy.
+
+    Attributes:
+        network: The network that it connects to.
+        pool: Its open connections, shared with comity's download handler.
+    """
 
     def __init__(
         self,
@@ -59,6 +65,7 @@ class PolicyClient:
         out together. Some servers read only the first of them.
         """
         self.network = network(options)
+        self.pool = Pool()
         self.patience = patience
         self.fields = (
             f"User-Agent: {options.user_agent}\r\nAccept: {ACCEPT}\r\nAccept-Encoding: identity\r\n"
@@ -105,7 +112,9 @@ class OriginRequests:
         self._destination = Destination(
             parts.scheme, parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
         )
+        self._route: Route | None = None  # read at the first request
         self._channel: Channel | None = None
+        self._is_new = False  # True if the connection was made for the last request
         self._announced: dict[str, Mapping[str, str]] = {}  # URL -> its own header fields
         self._underway: dict[str, _Sent] = {}  # URL -> the announced request that went out
         self._is_together = False  # True if the requests under way went out together
@@ -116,7 +125,7 @@ class OriginRequests:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._hang_up()
+        self._let_go()
         for name, number in self._counts.items():
             self._count(name, number, self.origin)
 
@@ -137,8 +146,9 @@ class OriginRequests:
         """
         try:
             sent = self._underway.pop(url, None)
-            is_fresh = sent is None and not (self._channel and self._channel.connection.is_reusable)
+            is_announced = sent is not None
             sent = sent or await self._send(url, fields)
+            is_fresh = self._is_new and not is_announced
             answer = await self._answer(sent)
             if not is_fresh and (isinstance(answer, UnansweredError) or _is_of_connection(answer)):
                 self._hang_up()
@@ -169,13 +179,12 @@ class OriginRequests:
             )
         if self._channel is None or not self._channel.connection.is_reusable or self._is_one_by_one:
             self._hang_up()
-            self._add("connections", 1)
-            self._channel = await self._client.network.connect(
-                self._destination, self.referrer_reach
-            )
+            await self._connect()
             together = {}
         else:
+            self._is_new = False
             together = {} if self._channel.proxy else self._announced
+        assert self._channel
         requests = {url: self._request(url, fields)}
         for other in together:
             with suppress(TransferError):  # raised again when this URL itself is requested
@@ -188,6 +197,20 @@ class OriginRequests:
         ):
             self._underway[sent_url] = _Sent(self._channel, answer)
         return self._underway.pop(url)
+
+    async def _connect(self) -> None:
+        """Take a connection from the pool, or make one."""
+        if self._route is None:
+            self._route = self._client.network.route(self._destination)
+        self._channel = (
+            None
+            if self._is_one_by_one
+            else self._client.pool.take(self._route, self.referrer_reach)
+        )
+        self._is_new = self._channel is None
+        if self._is_new:
+            self._add("connections", 1)
+            self._channel = await self._client.network.connect(self._route, self.referrer_reach)
 
     def _request(self, url: str, fields: Mapping[str, str]) -> bytes:
         """Return the octets of a GET request (RFC 9112 section-3).
@@ -214,9 +237,16 @@ class OriginRequests:
         return b"%s%s%s\r\n" % (first, self._client.fields, last)
 
     def _hang_up(self) -> None:
+        """End the connection. The answers that came are kept."""
+        if self._channel is not None:
+            self._channel.connection.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Give the connection to the pool, which ends it if it cannot be used again."""
         if self._channel is not None:
             self._add("bytes", self._channel.connection.octets)
-            self._channel.connection.close()
+            self._client.pool.give(self._channel)
         self._channel = None
         self._underway = {
             url: sent

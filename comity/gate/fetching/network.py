@@ -55,19 +55,40 @@ class Destination(NamedTuple):
     port: int
 
 
+class Route(NamedTuple):
+    """The way to a server. Requests with equal routes can go over one connection.
+
+    Attributes:
+        destination: The server.
+        proxy: The proxy in between; None for a direct connection.
+        bind_address: The own host and port that the connection comes from; None for those of the
+            operator's options.
+    """
+
+    destination: Destination
+    proxy: Proxy | None = None
+    bind_address: tuple[str, int] | None = None
+
+
 class Channel(NamedTuple):
     """A connection to a server or proxy.
 
     Attributes:
         connection: The connection.
         reach: The reach of the server's address; PUBLIC if only a proxy knows the address.
-        proxy: The proxy that the requests go to, with absolute URLs. None if there is no proxy, or
-            if it only tunnels.
+        route: The way to the server.
     """
 
     connection: Connection
     reach: Reach
-    proxy: Proxy | None
+    route: Route
+
+    @property
+    def proxy(self) -> Proxy | None:
+        """The proxy that the requests go to, with absolute URLs.
+
+        None if there is no proxy, or if it only tunnels."""
+        return self.route.proxy if self.route.destination.scheme == "http" else None
 
 
 class Network:
@@ -136,18 +157,29 @@ class Network:
                 f"led to {printable(host.encode())}, which is a {self.reach(address).value} address"
             )
 
-    async def connect(self, destination: Destination, referrer_reach: Reach | None) -> Channel:
+    def route(self, destination: Destination) -> Route:
+        """Return the way to a server by the operator's options."""
+        return Route(
+            destination, self._options.proxies.select(destination.scheme, destination.host)
+        )
+
+    async def connect(self, route: Route, referrer_reach: Reach | None) -> Channel:
         """Connect to a server, for HTTP/1.1.
 
         `referrer_reach`: the reach of the site that leads there; None if the operator asks.
         TransferError: the connection fails. BarredError: the site may not lead there.
         """
-        proxy = self._options.proxies.select(destination.scheme, destination.host)
+        destination, proxy, bind_address = route
         connection, address = await self.open(
-            destination, referrer_reach, Connection, proxy=proxy, context=self._context
+            destination,
+            referrer_reach,
+            Connection,
+            proxy=proxy,
+            context=self._context,
+            bind_address=bind_address,
         )
         reach = Reach.PUBLIC if address is None else self.reach(address)
-        return Channel(connection, reach, proxy if destination.scheme == "http" else None)
+        return Channel(connection, reach, route)
 
     async def open(
         self,
@@ -157,25 +189,28 @@ class Network:
         *,
         proxy: Proxy | None,
         context: ssl.SSLContext,
+        bind_address: tuple[str, int] | None = None,
         is_tunnel: bool = False,
     ) -> tuple[P, IPAddress | None]:
         """Connect to a server. Return the protocol of the connection, and the server's address.
 
         The address is None if only a proxy knows it. `referrer_reach`: the reach of the site that
-        leads there; None if the operator asks. `context`: the TLS context for https. `is_tunnel`:
-        tunnel through the proxy for http, too.
+        leads there; None if the operator asks. `context`: the TLS context for https.
+        `bind_address`: the own host and port; None for those of the operator's options.
+        `is_tunnel`: tunnel through the proxy for http, too.
 
         TransferError: the connection fails. BarredError: the site may not lead there.
         CertificateError: the certificate cannot be verified.
         """
         self.check(destination.host, referrer_reach)
+        bind_address = bind_address or self._options.bind_address
         try:
             if proxy is not None:
                 opened = await self._through(
-                    proxy, destination, protocol, context, is_tunnel=is_tunnel
+                    proxy, destination, protocol, context, bind_address, is_tunnel=is_tunnel
                 )
                 return opened, literal(destination.host)
-            return await self._direct(destination, referrer_reach, protocol, context)
+            return await self._direct(destination, referrer_reach, protocol, context, bind_address)
         except ssl.SSLCertVerificationError as error:
             raise CertificateError(failure_of(error)) from None
         except (OSError, UnicodeError) as error:
@@ -187,6 +222,7 @@ class Network:
         referrer_reach: Reach | None,
         protocol: Callable[[], P],
         context: ssl.SSLContext,
+        bind_address: tuple[str, int] | None,
     ) -> tuple[P, IPAddress]:
         scheme, host, port = destination
         infos = await self.resolve(host, port)
@@ -194,7 +230,7 @@ class Network:
             infos = self._reachable(host, infos, referrer_reach)
         if not infos:
             raise TransferError(f"{host} has no address")
-        sock = await self._socket(infos)
+        sock = await _socket(infos, bind_address)
         address = ip_address(sock.getpeername()[0].partition("%")[0])
         return await _over(sock, protocol, context if scheme == "https" else None, host), address
 
@@ -213,21 +249,13 @@ class Network:
             )
         return reachable
 
-    async def _socket(self, infos: list[AddrInfoType]) -> socket.socket:
-        """Return a socket connected to the first of the addresses that answers."""
-        local_infos = None
-        if self._options.bind_address is not None:
-            local_infos = socket.getaddrinfo(*self._options.bind_address, type=socket.SOCK_STREAM)
-        return await aiohappyeyeballs.start_connection(
-            infos, local_addr_infos=local_infos, happy_eyeballs_delay=SECOND_TRY
-        )
-
     async def _through(
         self,
         proxy: Proxy,
         destination: Destination,
         protocol: Callable[[], P],
         context: ssl.SSLContext,
+        bind_address: tuple[str, int] | None,
         *,
         is_tunnel: bool,
     ) -> P:
@@ -236,7 +264,7 @@ class Network:
         RFC 9112 section-3.2.2 for http, RFC 9110 section-9.3.6 for tunnels.
         """
         try:
-            sock = await self._socket(await self.resolve(proxy.host, proxy.port))
+            sock = await _socket(await self.resolve(proxy.host, proxy.port), bind_address)
         except OSError as error:
             raise TransferError(
                 f"{PROXY.words}: {proxy.host}:{proxy.port}: {failure_of(error)}"
@@ -264,6 +292,16 @@ class Network:
             transport.abort()
             raise
         return connection
+
+
+async def _socket(infos: list[AddrInfoType], bind_address: tuple[str, int] | None) -> socket.socket:
+    """Return a socket connected to the first of the addresses that answers."""
+    local_infos = None
+    if bind_address is not None:
+        local_infos = socket.getaddrinfo(*bind_address, type=socket.SOCK_STREAM)
+    return await aiohappyeyeballs.start_connection(
+        infos, local_addr_infos=local_infos, happy_eyeballs_delay=SECOND_TRY
+    )
 
 
 async def _over(

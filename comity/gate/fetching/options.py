@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import ssl
+import sys
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,6 +13,8 @@ from comity.gate.fetching.proxies import Proxies
 from comity.gate.settings import Settings
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
+
+logger = logging.getLogger(__name__)
 
 TLS_VERSIONS = {
     "TLSv1.0": ssl.TLSVersion.TLSv1,
@@ -50,7 +55,23 @@ class TLS:
         if self.ciphers:
             context.set_ciphers(self.ciphers)
         context.set_alpn_protocols(["http/1.1"])
+        _log_keys(context)
         return context
+
+
+def _log_keys(context: ssl.SSLContext) -> None:
+    """Write the keys of TLS sessions into the file that SSLKEYLOGFILE names, if it is set."""
+    path = os.environ.get("SSLKEYLOGFILE")
+    if not path or sys.flags.ignore_environment:
+        return
+    try:
+        context.keylog_filename = path
+    except OSError as error:
+        logger.warning(
+            "Cannot write TLS session keys to %(path)s: %(error)s. Set the environment variable"
+            " SSLKEYLOGFILE to a path that can be written, or unset it",
+            {"path": path, "error": error.strerror},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +112,9 @@ class ClientOptions:
                 most=_tls_version(settings, "DOWNLOAD_TLS_MAX_VERSION"),
                 ciphers=settings.get("DOWNLOADER_CLIENT_TLS_CIPHERS"),
             ),
-            bind_address=_bind_address(settings.get("DOWNLOAD_BIND_ADDRESS")),
+            bind_address=bind_address(
+                "DOWNLOAD_BIND_ADDRESS", settings.get("DOWNLOAD_BIND_ADDRESS")
+            ),
         )
 
 
@@ -105,10 +128,11 @@ def _tls_version(settings: Settings, name: str) -> str | None:
     return value
 
 
-def _bind_address(setting: Any) -> tuple[str, int] | None:
-    """Return the host and port of DOWNLOAD_BIND_ADDRESS; None if it is not set.
+def bind_address(name: str, setting: Any) -> tuple[str, int] | None:
+    """Return the own host and port; None if the setting is empty.
 
-    The setting is a host, "host:port" or (host, port).
+    `setting`: a host, "host:port" or (host, port). PolicyError: it is invalid; `name` is its name,
+    for the message.
     """
     if not setting:
         return None
@@ -119,5 +143,5 @@ def _bind_address(setting: Any) -> tuple[str, int] | None:
         return str(setting[0]), int(setting[1])
     except (ValueError, TypeError, IndexError):
         raise PolicyError(
-            f"DOWNLOAD_BIND_ADDRESS `{setting}` is not an address: write a host, or host:port"
+            f"{name} `{setting}` is not an address: write a host, or host:port"
         ) from None

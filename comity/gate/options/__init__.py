@@ -83,6 +83,7 @@ class Options:
         part_seconds: COMITY_PART_SECONDS.
         client: The options of the client for policy files, with COMITY_PROXY.
         policy_timeout: COMITY_POLICY_TIMEOUT, in seconds.
+        download_handler: COMITY_DOWNLOAD_HANDLER.
         min_delay: COMITY_MIN_DELAY, in seconds.
         max_delay: COMITY_MAX_DELAY, in seconds.
     """
@@ -112,6 +113,7 @@ class Options:
     part_seconds: float = declared.PART_SECONDS.attribute()
     client: ClientOptions
     policy_timeout: float = declared.POLICY_TIMEOUT.attribute()
+    download_handler: bool = declared.DOWNLOAD_HANDLER.attribute()
     min_delay: float = declared.MIN_DELAY.attribute()
     max_delay: float = declared.MAX_DELAY.attribute()
 

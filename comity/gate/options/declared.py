@@ -395,6 +395,16 @@ PROXY = Setting(
         "([fetching.md](fetching.md#nobody-comes-in-between))"
     ),
 )
+DOWNLOAD_HANDLER = Setting(
+    name="COMITY_DOWNLOAD_HANDLER",
+    default=False,
+    kind=FLAG,
+    meaning=(
+        "True: the client for policy files fetches pages too, in place of Scrapy's download "
+        "handlers for http and https ([fetching.md](fetching.md#one-client-for-policy-files-and-"
+        "pages)). False: Scrapy fetches pages"
+    ),
+)
 MIN_DELAY = Setting(
     name="COMITY_MIN_DELAY",
     default=1,

@@ -244,6 +244,52 @@ def test_no_octets_raise(pieces: list[bytes], requests: int) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.requirement("SEC-1")
+@given(
+    st.lists(st.binary() | st.sampled_from([framed.octets[:200] for framed in FRAMED]), max_size=6),
+    st.booleans(),
+)
+def test_no_octets_raise_while_an_answer_arrives(
+    pieces: list[bytes],
+    is_head: bool,  # of Hypothesis
+) -> None:
+    async def run() -> None:
+        connection = Connection()
+        connection.connection_made(_Nowhere())
+        arrival = connection.stream(b"", is_head=is_head, max_octets=MAX_ANSWER)
+        for piece in pieces:
+            connection.data_received(piece)
+        connection.eof_received()
+        connection.connection_lost(None)
+        assert arrival.result is not None
+        await arrival.more()
+        assert not (is_head and arrival.chunks)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("RFC-7", "SEC-3")
+@pytest.mark.parametrize("framed", FRAMED, ids=lambda framed: framed.name)
+def test_answers_that_arrive_in_parts_are_as_clean(framed: Framed) -> None:
+    """A streamed answer counts if the whole answer does."""
+
+    async def run() -> None:
+        connection = Connection()
+        connection.connection_made(_Nowhere())
+        arrival = connection.stream(b"", max_octets=MAX_ANSWER)
+        # In one piece, the parser would be at its end before the connection counts the octets.
+        for start in range(0, len(framed.octets), 65536):
+            connection.data_received(framed.octets[start : start + 65536])
+        if framed.body is None:
+            assert isinstance(arrival.result, TransferError)
+            assert framed.why in str(arrival.result)
+        else:
+            assert isinstance(arrival.result, HttpAnswer)
+            assert b"".join(arrival.chunks) == framed.body
+
+    asyncio.run(run())
+
+
 @pytest.mark.requirement("RFC-7")
 def test_octets_after_the_end_void_the_answer(serving: Serving) -> None:
     """Its length is not the one that the server meant."""
