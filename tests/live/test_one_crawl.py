@@ -276,3 +276,57 @@ def test_a_command_begins_the_crawl_again(serve: Serve, workers: Workers) -> Non
     assert server.paths.count("/robots.txt") == 1
     status = workers.status()
     assert (status["run"], status["pages"], status["state"]) == (2, 5, "finished")
+
+
+def front_page(server: Any, *links_to: str) -> None:
+    """Let the start page, to which `/` is redirected, link to these pages and to itself."""
+    server.routes["/"] = Answer(status=302, headers={"Location": "/front"})
+    server.routes["/front"] = links("/front", *links_to)
+
+
+@pytest.mark.requirement("STATE-4")
+def test_a_run_that_keeps_the_seen_pages_asks_the_start_page_and_new_pages(
+    serve: Serve, workers: Workers, state: Server
+) -> None:
+    server = serve({f"/{number}": links("/front") for number in range(4)})
+    front_page(server, "/0", "/1")
+    workers.begin(2, urls=server.url("/"))
+    workers.end()
+    assert sorted(asked(server)) == ["/", "/0", "/1", "/front"]
+    assert workers.frontier("--again", "--keep-seen").returncode == 0
+    front_page(server, "/0", "/1", "/2")
+    workers.begin(2, urls=server.url("/"))
+    workers.end()
+    assert sorted(asked(server)[4:]) == ["/", "/2", "/front"]
+    status = workers.status()
+    assert (status["run"], status["pages"], status["done"], status["state"]) == (
+        2,
+        2,
+        3,
+        "finished",
+    )
+    state.client().hset("comity:{test}:runs", "1", "1000000")
+    assert workers.frontier("--again", "--since", "1d").returncode == 0
+    workers.begin(1, urls=server.url("/"))
+    workers.end()
+    assert sorted(asked(server)[7:]) == ["/", "/0", "/1", "/front"]
+
+
+@pytest.mark.requirement("STATE-4")
+def test_a_worker_that_begins_the_crawl_again_keeps_the_seen_pages_of_a_time(
+    serve: Serve, workers: Workers, state: Server
+) -> None:
+    server = serve({"/0": "", "/1": ""})
+    front_page(server, "/0")
+    settings = {"COMITY_AGAIN_AFTER": 3600, "COMITY_KEEP_SEEN": "all"}
+    for number, kept in enumerate(("all", "all", 7200)):
+        workers.begin(1, settings | {"COMITY_KEEP_SEEN": kept}, urls=server.url("/"))
+        workers.end()
+        now: Any = state.client().time()
+        moment = str((now[0] - 9000 + number) * 1000)
+        state.client().hset("comity:{test}:meta", "finished", moment)
+        state.client().hset("comity:{test}:runs", str(number + 1), moment)
+        front_page(server, "/0", "/1")
+    assert asked(server)[:3] == ["/", "/front", "/0"]
+    assert asked(server)[3:6] == ["/", "/front", "/1"]
+    assert sorted(asked(server)[6:]) == ["/", "/0", "/1", "/front"]

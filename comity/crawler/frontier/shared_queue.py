@@ -36,6 +36,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from comity.bounded import Bounded
@@ -76,6 +77,13 @@ LIMIT_AGAIN = 1.0  # seconds between two looks whether a limit of the crawl is r
 LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
 
 
+def is_start(request: Request) -> bool:
+    """Return True for a start request, a retry of one, and a request to which one is redirected.
+
+    Requests of callbacks may have a copy of its meta, and have a depth."""
+    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
+
+
 class SharedQueue:
     """A Queue in COMITY_STATE, for several workers."""
 
@@ -93,6 +101,7 @@ class SharedQueue:
         most: int,
         agreement: Agreement,
         again_after: float = 0.0,
+        keep_seen: float = 0.0,
         limits: Mapping[str, float] = {},  # it is read only
     ) -> None:
         """Prepare the queue.
@@ -104,6 +113,8 @@ class SharedQueue:
                 worker does not begin.
             again_after: a crawl begins again if it has been finished for so many seconds. 0: it
                 does not begin again.
+            keep_seen: in a run that this worker begins, the requests of the runs of the last so
+                many seconds count as seen. 0: none do.
             limits: CLOSESPIDER_* of the whole crawl, by their names."""
         assert crawler.stats is not None
         self._crawler = crawler
@@ -112,6 +123,7 @@ class SharedQueue:
         self._neighbours = neighbours
         self._agreement = agreement
         self._again_after = again_after
+        self._keep_seen = keep_seen
         self._complaints = Complaints(self.setting)
         self._counts = CrawlCounts(crawler.stats.get_stats, queue)
         self._limits = CrawlLimits(limits)
@@ -169,8 +181,13 @@ class SharedQueue:
         sums = await self._queue.sums()
         if not sums.reason.startswith(LIMIT) or not 0 < self._again_after <= sums.ended:
             return False
-        await self._queue.begin_again()
+        await self._begin_again()
         return self._queue.state == "running"
+
+    async def _begin_again(self) -> bool:
+        """Begin the next run. Return False if another worker has begun it already."""
+        since = max(0.0, time() - self._keep_seen) if self._keep_seen else None
+        return await self._queue.begin_again(since)
 
     async def _take_up(self) -> None:
         """Begin a finished crawl again if it is time, else warn that it is finished."""
@@ -182,7 +199,7 @@ class SharedQueue:
         crawl, since = self._queue.address.crawl, datetime.now(UTC) - timedelta(seconds=seconds)
         words = {"crawl": crawl, "since": since.isoformat(" ", "minutes")}
         if self._again_after and seconds >= self._again_after:
-            if await self._queue.begin_again():
+            if await self._begin_again():
                 logger.info(
                     "COMITY_STATE: crawl `%(crawl)s`, finished at %(since)s, begins again",
                     words,
@@ -242,7 +259,12 @@ class SharedQueue:
         self.is_finished = False
         return self._outbox.put(
             QueuedRequest(
-                host_name(origin), fingerprint, self._queue.new_key(), request.priority, body
+                host_name(origin),
+                fingerprint,
+                self._queue.new_key(),
+                request.priority,
+                body,
+                is_start=is_start(request),
             )
         )
 
