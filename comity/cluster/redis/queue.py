@@ -608,14 +608,11 @@ class RedisQueue:
 
         The state belongs to the crawl: all workers and all runs have it. The last value of a key
         counts. b"" is the value of a deleted key. The first call returns the whole state, as does
-        the first one after `on_change`. StateLostError: the crawl is gone."""
+        the first one after `on_change`."""
         flat = [member for pair in values.items() for member in pair]
-        answer = await self._crawl(_EXCHANGE, self._change, *flat)
-        if answer is None:
-            raise StateLostError("the crawl is gone")
-        self._change, *members = answer
+        self._change, *members = await self._crawl(_EXCHANGE, self._change, *flat)
         pairs = zip(members[::2], members[1::2], strict=True)
-        return {key.decode(): bytes(value) for key, value in pairs}
+        return {key.decode(errors="replace"): bytes(value) for key, value in pairs}
 
     async def pauses(self, hosts: Sequence[str]) -> list[float]:
         """Return the seconds between two requests to each host, by its pace now; 0.0: unknown."""

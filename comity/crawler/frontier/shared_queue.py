@@ -4,11 +4,12 @@ They wait in COMITY_STATE. A worker holds the requests of the hosts that it has 
 
 How it works. These steps run beside the scheduler, which waits for none of them:
 
-    work     Each TICK, news is sent to the server (counts.py, outbox.py). Then this worker looks
-             after its hosts (leased_hosts.py), and leases more of them, up to its share
-             (host_share.py).
+    work     Each TICK, news is sent to the server (counts.py, spider_state.py, outbox.py). Then
+             this worker looks after its hosts (leased_hosts.py), and leases more of them, up to its
+             share (host_share.py).
     renew    Each third of TTL the leases are prolonged. If the lease of a host has run out by then,
-             this worker forgets the host's requests.
+             this worker forgets the host's requests. Changes of other workers to the state of the
+             spider are taken over.
     bury     The hosts of a dead worker of this machine go to other workers at once.
     look     While no request waits here, the server is asked whether any request waits, or is out,
              anywhere. If not, the crawl is finished.
@@ -44,6 +45,7 @@ from comity.cluster.counts import ERRORS, ITEMS, PAGES, CrawlCounts, CrawlLimits
 from comity.cluster.errors import StateLostError
 from comity.cluster.queue import QueuedRequest
 from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.spider_state import SpiderState
 from comity.crawler.frontier.complaints import Complaints
 from comity.crawler.frontier.host_share import HostShare
 from comity.crawler.frontier.leased_hosts import LeasedHosts
@@ -127,6 +129,7 @@ class SharedQueue:
         self._complaints = Complaints(self.setting)
         self._counts = CrawlCounts(crawler.stats.get_stats, queue)
         self._limits = CrawlLimits(limits)
+        self._state = SpiderState(queue)
         self._outbox = Outbox(queue, crawler.stats)
         self._hosts = LeasedHosts(
             crawler, queue, self._outbox, rest=rest, arrived=self._note_arrival
@@ -150,6 +153,7 @@ class SharedQueue:
                     await self._take_up()
                     await self._agree()
                 await self._queue.recall()  # COMITY_MAX_DELAY may have changed
+                await self._state.exchange()
                 if not self._queue.is_outdated:
                     break
             except OSError as error:  # the server was there when the process began
@@ -170,6 +174,7 @@ class SharedQueue:
                 f"crawl `{name}` has been ended{because}: resume it with `comity frontier {name}"
                 " --resume`, or set COMITY_CRAWL to another name"
             )
+        spider.state = self._state.values  # type: ignore[attr-defined]  # as Scrapy's SpiderState
         tasks = [self._work(), self._renew(), self._bury(), self._look(), self._sweep()]
         if self._limits:
             tasks.append(self._limit())
@@ -308,6 +313,7 @@ class SharedQueue:
             if not self._is_lost:
                 await self._send()
                 await self._set_unreadable_aside()
+                await self._state.send()
                 await self._counts.tell(now=True)
         finally:
             await self._queue.close([*self._hosts.by_name])
@@ -319,10 +325,17 @@ class SharedQueue:
         while not self._is_lost:
             await self._try(self._set_unreadable_aside())
             if await self._try(self._send()) and not self._outbox.is_full:
-                await self._try(self._share.refill())
+                await self._try(self._refill())
             await asyncio.sleep(TICK)
 
+    async def _refill(self) -> None:
+        """Lease more hosts. Take over the state that their former workers have left."""
+        if await self._share.refill() and self._state.is_used:
+            await self._state.exchange()
+
     async def _send(self) -> None:
+        if self._outbox.done:
+            await self._state.send()
         await self._counts.tell(now=bool(self._outbox.done))
         await self._outbox.send(put=self._hosts.count_put)
 
@@ -347,6 +360,7 @@ class SharedQueue:
             await self._queue.release(self._drop_hosts())
             if self._queue.state == "ended":
                 await self._end_with_crawl()
+        await self._state.exchange()
 
     async def _end_with_crawl(self) -> None:
         """End this worker for the reason for which the crawl is ended."""

@@ -1,9 +1,10 @@
 -- exchange(change, {key, value}...) -> the number of the last change, {key, value}... that were
--- changed after `change`; nil if there is no such crawl. It stores these values of the spider's
--- state first. A deleted key has the value "".
+-- changed after `change`. It stores these values of the spider's state first, if there is such a
+-- crawl. A deleted key has the value "".
 if redis.call('EXISTS', meta) == 0 then
-  return false
+  return {0}
 end
+redis.call('DEL', base .. ':none')  -- after a write, no command is refused for a full memory
 local state, changed = base .. ':state', base .. ':changed'
 local last = redis.call('ZREVRANGE', changed, 0, 0, 'WITHSCORES')
 local change = tonumber(last[2] or 0)
