@@ -141,6 +141,16 @@ def test_an_unknown_command_is_one_line(
         (["dataset", "export", "x"], "comity dataset export: the following arguments are"),
         (["report"], "comity report: report takes a saved report"),
         (["frontier"], "comity frontier: frontier takes the name of one crawl"),
+        (["frontier", "x", "--keep-seen"], "comity frontier: --keep-seen and --since need --again"),
+        (["frontier", "x", "--since", "7d"], "comity frontier: --keep-seen and --since need"),
+        (
+            ["frontier", "x", "--again", "--since", "monday"],
+            "comity frontier: argument --since: `monday` is no moment: write 2026-11-20, ",
+        ),
+        (
+            ["frontier", "x", "--again", "--keep-seen", "--since", "7d"],
+            "comity frontier: argument --since: not allowed with argument --keep-seen",
+        ),
         (["demo", "x"], "comity demo: demo takes no argument: remove `x`"),
         (["lint", "--fixx"], "comity lint: unrecognized arguments: --fixx"),
         (["explain"], "comity explain: the following arguments are required"),

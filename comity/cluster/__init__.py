@@ -4,5 +4,7 @@ state.py          the Protocols of a store, and how the store of a URL is found
 queue.py          the values that the queue takes and gives
 errors.py         the errors of the state
 counts.py         the counts of a worker, and the limits of the crawl
+plain_values.py   values as MessagePack
+spider_state.py   the `state` of the spider, which all workers share
 neighbours.py     the detection of dead workers on this machine
 redis/            the state on a Redis or Valkey server, or in a Cluster of these"""

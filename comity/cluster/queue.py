@@ -19,6 +19,7 @@ class QueuedRequest(NamedTuple):
         key: A value of `new_key`.
         priority: Its priority. Higher ones go out first.
         body: The packed request.
+        is_start: True for a start request. It is seen only if it was put in this run of the crawl.
     """
 
     host: str
@@ -26,6 +27,7 @@ class QueuedRequest(NamedTuple):
     key: bytes
     priority: int
     body: bytes
+    is_start: bool = False
 
 
 class LeasedRequest(NamedTuple):

@@ -65,12 +65,11 @@ class CrawlQueue(Protocol):
         worker: The unique name of this worker.
         ttl: Seconds until a lease ends that is not renewed. It counts from the next call if it is
             changed.
-        run: The number of the run: 1 at first, one more each time the crawl begins again.
         is_outdated: True if another worker has begun the crawl again. `open` takes over that run.
         is_swept: True if no data of earlier runs is left.
         state: One of STATES, at the last sign of life.
         is_redeployed: True if the settings of the crawl were replaced since the last `agree`.
-        total: Requests that were ever put, at the last look.
+        total: Requests that were ever put in this run, at the last look.
         left: Requests of them that wait or are out.
         aside: Requests of them that wait for a host which is set aside.
         unreadable: Requests that no worker is to read.
@@ -79,7 +78,6 @@ class CrawlQueue(Protocol):
 
     worker: str
     ttl: float
-    run: int
     is_outdated: bool
     is_swept: bool
     state: str
@@ -93,6 +91,10 @@ class CrawlQueue(Protocol):
     @property
     def address(self) -> Address:
         """The address, for messages."""
+
+    @property
+    def run(self) -> int:
+        """The number of the run: 1 at first, one more each time the crawl begins again."""
 
     # The crawl
 
@@ -128,21 +130,35 @@ class CrawlQueue(Protocol):
         Return the seconds since it was first recorded for the present number of requests. None:
         another worker has begun the crawl again. Then this call has opened that run."""
 
-    async def begin_again(self) -> bool:
-        """Begin a new run of a finished crawl, and join it.
+    async def begin_again(self, since: float | None = None) -> bool:
+        """Begin a new run of a finished or ended crawl, and join it.
 
         Return True if this call began it, and False if another worker had begun it already. The
-        run has an empty queue, no fingerprints, no counts and the state "running". Policies and
-        pace stay known. Data of earlier runs is left for `sweep`."""
+        run has no counts and the state "running". Policies, pace and the spider's state stay known.
+        Data of earlier runs that does not count is left for `sweep`.
+
+        `since`: None: the new run has an empty queue, and no request counts as seen. A moment, in
+        seconds since the epoch: the requests that a run has put count as seen if this run began at
+        that moment or later, and all requests that wait stay in the queue. Start requests of
+        earlier runs never count as seen."""
 
     async def sweep(self) -> None:
-        """Delete the data of earlier runs. A call that was interrupted is repeated."""
+        """Delete the data of earlier runs, but keep the seen requests that count.
+
+        A call that was interrupted is repeated."""
 
     async def set_state(self, state: str, reason: str = "") -> None:
         """Set the state, one of STATES. Workers learn it with their next sign of life.
 
         `reason`: the finish reason of an ended crawl; the first reason stays. StateError: there is
         no such crawl."""
+
+    async def exchange(self, values: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Store values of the spider's state, and return all that have changed since the last call.
+
+        The state belongs to the crawl: all workers and all runs have it. The last value of a key
+        counts. b"" is the value of a deleted key. The first call returns the whole state, as does
+        the first one after `on_change`."""
 
     async def delete(self) -> None:
         """Delete the crawl, with the data of all runs. Pace and policies stay.

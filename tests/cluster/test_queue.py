@@ -10,6 +10,7 @@ import pytest
 
 from comity.cluster.errors import StateError, StateFullError, StateLostError
 from comity.cluster.queue import Lease, QueuedRequest
+from comity.cluster.redis import queue as redis_queue
 from comity.cluster.redis.connection import StateConnection
 from comity.cluster.redis.queue import RedisQueue
 from comity.policies import PolicyError
@@ -604,6 +605,165 @@ def test_a_finished_crawl_begins_again_once_for_all_workers(server: Server) -> N
 
     asyncio.run(run())
     assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
+
+
+def date(server: Server, **moments: float) -> None:
+    """Let runs of the crawl have begun at these moments. The name of run 1 is `run_1`."""
+    for name, moment in moments.items():
+        number = name.removeprefix("run_")
+        server.client().hset("comity:{crawl}:runs", number, str(round(moment * 1000)))
+
+
+def start(queue: RedisQueue, number: int) -> QueuedRequest:
+    return row(queue, number)._replace(is_start=True)
+
+
+@pytest.mark.requirement("STATE-4")
+def test_a_run_that_keeps_the_seen_requests_asks_only_its_start_requests_again(
+    server: Server,
+) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            assert await one.put([start(one, 0), *rows(one, [1, 2])]) == [True] * 3
+            assert await two.put([start(two, 0)]) == [False]
+            await finish(one)
+            await one.finish()
+            assert await one.begin_again(since=0.0)
+            assert not await two.begin_again(since=0.0)
+            assert (one.run, two.run) == (2, 2)
+            status = await one.status()
+            assert (status["state"], status["put"], status["done"]) == ("running", 0, 0)
+            assert (status["filtered"], status["finished_seconds"]) == (0, None)
+            # Both workers make the start request, and a page links to it.
+            assert await one.put([start(one, 0), *rows(one, [0, 1, 3])]) == [
+                True,
+                False,
+                False,
+                True,
+            ]
+            assert await two.put([start(two, 0), row(two, 2)]) == [False, False]
+            await finish(two)
+            await two.finish()
+            status = await one.status()
+            assert (status["put"], status["done"], status["filtered"]) == (2, 2, 4)
+            assert (status["state"], status["seen"], one.is_swept) == ("finished", 4, True)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-4")
+@pytest.mark.parametrize("is_swept", [False, True])
+def test_a_run_counts_as_seen_the_requests_of_the_runs_since_a_moment(
+    server: Server, *, is_swept: bool
+) -> None:
+    async def run() -> None:
+        async with workers(server, "one") as (one,):
+            for number, numbers in enumerate(([0, 1], [0, 2], [0, 3]), 1):
+                assert await one.put([start(one, 0), *rows(one, numbers)]) == [True, False, True]
+                await finish(one)
+                await one.finish()
+                date(server, **{f"run_{number}": 1000.0 * number})
+                if number < 3:
+                    assert await one.begin_again(since=0.0)
+            assert await one.begin_again(since=2000.0)
+            assert not one.is_swept
+            if is_swept:
+                await one.sweep()
+                assert (await one.status())["seen"] == 3
+            assert await one.put(rows(one, [1, 2, 3])) == [True, False, False]
+            assert await one.put(rows(one, [1, 2, 3])) == [False] * 3
+            await one.sweep()
+            assert (await one.status())["seen"] == 4
+            await finish(one)
+            await one.finish()
+            date(server, run_4=4000.0)
+            assert await one.begin_again(since=4000.1)  # a run counts if it began since then
+            assert await one.put(rows(one, range(4))) == [True] * 4
+            await finish(one)
+            await one.finish()
+            assert await one.begin_again()
+            assert await one.put(rows(one, range(4))) == [True] * 4
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-4")
+def test_requests_that_wait_stay_in_a_run_that_keeps_the_seen_ones(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(3)) + rows(one, range(2), B))
+            (lease,) = [lease for lease in await one.lease(9, 1) if lease.host == A]
+            await one.set_state("ended", "closespider_pagecount")
+            assert await two.begin_again(since=0.0)
+            await one.ack(A, keys(lease))  # it has not noticed yet, and its page is done
+            await one.close([A, B])
+            status = await two.status()
+            assert (status["waiting"], status["done"], status["state"]) == (4, 1, "running")
+            await finish(two)
+            assert [key for lease in await two.lease(9, 9) for key in keys(lease)] == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-4")
+def test_sweeping_forgets_in_small_steps(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_queue, "FORGOTTEN", 2)
+
+    async def run() -> None:
+        async with workers(server, "one") as (one,):
+            await one.put(rows(one, range(900)))
+            await finish(one)
+            await one.finish()
+            date(server, run_1=1000.0)
+            assert await one.begin_again(since=2000.0)
+            assert await one.put(rows(one, range(500))) == [True] * 500
+            await one.sweep()
+            status = await one.status()
+            assert (status["seen"], status["put"]) == (500, 500)
+            assert await one.put(rows(one, range(600))) == [False] * 500 + [True] * 100
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-4")
+def test_fingerprints_without_a_run_count_as_kept(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one") as (one,):
+            await one.put([start(one, 0), row(one, 1)])
+            client = server.client()
+            for key in client.scan_iter("*:seen:*"):
+                client.hset(key, mapping=dict.fromkeys(client.hkeys(key), ""))
+            client.hdel("comity:{crawl}:meta", "emptied", "kept")
+            await one.open()
+            assert await one.put([start(one, 0), row(one, 1)]) == [False, False]
+            await finish(one)
+            assert await one.begin_again(since=0.0)
+            assert await one.put([start(one, 0), row(one, 1)]) == [True, False]
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("STATE-4")
+def test_workers_exchange_the_state_of_the_spider(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            assert await one.exchange({}) == {}
+            assert await one.exchange({"a": b"1", "b": b"2"}) == {"a": b"1", "b": b"2"}
+            assert await two.exchange({"b": b"3"}) == {"a": b"1", "b": b"3"}
+            assert await one.exchange({}) == {"b": b"3"}
+            assert await one.exchange({}) == {}
+            assert await two.exchange({"a": b""}) == {"a": b""}
+            assert await one.exchange({"c": b"4"}) == {"a": b"", "c": b"4"}
+            await one.begin_again()
+            async with workers(server, "three") as (three,):
+                assert await three.exchange({}) == {"a": b"", "b": b"3", "c": b"4"}
+            for queue in (one, two):
+                await queue.close()
+            await RedisQueue(one._connection, "operator", TTL).delete()
+            assert await two.exchange({"d": b"5"}) == {}
+            assert not server.client().exists("comity:{crawl}:state")
+
+    asyncio.run(run())
 
 
 @pytest.mark.requirement("REACH-1")

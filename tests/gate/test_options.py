@@ -185,6 +185,7 @@ def test_uses_that_an_unreachable_file_could_refuse(word: str, denies: bool) -> 
         ("COMITY_MIN_DELAY", "1s", "not a number of seconds"),
         ("COMITY_MAX_DELAY", "inf", "not a number of seconds"),
         ("COMITY_MAX_DELAY", 10**400, "not a number of seconds"),
+        ("COMITY_KEEP_SEEN", "some", "not a number of seconds: write a number of at least 0"),
         (
             "COMITY_SESSIONS",
             '{"example.com": {"token": "literal"}}',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import threading
 import urllib.request
 from collections import Counter
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ import pytest
 
 from comity.policies.formats import WELL_KNOWN
 from tests.conftest import Answer
+from tests.live.counting import Counting
 from tests.live.test_jobdir import asked, links, numbered, tree
 from tests.live.test_reach import Workers, mode, project, state, workers, woven
 
@@ -276,3 +279,91 @@ def test_a_command_begins_the_crawl_again(serve: Serve, workers: Workers) -> Non
     assert server.paths.count("/robots.txt") == 1
     status = workers.status()
     assert (status["run"], status["pages"], status["state"]) == (2, 5, "finished")
+
+
+def front_page(server: Any, *links_to: str) -> None:
+    """Let the start page, to which `/` is redirected, link to these pages and to itself."""
+    server.routes["/"] = Answer(status=302, headers={"Location": "/front"})
+    server.routes["/front"] = links("/front", *links_to)
+
+
+@pytest.mark.requirement("STATE-4")
+def test_a_run_that_keeps_the_seen_pages_asks_the_start_page_and_new_pages(
+    serve: Serve, workers: Workers, state: Server
+) -> None:
+    server = serve({f"/{number}": links("/front") for number in range(4)})
+    front_page(server, "/0", "/1")
+    workers.begin(2, urls=server.url("/"))
+    workers.end()
+    assert sorted(asked(server)) == ["/", "/0", "/1", "/front"]
+    assert workers.frontier("--again", "--keep-seen").returncode == 0
+    front_page(server, "/0", "/1", "/2")
+    workers.begin(2, urls=server.url("/"))
+    workers.end()
+    assert sorted(asked(server)[4:]) == ["/", "/2", "/front"]
+    status = workers.status()
+    assert (status["run"], status["pages"], status["done"], status["state"]) == (
+        2,
+        2,
+        3,
+        "finished",
+    )
+    state.client().hset("comity:{test}:runs", "1", "1000000")
+    assert workers.frontier("--again", "--since", "1d").returncode == 0
+    workers.begin(1, urls=server.url("/"))
+    workers.end()
+    assert sorted(asked(server)[7:]) == ["/", "/0", "/1", "/front"]
+
+
+@pytest.mark.requirement("STATE-4")
+def test_a_worker_that_begins_the_crawl_again_keeps_the_seen_pages_of_a_time(
+    serve: Serve, workers: Workers, state: Server
+) -> None:
+    server = serve({"/0": "", "/1": ""})
+    front_page(server, "/0")
+    settings = {"COMITY_AGAIN_AFTER": 3600, "COMITY_KEEP_SEEN": "all"}
+    for number, kept in enumerate(("all", "all", 7200)):
+        workers.begin(1, settings | {"COMITY_KEEP_SEEN": kept}, urls=server.url("/"))
+        workers.end()
+        now: Any = state.client().time()
+        moment = str((now[0] - 9000 + number) * 1000)
+        state.client().hset("comity:{test}:meta", "finished", moment)
+        state.client().hset("comity:{test}:runs", str(number + 1), moment)
+        front_page(server, "/0", "/1")
+    assert asked(server)[:3] == ["/", "/front", "/0"]
+    assert asked(server)[3:6] == ["/", "/front", "/1"]
+    assert sorted(asked(server)[6:]) == ["/", "/0", "/1", "/front"]
+
+
+def have_asked(servers: list[Any], number: int) -> bool:
+    """True where each was asked for so many pages."""
+    return all(len(asked(server)) >= number for server in servers)
+
+
+@pytest.mark.requirement("STATE-4")
+def test_the_state_of_the_spider_belongs_to_the_crawl_and_outlives_kill_9(
+    serve: Serve, workers: Workers
+) -> None:
+    """Each host is with one worker at a time, so its key has every page of it."""
+    servers = [
+        serve(tree(12, "User-agent: *\nCrawl-delay: 0.05\n"), host=f"127.0.0.{place}")
+        for place in range(2, 5)
+    ]
+    urls = " ".join(server.url("/0") for server in servers)
+    settings = workers.settings | {"SPIDER_MODULES": ["counting"]}
+    running = [workers.project.begin(Counting, settings, urls=urls) for _ in range(3)]
+    for number, victim in enumerate(running[:2], 1):
+        victim.until(partial(have_asked, servers, 3 * number))
+        victim.kill()
+    assert running[2].end() == 0, running[2].log
+    assert "Traceback" not in running[2].log
+    assert workers.frontier("--again").returncode == 0
+    again = workers.project.begin(Counting, settings, urls=urls)
+    assert again.end() == 0, again.log
+    starts = [item["start"] for item in workers.project.items if "start" in item]
+    state: dict[str, Any] = ast.literal_eval(starts[-1])
+    assert state.pop("settings") == ("a", b"\0", {"last": urls})
+    expected = {server.url(path) for server in servers for path in numbered(12)}
+    assert {url for pages in state.values() for url in pages} == expected
+    assert state.keys() == {f"pages of 127.0.0.{place}" for place in range(2, 5)}
+    assert sum(map(len, state.values())) < 1.5 * len(expected)  # those that were in flight, twice

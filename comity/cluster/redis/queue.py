@@ -19,7 +19,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from struct import Struct
 from time import monotonic, time_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from comity.cluster.errors import StateError, StateLostError
 from comity.cluster.queue import (
@@ -54,6 +54,7 @@ MOST_BYTES = 2**20  # octets of bodies that one script puts
 MOST_TAKEN = 1000  # requests of a host that one script hands out
 LAG = 10.0  # a replica that becomes the server may lack the requests of the last so many seconds
 DIGEST = 12  # octets of a fingerprint's digest: two of 10^9 are equal once in 10^11 crawls
+FORGOTTEN = 100  # buckets of fingerprints that one script looks through
 _KEY = Struct(">QI")
 
 _PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
@@ -71,9 +72,39 @@ _OPEN, _BEAT, _ASK, _LEAVE, _SET = (
 )
 _FINISH, _AGAIN, _SWEPT = (script("crawl", name) for name in ("finish", "again", "swept"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
+_FORGET, _EXCHANGE = script("queue", "forget"), script("crawl", "exchange")
 _AGREE, _DEPLOY = script("crawl", "agree"), script("crawl", "deploy")
 _TELL, _TOTALS, _SUMS = (script("crawl", name) for name in ("tell", "totals", "sums"))
 _RESTS, _LEAVE_PACE, _PAUSES = (script("pace", name) for name in ("rests", "leave", "pauses"))
+
+
+class _Runs(NamedTuple):
+    """The runs of the crawl.
+
+    Attributes:
+        run: The number of the run.
+        emptied: The last run that began with an empty queue. Its number is in the names of keys.
+        kept: The first run of which fingerprints count as seen.
+        swept: The data of so many runs is deleted.
+        forgotten: The fingerprints of earlier runs than this one are deleted.
+        put_before: Requests that were put before the run began, of those that the keys count.
+        done_before: Requests that were done before the run began.
+        filtered_before: Requests that were filtered before the run began.
+    """
+
+    run: int = 1
+    emptied: int = 1
+    kept: int = 1
+    swept: int = 0
+    forgotten: int = 0
+    put_before: int = 0
+    done_before: int = 0
+    filtered_before: int = 0
+
+    @property
+    def is_swept(self) -> bool:
+        """Return True if no data of earlier runs is left that does not count."""
+        return self.swept >= self.emptied - 1 and max(self.emptied, self.forgotten) >= self.kept
 
 
 class RedisQueue:
@@ -83,12 +114,11 @@ class RedisQueue:
     StateLostError: the server has lost requests of the crawl.
 
     Attributes:
-        run: The number of the run: 1 at first, one more each time the crawl begins again.
         is_outdated: True if another worker has begun the crawl again. `open` takes over that run.
         is_swept: True if no data of earlier runs is left.
         state: One of STATES, at the last sign of life.
         is_redeployed: True if the settings of the crawl were replaced since the last `agree`.
-        total: Requests that were ever put, at the last look.
+        total: Requests that were ever put in this run, at the last look.
         left: Requests of them that wait or are out.
         aside: Requests of them that wait for a host which is set aside.
         unreadable: Requests that no worker is to read.
@@ -101,7 +131,7 @@ class RedisQueue:
         self.worker = worker
         self.ttl = ttl
         self.shards = SHARDS
-        self.run = 1
+        self._runs = _Runs()
         self.is_outdated = False
         self.is_swept = True
         self.state = "running"
@@ -121,6 +151,7 @@ class RedisQueue:
         self._older: list[int] = []  # `_known` as it was at least LAG seconds ago
         self._newer: list[int] = []  # the next value of `_older`
         self._aged_at = monotonic()
+        self._change = 0  # the last change of the spider's state that this worker knows
         self._unsure: set[int] = set()  # shards whose last put was not answered
         self._number = random.SystemRandom().getrandbits(32)
         self._last_key = 0
@@ -138,20 +169,16 @@ class RedisQueue:
         """Begin or join the crawl. `shards`: the number of shards of a crawl that begins now.
 
         PolicyError: the crawl on the server has data of another version."""
-        version, number, state, run, began, swept = await self._crawl(_OPEN, DATA_VERSION, shards)
+        version, number, state, began, runs = await self._crawl(_OPEN, DATA_VERSION, shards)
         if int(version) != DATA_VERSION:
             raise PolicyError(
                 f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version"
                 f" {int(version)}, and this comity knows version {DATA_VERSION}: continue with the"
                 " comity that began it, or set COMITY_CRAWL to another name"
             )
-        self.shards, self.state, self.run, self._began = (
-            int(number),
-            state.decode(),
-            int(run),
-            began or b"",
-        )
-        self.is_outdated, self.is_swept = False, int(swept) >= self.run - 1
+        self.shards, self.state, self._began = int(number), state.decode(), began or b""
+        self._runs = _Runs(*runs)
+        self.is_outdated, self.is_swept = False, self._runs.is_swept
         self._known = self._newer = self._older = []
 
     async def agree(self, settings: bytes) -> bytes:
@@ -170,11 +197,12 @@ class RedisQueue:
         answer = await self._crawl(_LOOK_CRAWL)
         if answer is None:
             raise self._no_crawl()
-        if not answer[8]:
+        *_, settings = answer[:8]
+        if not settings:
             raise StateError(
                 f"{self.address}: no worker of this version has begun crawl `{self.address.crawl}`"
             )
-        return bytes(answer[8])
+        return bytes(settings)
 
     async def deploy(self, settings: bytes) -> bytes:
         """Replace the settings of the crawl, and return the earlier ones; b"": it had none.
@@ -199,26 +227,49 @@ class RedisQueue:
             return None
         return float(answer) / 1000
 
-    async def begin_again(self) -> bool:
-        """Begin a new run of a finished crawl, and join it.
+    async def begin_again(self, since: float | None = None) -> bool:
+        """Begin a new run of a finished or ended crawl, and join it.
 
-        Return True if this call began it, and False if another worker had begun it already. The
-        new run has an empty queue and no fingerprints. Policies and pace stay known."""
-        has_begun = bool(await self._crawl(_AGAIN, self.run))
+        Return True if this call began it, and False if another worker had begun it already.
+        Policies, pace and the spider's state stay known.
+
+        `since`: None: the new run has an empty queue, and no request counts as seen. A moment, in
+        seconds since the epoch: the requests that a run has put count as seen if this run began at
+        that moment or later, and all requests that wait stay in the queue. Start requests of
+        earlier runs never count as seen."""
+        put = done = filtered = 0
+        if since is not None:
+            shards = await self.look()
+            put = sum(shard.put for shard in shards)
+            done = sum(shard.done for shard in shards)
+            filtered = sum(shard.filtered for shard in shards)
+        moment = "" if since is None else _ms(since)
+        has_begun = bool(await self._crawl(_AGAIN, self.run, moment, put, done, filtered))
         await self.open()
         return has_begun
 
     async def sweep(self) -> None:
-        """Delete the data of earlier runs."""
-        _, _, _, run, swept, *_ = await self._crawl(_LOOK_CRAWL)
-        for old in range(int(swept) + 1, int(run)):
+        """Delete the data of earlier runs, but keep the seen requests that count."""
+        _, _, _, answer, *_ = await self._crawl(_LOOK_CRAWL)
+        runs = _Runs(*answer)
+        for old in range(runs.swept + 1, runs.emptied):
             await self._delete_run(old)
-            await self._crawl(_SWEPT, old)
+            await self._crawl(_SWEPT, old, runs.forgotten)
+        if runs.kept > max(runs.emptied, runs.forgotten):
+            await _all([self._forget(shard, runs) for shard in range(self.shards)])
+        await self._crawl(_SWEPT, runs.emptied - 1, runs.kept)
         self.is_swept = True
+
+    async def _forget(self, shard: int, runs: _Runs) -> None:
+        """Delete the fingerprints of a shard that no longer count."""
+        key, bucket = self.address.shard_key(shard, runs.emptied), 0
+        while bucket >= 0:
+            bucket = await self._connection.call(_FORGET, key, runs.kept, bucket, FORGOTTEN)
 
     def _forget_latest(self) -> None:
         """Go back to older counts, because another or restarted server may lack the latest puts."""
         self._known = self._newer = self._older
+        self._change = 0
 
     def _check(self, shards: Sequence[Shard]) -> None:
         """Check that the shards have all requests that they had at the last look.
@@ -248,7 +299,12 @@ class RedisQueue:
         return self._key(shard_of(host, self.shards))
 
     def _key(self, shard: int) -> str:
-        return self.address.shard_key(shard, self.run)
+        return self.address.shard_key(shard, self._runs.emptied)
+
+    @property
+    def run(self) -> int:
+        """The number of the run: 1 at first, one more each time the crawl begins again."""
+        return self._runs.run
 
     # Requests
 
@@ -289,15 +345,21 @@ class RedisQueue:
         self._unsure.add(shard)  # until the call is answered
         calls = []
         for part in _parts(rows):
-            arguments = [argument for row in part for argument in _put_arguments(row)]
-            key = self._key(shard)
-            calls.append(
-                self._connection.call(_PUT, key, self.worker, "1" if is_sure else "0", *arguments)
-            )
+            first = (self.worker, "1" if is_sure else "0", self.run, self._runs.kept)
+            arguments = [argument for row in part for argument in self._put_arguments(row)]
+            calls.append(self._connection.call(_PUT, self._key(shard), *first, *arguments))
             is_sure = False
         answers = b"".join(await _all(calls))
         self._unsure.discard(shard)
         return [answer == ord("1") for answer in answers]
+
+    def _put_arguments(self, row: QueuedRequest) -> tuple[bytes | str | int, ...]:
+        digest = b""
+        if row.fingerprint is not None:
+            digest = blake2b(row.fingerprint, digest_size=DIGEST).digest()
+        first = self.run if row.is_start else ""
+        score = -min(max(row.priority, PRIORITIES[0]), PRIORITIES[-1])
+        return name_as_key(row.host), digest, first, row.key, score, row.body
 
     async def lease(
         self,
@@ -539,6 +601,19 @@ class RedisQueue:
         state, reason, ended, began, *counts = answer
         return Sums(state.decode(), reason.decode(), ended / 1000, began / 1000, counts)
 
+    # The spider's state
+
+    async def exchange(self, values: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Store values of the spider's state, and return all that have changed since the last call.
+
+        The state belongs to the crawl: all workers and all runs have it. The last value of a key
+        counts. b"" is the value of a deleted key. The first call returns the whole state, as does
+        the first one after `on_change`."""
+        flat = [member for pair in values.items() for member in pair]
+        self._change, *members = await self._crawl(_EXCHANGE, self._change, *flat)
+        pairs = zip(members[::2], members[1::2], strict=True)
+        return {key.decode(errors="replace"): bytes(value) for key, value in pairs}
+
     async def pauses(self, hosts: Sequence[str]) -> list[float]:
         """Return the seconds between two requests to each host, by its pace now; 0.0: unknown."""
         calls = [
@@ -562,7 +637,7 @@ class RedisQueue:
             self._hear(await self._crawl(_ASK, _ms(self.ttl)))
             if not self.is_outdated:  # else the old run is being deleted
                 raise
-        self.total = sum(shard.put for shard in shards)
+        self.total = max(0, sum(shard.put for shard in shards) - self._runs.put_before)
         self.left = sum(shard.left for shard in shards)
         self.aside = sum(shard.aside for shard in shards)
         self.unreadable = sum(shard.unreadable for shard in shards)
@@ -589,8 +664,8 @@ class RedisQueue:
         answer = await self._crawl(_LOOK_CRAWL)
         if answer is None:
             raise self._no_crawl()
-        _, number, state, run, _, age, put, finished, _, *workers = answer
-        self.shards, self.state, self.run = int(number), state.decode(), int(run)
+        _, number, state, runs, age, put, finished, _, *workers = answer
+        self.shards, self.state, self._runs = int(number), state.decode(), _Runs(*runs)
         shards, totals = await asyncio.gather(self.look(), self._crawl(_TOTALS))
         if totals is None:
             raise self._no_crawl()
@@ -598,8 +673,11 @@ class RedisQueue:
         if self.state == "running" and self.total and await self.is_finished():
             self.state = "finished"
             reason = b"finished"
-        names = ("left", "out", "aside", "put", "done", "filtered", "seen", "unreadable")
+        names = ("left", "out", "aside", "done", "filtered", "seen", "unreadable")
         total = {name: sum(getattr(shard, name) for shard in shards) for name in names}
+        total["put"] = self.total
+        total["done"] = max(0, total["done"] - self._runs.done_before)
+        total["filtered"] = max(0, total["filtered"] - self._runs.filtered_before)
         wait = min(shard.wait for shard in shards)
         is_noted = self.state == "finished" and int(put) == self.total
         return {
@@ -655,8 +733,9 @@ class RedisQueue:
                 f"{self.address}: {', '.join(alive)} work at crawl `{self.address.crawl}`:"
                 " end it first"
             )
-        _, _, _, run, swept, *_ = await self._crawl(_LOOK_CRAWL)
-        for number in range(int(swept) + 1, int(run) + 1):
+        _, _, _, answer, *_ = await self._crawl(_LOOK_CRAWL)
+        runs = _Runs(*answer)
+        for number in range(runs.swept + 1, runs.emptied + 1):
             await self._delete_run(number)
         await self._crawl(_DELETE_CRAWL)
 
@@ -675,14 +754,6 @@ class RedisQueue:
 
 def _ms(seconds: float) -> int:
     return max(0, round(seconds * 1000))
-
-
-def _put_arguments(row: QueuedRequest) -> tuple[bytes, bytes, bytes, int, bytes]:
-    digest = (
-        b"" if row.fingerprint is None else blake2b(row.fingerprint, digest_size=DIGEST).digest()
-    )
-    score = -min(max(row.priority, PRIORITIES[0]), PRIORITIES[-1])
-    return name_as_key(row.host), digest, row.key, score, row.body
 
 
 def _parts(rows: Sequence[QueuedRequest]) -> Iterable[list[QueuedRequest]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from argparse import ArgumentParser, Namespace
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import timedelta
-from time import monotonic
+from datetime import UTC, datetime, timedelta
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import Group, RenderableType
@@ -64,6 +65,8 @@ _SHOWN = (
 )
 ENDED = "crawl_ended"  # finish_reason
 STATES = {"pause": "paused", "resume": "running", "end": "ended"}
+_AGO = re.compile(r"([0-9]{1,6})([hd])")
+_SECONDS = {"h": 3600.0, "d": 24 * 3600.0}
 FAILED = 1  # exit status
 
 
@@ -133,6 +136,21 @@ class FrontierCommand(listed.Frontier):
             const="again",
             help="begin it again, once finished or ended; policies and pace stay known",
         )
+        seen = parser.add_mutually_exclusive_group()
+        seen.add_argument(
+            "--keep-seen",
+            action="store_const",
+            dest="since",
+            const=0.0,
+            help="with --again: make only the start requests again, and requests never made before",
+        )
+        seen.add_argument(
+            "--since",
+            type=_moment,
+            metavar="MOMENT",
+            help="with --again: make those requests again too that no run since then has made; a"
+            " date, a date and a time (UTC), or a time ago such as 12h or 7d",
+        )
         action.add_argument(
             "--reconfigure",
             action="store_const",
@@ -144,6 +162,8 @@ class FrontierCommand(listed.Frontier):
     def run(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1:
             raise UsageError("frontier takes the name of one crawl", print_help=False)
+        if opts.since is not None and opts.action != "again":
+            raise UsageError("--keep-seen and --since need --again", print_help=False)
         assert self.settings is not None
         try:
             options = Options.from_settings(self.settings)
@@ -185,7 +205,7 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
             await queue.delete()
             say(f"{name} is deleted")
         elif opts.action == "again":
-            await _begin_again(queue, name)
+            await _begin_again(queue, name, opts.since)
         elif opts.action:
             await queue.set_state(STATES[opts.action], ENDED if opts.action == "end" else "")
             say(
@@ -208,14 +228,29 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
         await state.close()
 
 
-async def _begin_again(queue: CrawlQueue, name: str) -> None:
-    """Begin a new run of the crawl. PolicyError: it is neither finished nor ended."""
+def _moment(text: str) -> float:
+    """Return the moment that `--since` names, in seconds since the epoch."""
+    if ago := _AGO.fullmatch(text):
+        return max(0.0, time() - int(ago[1]) * _SECONDS[ago[2]])
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(
+            f"`{printable(text)}` is no moment: write 2026-11-20, 2026-11-20T06:00, 12h or 7d"
+        ) from None
+    return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+async def _begin_again(queue: CrawlQueue, name: str, since: float | None) -> None:
+    """Begin a new run of the crawl. PolicyError: it is neither finished nor ended.
+
+    `since`: as for `CrawlQueue.begin_again`."""
     state = (await queue.status())["state"]
     if state not in ("finished", "ended"):
         raise PolicyError(
             f"{name} is {state}, so it cannot begin again: let it finish, or end it with --end"
         )
-    await queue.begin_again()
+    await queue.begin_again(since)
     say(f"{name} begins again: this is run {queue.run}. Start its workers")
 
 

@@ -45,8 +45,10 @@ class HostShare:
         self._balance_at = 0.0
         self._keep_until = 0.0  # until then, this worker keeps the hosts beyond its share
 
-    async def refill(self) -> None:
-        """Look after the hosts that have changed, and lease more hosts if it is time."""
+    async def refill(self) -> bool:
+        """Look after the hosts that have changed, and lease more hosts if it is time.
+
+        Return True if hosts were leased."""
         hosts = self._hosts
         changed, hosts.changed = hosts.changed, set()
         failed = await failures({name: self._look_after(name) for name in changed})
@@ -60,7 +62,8 @@ class HostShare:
             if not self._is_too_long():
                 await self._balance(shards)
                 if hosts.taker.has_room:
-                    await self._lease(shards)
+                    return await self._lease(shards)
+        return False
 
     async def _look_after(self, name: str) -> None:
         if await self._hosts.look_after(name):  # there is room for another host
@@ -100,8 +103,8 @@ class HostShare:
             hosts.changed.add(name)
         await self._queue.release(free)
 
-    async def _lease(self, shards: Sequence[Shard]) -> None:
-        """Lease hosts up to this worker's share.
+    async def _lease(self, shards: Sequence[Shard]) -> bool:
+        """Lease hosts up to this worker's share. Return True if any were leased.
 
         If it has its share, lease only hosts that have been free for UNWANTED seconds."""
         number = len(self._hosts.by_name)
@@ -118,3 +121,4 @@ class HostShare:
         )
         for lease in leases:
             self._hosts.add(lease)
+        return bool(leases)

@@ -7,7 +7,6 @@ reaches the server can write a body."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from enum import Enum
 from inspect import ismethod
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,10 @@ import msgpack
 from scrapy import Spider
 from scrapy.http import Request
 
+from comity.cluster.plain_values import received, sendable
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-TUPLE = 1  # code of the extension type: an array that Python has as a tuple
-MAX_DEPTH = 32  # containers in each other, in one member of a request
-TOO_DEEP = f"it has more than {MAX_DEPTH} containers in each other"
 
 # Methods of Scrapy's own spiders that are callbacks and have private names.
 OF_SCRAPY = frozenset({"_parse", "_callback", "_errback", "_parse_sitemap"})
@@ -47,7 +44,7 @@ def pack(request: Request, spider: Spider) -> bytes:
     body: bytes = packer.pack_map_header(len(members))
     for name, value in members.items():
         try:
-            body += packer.pack(name) + packer.pack(_sendable(value))
+            body += packer.pack(name) + packer.pack(sendable(value))
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"its `{name}` cannot be sent to other workers ({error}):"
@@ -59,7 +56,7 @@ def pack(request: Request, spider: Spider) -> bytes:
 def unpack(body: bytes, spider: Spider) -> Request:
     """Return the request. ValueError: the body is not a request, or has an unknown callback."""
     try:
-        members = _value(msgpack.unpackb(body, strict_map_key=False), -1)
+        members = received(msgpack.unpackb(body, strict_map_key=False), -1)
         kind = _request_class(members["_class"]) if "_class" in members else Request
         _check_meta(members.get("meta") or {})
         arguments = {name: value for name, value in members.items() if name in kind.attributes}
@@ -77,58 +74,6 @@ def url_of(body: bytes) -> str:
         return str(msgpack.unpackb(body, strict_map_key=False)["url"])
     except (ValueError, KeyError, TypeError):
         return ""
-
-
-def _sendable(value: Any, depth: int = 0) -> Any:
-    """Return the value as MessagePack can hold it.
-
-    TypeError: it is not a plain value. ValueError: it is too deep.
-
-    The array of a tuple is packed before the packer of the whole body begins. Packers that run
-    within each other end the process at some hundred levels."""
-    kind = type(value)
-    if kind in (list, tuple, dict):
-        if depth >= MAX_DEPTH:
-            raise ValueError(TOO_DEEP)
-        if kind is dict:
-            return {
-                _sendable(key, depth + 1): _sendable(inner, depth + 1)
-                for key, inner in value.items()
-            }
-        values = [_sendable(inner, depth + 1) for inner in value]
-        return (
-            values
-            if kind is list
-            else msgpack.ExtType(TUPLE, msgpack.packb(values, strict_types=True))
-        )
-    # lxml has subclasses of str, which Scrapy's rules put into `meta`.
-    if isinstance(value, str) and not isinstance(value, Enum):
-        return str.__str__(value)
-    if value is None or kind in (bool, int, float, bytes, bytearray, memoryview):
-        return value
-    raise TypeError(f"it has a {kind.__name__}")
-
-
-def _value(value: Any, depth: int) -> Any:
-    """Return the value that `_sendable` was given. ValueError: it is invalid, or too deep.
-
-    The array of a tuple is read after the reader of the whole body has ended, for the reason that
-    `_sendable` gives."""
-    kind = type(value)
-    if kind in (list, dict, msgpack.ExtType) and depth >= MAX_DEPTH:
-        raise ValueError(TOO_DEEP)
-    if kind is list:
-        return [_value(inner, depth + 1) for inner in value]
-    if kind is dict:
-        return {_value(key, depth + 1): _value(inner, depth + 1) for key, inner in value.items()}
-    if kind is msgpack.ExtType:
-        values = msgpack.unpackb(value.data, strict_map_key=False) if value.code == TUPLE else None
-        if type(values) is not list:
-            raise ValueError("it has a value of another version of comity")
-        return tuple(_value(inner, depth + 1) for inner in values)
-    if value is None or kind in (bool, int, float, str, bytes):
-        return value
-    raise ValueError(f"it has a {kind.__name__}")
 
 
 def _request_class(name: str) -> type[Request]:

@@ -4,11 +4,12 @@ They wait in COMITY_STATE. A worker holds the requests of the hosts that it has 
 
 How it works. These steps run beside the scheduler, which waits for none of them:
 
-    work     Each TICK, news is sent to the server (counts.py, outbox.py). Then this worker looks
-             after its hosts (leased_hosts.py), and leases more of them, up to its share
-             (host_share.py).
+    work     Each TICK, news is sent to the server (counts.py, spider_state.py, outbox.py). Then
+             this worker looks after its hosts (leased_hosts.py), and leases more of them, up to its
+             share (host_share.py).
     renew    Each third of TTL the leases are prolonged. If the lease of a host has run out by then,
-             this worker forgets the host's requests.
+             this worker forgets the host's requests. Changes of other workers to the state of the
+             spider are taken over.
     bury     The hosts of a dead worker of this machine go to other workers at once.
     look     While no request waits here, the server is asked whether any request waits, or is out,
              anywhere. If not, the crawl is finished.
@@ -36,12 +37,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from comity.bounded import Bounded
 from comity.cluster.counts import ERRORS, ITEMS, PAGES, CrawlCounts, CrawlLimits
 from comity.cluster.errors import StateLostError
 from comity.cluster.queue import QueuedRequest
+from comity.cluster.spider_state import SpiderState
 from comity.cluster.state import CrawlQueue
 from comity.crawler.frontier.complaints import Complaints
 from comity.crawler.frontier.host_share import HostShare
@@ -76,6 +79,13 @@ LIMIT_AGAIN = 1.0  # seconds between two looks whether a limit of the crawl is r
 LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
 
 
+def is_start(request: Request) -> bool:
+    """Return True for a start request, a retry of one, and a request to which one is redirected.
+
+    Requests of callbacks may have a copy of its meta, and have a depth."""
+    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
+
+
 class SharedQueue:
     """A Queue in COMITY_STATE, for several workers."""
 
@@ -93,6 +103,7 @@ class SharedQueue:
         most: int,
         agreement: Agreement,
         again_after: float = 0.0,
+        keep_seen: float = 0.0,
         limits: Mapping[str, float] = {},  # it is read only
     ) -> None:
         """Prepare the queue.
@@ -104,6 +115,8 @@ class SharedQueue:
                 worker does not begin.
             again_after: a crawl begins again if it has been finished for so many seconds. 0: it
                 does not begin again.
+            keep_seen: in a run that this worker begins, the requests of the runs of the last so
+                many seconds count as seen. 0: none do.
             limits: CLOSESPIDER_* of the whole crawl, by their names."""
         assert crawler.stats is not None
         self._crawler = crawler
@@ -112,9 +125,11 @@ class SharedQueue:
         self._neighbours = neighbours
         self._agreement = agreement
         self._again_after = again_after
+        self._keep_seen = keep_seen
         self._complaints = Complaints(self.setting)
         self._counts = CrawlCounts(crawler.stats.get_stats, queue)
         self._limits = CrawlLimits(limits)
+        self._state = SpiderState(queue)
         self._outbox = Outbox(queue, crawler.stats)
         self._hosts = LeasedHosts(
             crawler, queue, self._outbox, rest=rest, arrived=self._note_arrival
@@ -138,6 +153,7 @@ class SharedQueue:
                     await self._take_up()
                     await self._agree()
                 await self._queue.recall()  # COMITY_MAX_DELAY may have changed
+                await self._state.exchange()
                 if not self._queue.is_outdated:
                     break
             except OSError as error:  # the server was there when the process began
@@ -158,6 +174,7 @@ class SharedQueue:
                 f"crawl `{name}` has been ended{because}: resume it with `comity frontier {name}"
                 " --resume`, or set COMITY_CRAWL to another name"
             )
+        spider.state = self._state.values  # type: ignore[attr-defined]  # as Scrapy's SpiderState
         tasks = [self._work(), self._renew(), self._bury(), self._look(), self._sweep()]
         if self._limits:
             tasks.append(self._limit())
@@ -169,8 +186,13 @@ class SharedQueue:
         sums = await self._queue.sums()
         if not sums.reason.startswith(LIMIT) or not 0 < self._again_after <= sums.ended:
             return False
-        await self._queue.begin_again()
+        await self._begin_again()
         return self._queue.state == "running"
+
+    async def _begin_again(self) -> bool:
+        """Begin the next run. Return False if another worker has begun it already."""
+        since = max(0.0, time() - self._keep_seen) if self._keep_seen else None
+        return await self._queue.begin_again(since)
 
     async def _take_up(self) -> None:
         """Begin a finished crawl again if it is time, else warn that it is finished."""
@@ -182,7 +204,7 @@ class SharedQueue:
         crawl, since = self._queue.address.crawl, datetime.now(UTC) - timedelta(seconds=seconds)
         words = {"crawl": crawl, "since": since.isoformat(" ", "minutes")}
         if self._again_after and seconds >= self._again_after:
-            if await self._queue.begin_again():
+            if await self._begin_again():
                 logger.info(
                     "COMITY_STATE: crawl `%(crawl)s`, finished at %(since)s, begins again",
                     words,
@@ -242,7 +264,12 @@ class SharedQueue:
         self.is_finished = False
         return self._outbox.put(
             QueuedRequest(
-                host_name(origin), fingerprint, self._queue.new_key(), request.priority, body
+                host_name(origin),
+                fingerprint,
+                self._queue.new_key(),
+                request.priority,
+                body,
+                is_start=is_start(request),
             )
         )
 
@@ -286,6 +313,7 @@ class SharedQueue:
             if not self._is_lost:
                 await self._send()
                 await self._set_unreadable_aside()
+                await self._state.send()
                 await self._counts.tell(now=True)
         finally:
             await self._queue.close([*self._hosts.by_name])
@@ -297,10 +325,17 @@ class SharedQueue:
         while not self._is_lost:
             await self._try(self._set_unreadable_aside())
             if await self._try(self._send()) and not self._outbox.is_full:
-                await self._try(self._share.refill())
+                await self._try(self._refill())
             await asyncio.sleep(TICK)
 
+    async def _refill(self) -> None:
+        """Lease more hosts. Take over the state that their former workers have left."""
+        if await self._share.refill() and self._state.is_used:
+            await self._state.exchange()
+
     async def _send(self) -> None:
+        if self._outbox.done:
+            await self._state.send()
         await self._counts.tell(now=bool(self._outbox.done))
         await self._outbox.send(put=self._hosts.count_put)
 
@@ -325,6 +360,7 @@ class SharedQueue:
             await self._queue.release(self._drop_hosts())
             if self._queue.state == "ended":
                 await self._end_with_crawl()
+        await self._state.exchange()
 
     async def _end_with_crawl(self) -> None:
         """End this worker for the reason for which the crawl is ended."""

@@ -74,6 +74,7 @@ def _shared_queue(crawler: Crawler, state: SharedState) -> Queue:
         most=crawl.options.max_waiting,
         agreement=Agreement.of(crawler.settings, crawler.spidercls.name),
         again_after=crawl.options.again_after,
+        keep_seen=crawl.options.keep_seen,
         limits={name: crawler.settings.getfloat(name) for name in LIMITS}
         if crawl.options.limits == "crawl"
         else {},

@@ -78,6 +78,7 @@ class Options:
         crawl: COMITY_CRAWL. "" means the spider's name.
         max_waiting: COMITY_MAX_WAITING. 0 means no limit.
         again_after: COMITY_AGAIN_AFTER, in seconds. 0 means never.
+        keep_seen: COMITY_KEEP_SEEN, in seconds. 0 means not beyond a run, inf all runs.
         worker_timeout: COMITY_WORKER_TIMEOUT, in seconds.
         limits: COMITY_LIMITS: "crawl" or "worker".
         part_seconds: COMITY_PART_SECONDS.
@@ -108,6 +109,7 @@ class Options:
     crawl: str = declared.CRAWL.attribute()
     max_waiting: int = declared.MAX_WAITING.attribute()
     again_after: float = declared.AGAIN_AFTER.attribute()
+    keep_seen: float = declared.KEEP_SEEN.attribute()
     worker_timeout: float = declared.WORKER_TIMEOUT.attribute()
     limits: str = declared.LIMITS.attribute()
     part_seconds: float = declared.PART_SECONDS.attribute()

@@ -15,6 +15,7 @@ from comity.gate.options.kinds import (
     PORT,
     SECONDS,
     SECONDS_ABOVE_0,
+    SECONDS_OR_ALL,
     TOKEN,
     Agrees,
     Kind,
@@ -353,6 +354,17 @@ AGAIN_AFTER = Setting(
     meaning=(
         "the time from the end of the crawl at `COMITY_STATE` to its next run, with the known "
         "policies and pace. 0: it does not run again"
+    ),
+    agrees=Agrees.SHOULD,
+)
+KEEP_SEEN = Setting(
+    name="COMITY_KEEP_SEEN",
+    default=0,
+    kind=SECONDS_OR_ALL,
+    meaning=(
+        "the time for which requests count as seen in later runs of the crawl at `COMITY_STATE`, "
+        "if `COMITY_AGAIN_AFTER` begins them. 0: no longer than their run. `all`: in all runs "
+        "([cluster.md](cluster.md#only-new-pages))"
     ),
     agrees=Agrees.SHOULD,
 )

@@ -115,6 +115,10 @@ def _seconds(name: str, value: Any, *, zero: bool = True) -> float:
     return seconds
 
 
+def _seconds_or_all(name: str, value: Any) -> float:
+    return math.inf if str(value).lower() == "all" else _seconds(name, value)
+
+
 def _number(name: str, value: Any) -> int:
     text = str(value).strip()
     if not NUMBER.fullmatch(text):
@@ -192,6 +196,7 @@ TOKEN = Kind("product token", _product_token)
 FLAG = Kind("True or False", _flag)
 SECONDS = Kind("seconds, 0 or more", _seconds)
 SECONDS_ABOVE_0 = Kind("seconds, above 0", partial(_seconds, zero=False))
+SECONDS_OR_ALL = Kind("seconds, 0 or more, or `all`", _seconds_or_all)
 NUMBER_OR_0 = Kind("number, 0 or more", _number)
 PORT = Kind('port, or `""`', _port)
 NAMES = Kind("list of names", _names)

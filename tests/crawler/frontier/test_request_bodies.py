@@ -18,7 +18,8 @@ from scrapy.http import FormRequest, HtmlResponse, Request
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, CSVFeedSpider, Rule, SitemapSpider, XMLFeedSpider
 
-from comity.crawler.frontier.request_bodies import MAX_DEPTH, TUPLE, pack, unpack, url_of
+from comity.cluster.plain_values import MAX_DEPTH, TUPLE
+from comity.crawler.frontier.request_bodies import pack, unpack, url_of
 
 
 class Pages(Spider):

@@ -1,14 +1,22 @@
 -- A crawl as a whole. KEYS[1] is the prefix of the names of its keys.
 --
 --   meta     hash   version (of the data), shards, began (ms), state ("running", "paused" or
---                   "ended"); run (how often it was begun), swept (the number of runs that are
---                   deleted); finished (ms), and put (how many requests had been put by then);
+--                   "ended"); run (how often it was begun); emptied (the last run that began with
+--                   an empty queue: the keys of the shards have its number), kept (the first run
+--                   of which fingerprints count as seen); put_before, done_before, filtered_before
+--                   (the counts of the shards when the run began); swept (the shards of so many
+--                   runs are deleted), forgotten (the fingerprints of earlier runs than this one
+--                   are deleted); finished (ms), and put (how many requests of the run had been put
+--                   by then);
 --                   settings (JSON, agreement.py), and deployed (how often they were replaced);
 --                   reason and ended (ms): why and when the state became "ended"; left, died: how
 --                   many workers have left the run, and how many were found dead
 --   worker   hash   worker -> its last sign of life, in ms
 --   told:WORKER     hash   name -> count, as the worker told it last; since it began in this run
 --   told     hash   name -> the sum of the counts of workers that are gone
+--   runs     hash   run -> when it began, in ms
+--   state    hash   key of the spider's state -> its value, packed; "" for a deleted key
+--   changed  zset   key of the spider's state -> the number of its last change
 local base = KEYS[1]
 local meta = base .. ':meta'
 
@@ -28,6 +36,18 @@ local function told(ttl)
     end
   end
   return {values[1], tonumber(values[2]), values[3], alive, tonumber(values[4] or 0)}
+end
+
+-- {run, emptied, kept, swept, forgotten, put_before, done_before, filtered_before}
+local function runs()
+  local values = redis.call('HMGET', meta, 'run', 'emptied', 'kept', 'swept', 'forgotten', 'put_before', 'done_before', 'filtered_before')
+  for i = 1, 3 do
+    values[i] = tonumber(values[i] or values[1])
+  end
+  for i = 4, 8 do
+    values[i] = tonumber(values[i] or 0)
+  end
+  return values
 end
 
 -- Forget a worker, and keep its counts. `how`: "left" or "died".

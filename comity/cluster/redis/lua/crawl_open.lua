@@ -1,9 +1,10 @@
--- open(version, shards) -> the version, the shards, the state, the run, the begin of the run, and
--- the number of runs that are deleted. A crawl that does not exist begins. Workers without a sign
--- of life for a day are forgotten.
+-- open(version, shards) -> the version, the shards, the state, the begin of the run, and {run,
+-- emptied...} as `runs` returns them. A crawl that does not exist begins. Workers without a sign of
+-- life for a day are forgotten.
 redis.call('HSETNX', meta, 'version', ARGV[1])
 if redis.call('HSETNX', meta, 'shards', ARGV[2]) == 1 then
   redis.call('HSET', meta, 'began', now_ms(), 'state', 'running', 'run', 1, 'swept', 0)
+  redis.call('HSET', base .. ':runs', 1, now_ms())
 end
 local workers = redis.call('HGETALL', base .. ':worker')
 for i = 1, #workers, 2 do
@@ -11,4 +12,6 @@ for i = 1, #workers, 2 do
     forget(workers[i], 'died')
   end
 end
-return redis.call('HMGET', meta, 'version', 'shards', 'state', 'run', 'began', 'swept')
+local result = redis.call('HMGET', meta, 'version', 'shards', 'state', 'began')
+result[5] = runs()
+return result

@@ -10,8 +10,8 @@
 --   out:HOST     zset   key -> -priority, of requests that the owner was given and that are not
 --                       done
 --   body:HOST    hash   key -> request, of waiting requests and of those that are out
---   seen:N       hash   digest of a fingerprint -> "", in as many buckets as hold 64 each, so that
---                       they stay compact
+--   seen:N       hash   digest of a fingerprint -> the run in which it was put last, in as many
+--                       buckets as hold 64 each, so that they stay compact
 --   reads:HOST   hash   key -> how many workers died while they read the request; only of requests
 --                       that were out when their worker died
 --   unreadable   hash   HOST, a line end and a key -> the reason why no worker is to read the

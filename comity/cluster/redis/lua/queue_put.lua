@@ -1,8 +1,9 @@
--- put(worker, is_first, {host, digest of its fingerprint or "", key, priority, body}...) -> "1" for
--- each new request, or "0" if it was seen. `is_first`: "1" if the worker had its answer to its last
--- put here; otherwise a repeated put gets its first answer again. With a full memory it is refused
--- as a whole: the first command that needs memory is refused, before anything is written.
-local worker, is_first = ARGV[1], ARGV[2] == '1'
+-- put(worker, is_first, run, kept, {host, digest of its fingerprint or "", first, key, priority,
+-- body}...) -> "1" for each new request, or "0" if it was seen in the run `first` or later. `first`:
+-- "" stands for `kept`. `is_first`: "1" if the worker had its answer to its last put here; otherwise
+-- a repeated put gets its first answer again. With a full memory it is refused as a whole: the first
+-- command that needs memory is refused, before anything is written.
+local worker, is_first, run, kept = ARGV[1], ARGV[2] == '1', ARGV[3], tonumber(ARGV[4])
 local record = base .. ':put:' .. worker
 local answered = {}
 if not is_first then
@@ -43,20 +44,19 @@ local function split()
   local old = new - power
   buckets = buckets + 1
   local moved = {}
-  for _, digest in ipairs(redis.call('HKEYS', base .. ':seen:' .. old)) do
-    if struct.unpack('>I4', digest) % (2 * power) == new then
-      moved[#moved + 1] = digest
+  local entries = {}
+  local found = redis.call('HGETALL', base .. ':seen:' .. old)
+  for i = 1, #found, 2 do
+    if struct.unpack('>I4', found[i]) % (2 * power) == new then
+      moved[#moved + 1] = found[i]
+      entries[#entries + 1] = found[i]
+      entries[#entries + 1] = found[i + 1]
     end
   end
   if #moved > 0 then
     each(moved, 1, 1000, function(...)
       redis.call('HDEL', base .. ':seen:' .. old, ...)
     end)
-    local entries = {}
-    for _, digest in ipairs(moved) do
-      entries[#entries + 1] = digest
-      entries[#entries + 1] = ''
-    end
     each(entries, 1, 1000, function(...)
       redis.call('HSET', base .. ':seen:' .. new, ...)
     end)
@@ -64,9 +64,15 @@ local function split()
   power = low(buckets)
 end
 
-local function is_new(digest)
-  if redis.call('HSETNX', base .. ':seen:' .. bucket_of(digest), digest, '') == 0 then
-    return false
+local function is_new(digest, first)
+  local bucket = base .. ':seen:' .. bucket_of(digest)
+  if redis.call('HSETNX', bucket, digest, run) == 0 then
+    -- Digests of earlier versions have no run.
+    if (tonumber(redis.call('HGET', bucket, digest)) or kept) >= first then
+      return false
+    end
+    redis.call('HSET', bucket, digest, run)
+    return true
   end
   seen = seen + 1
   if seen > FULL * buckets then
@@ -76,11 +82,11 @@ local function is_new(digest)
 end
 
 local result, hosts, put, filtered = {}, {}, 0, 0
-for i = 3, #ARGV, 5 do
-  local host, digest, key, priority, body = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+for i = 5, #ARGV, 6 do
+  local host, digest, first, key, priority, body = unpack(ARGV, i, i + 5)
   local answer = answered[key]
   if not answer then
-    if digest ~= '' and not is_new(digest) then
+    if digest ~= '' and not is_new(digest, tonumber(first) or kept) then
       answer = '0'
       filtered = filtered + 1
     else
