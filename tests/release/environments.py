@@ -24,6 +24,7 @@ EXTRAS: Mapping[str, str] = {
     "aiohttp": "python -c 'import comity.client.aiohttp'",
     "playwright": "python -c 'import comity.browser.handler'",
     "parquet": "scrapy dataset export items.jsonl --for index -o parquet.parquet",
+    "postgresql": "python -c 'import comity.cluster.sql.postgresql'",
     "redis": "python -c 'import comity.cluster.redis.queue'",
     "report": "scrapy report items.jsonl -o report.html",
     "warc": "scrapy crawl site -a url=URL -O pages.warc.gz",
