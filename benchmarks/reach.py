@@ -44,8 +44,7 @@ from scrapy import Spider
 from scrapy.http import Request, Response
 
 from comity.cluster.queue import QueuedRequest
-from comity.cluster.redis.connection import StateConnection
-from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.state import CrawlQueue, open_state
 from comity.crawler.frontier.request_bodies import pack
 from comity.policies.formats import WELL_KNOWN
 from tests.redis_server import Server as Redis
@@ -379,7 +378,7 @@ def memory(number: int, on_hosts: int) -> None:
 async def _memory(number: int, on_hosts: int) -> None:
     spider = Spider("memory")
 
-    def row(queue: RedisQueue, n: int) -> QueuedRequest:
+    def row(queue: CrawlQueue, n: int) -> QueuedRequest:
         url = f"http://host-{n % on_hosts}.example/section/{n}/a-page-of-the-usual-length.html"
         body = pack(Request(url, meta={"depth": 3, "comity_led_from": "public"}), spider)
         return QueuedRequest(
@@ -387,8 +386,8 @@ async def _memory(number: int, on_hosts: int) -> None:
         )
 
     with redis() as server:
-        connection = StateConnection(server.address())
-        queue = RedisQueue(connection, "one", 60)
+        state = open_state(server.url, "crawl", 60)
+        queue = state.queue()
         await queue.open()
         client = server.client()
         info: Any = client.info
@@ -410,7 +409,7 @@ async def _memory(number: int, on_hosts: int) -> None:
         draining, seen = time.monotonic() - began, info()["used_memory"]
         finished = await queue.is_finished()
         await queue.close()
-        await connection.close()
+        await state.close()
     print(f"{number:,} requests of {size} octets on {on_hosts:,} hosts")
     print(
         f"octets each, while they wait {(full - empty) / number:.0f}, once they were seen {(seen - empty) / number:.1f}"

@@ -68,6 +68,7 @@ def schemas() -> Iterator[str]:
 def entry_points() -> Iterator[str]:
     """Yield the groups in which other packages can add something, and comity's own entry points."""
     yield "entry points of others: comity.formats"
+    yield "entry points of others: comity.state"
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg", "utf-8")
     for group, lines in setup["options.entry_points"].items():

@@ -202,6 +202,7 @@ ROWS = {
     "REACH-3": "no rate of a host is exceeded through kills, freezes, restarts and loss of the network",
     "REACH-4": "full memory is back-pressure, and nothing travels as code",
     "REACH-5": "passes over datasets run as idempotent tasks per part on Ray, Dask or Spark, with the same outcome as alone",
+    "STATE-1": "queue, pace and policy store of a crawl by several workers are an entry point with Protocols and a suite of conformance tests",
     "STATE-2": "items are as safe as pages: a page counts as done when its items are on the disk, whatever is killed",
     "REPORT-1": "one page says what a crawl asked, what was refused and why, its pace and its uses, as the servers saw it",
     "STATE-3": "work is shared: no worker idles while another is the bottleneck, also when it joins late",

@@ -1,5 +1,6 @@
 """The state that the processes of one crawl share, on any machines.
 
+state.py          the Protocols of a store, and how the store of a URL is found
 queue.py          the values that the queue takes and gives
 errors.py         the errors of the state
 counts.py         the counts of a worker, and the limits of the crawl

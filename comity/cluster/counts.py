@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from comity.cluster.queue import Sums
-from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.state import CrawlQueue
 
 EACH = 0.5  # seconds between two times that counts are sent, if no request is done
 # Statistics that count events. Others are about a moment, or about one process.
@@ -26,7 +26,7 @@ ITEMS, PAGES, ERRORS = "item_scraped_count", "response_received_count", "spider_
 class CrawlCounts:
     """The counts of this worker, and those of them that the server has."""
 
-    def __init__(self, stats: Callable[[], Mapping[str, Any]], queue: RedisQueue) -> None:
+    def __init__(self, stats: Callable[[], Mapping[str, Any]], queue: CrawlQueue) -> None:
         """`stats`: returns the statistics of this worker."""
         self._stats = stats
         self._queue = queue

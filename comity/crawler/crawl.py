@@ -18,6 +18,7 @@ from scrapy.exceptions import DownloadFailedError, IgnoreRequest
 from scrapy.http import Request, Response
 from scrapy.utils.asyncio import is_asyncio_available
 
+from comity.cluster.state import open_state
 from comity.crawler.action_requests import Actions
 from comity.crawler.item_pages import ItemPages
 from comity.crawler.item_tags import ItemTags
@@ -31,7 +32,6 @@ from comity.crawler.scrapy_internals import (
     lent_place,
 )
 from comity.database import log_mode
-from comity.extras import required
 from comity.gate.fetching.files import PolicyFiles
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.http import Request as AnyRequest
@@ -50,7 +50,7 @@ from comity.policies.vocabulary.use_rows import UseRows
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from comity.cluster.redis.state import SharedState
+    from comity.cluster.state import SharedState
 
 
 logger = logging.getLogger(__name__)
@@ -261,9 +261,12 @@ def open_early(options: Options) -> None:
     _close_early()
     if options.state:
         try:
-            open_state(options, options.crawl or "crawl").check()
+            state = open_state(options.state, options.crawl or "crawl", options.worker_timeout)
+            remarks = state.check()
         except PolicyError as error:
             stop(str(error))
+        for remark in remarks:
+            logger.warning("COMITY_STATE: %(remark)s", {"remark": remark})
         return
     _early.PolicyStore = _open(PolicyStore, options.store)
     _early.RateLedger = _open(RateLedger, options.ledger)
@@ -303,13 +306,6 @@ def _observer(options: Options) -> Observer:
     return Collector(UseRows(options.agent.vocabulary, options.agent.uses))
 
 
-def open_state(options: Options, crawl: str) -> SharedState:
-    """Return the state that the workers of a crawl share. PolicyError: invalid URL or name."""
-    with required("COMITY_STATE", "redis", PolicyError):
-        from comity.cluster.redis.state import SharedState
-    return SharedState(options.state, crawl, ttl=options.worker_timeout)
-
-
 def _state(crawler: Crawler, options: Options) -> SharedState | None:
     """Return the state that this crawl shares with other workers, or None.
 
@@ -317,7 +313,9 @@ def _state(crawler: Crawler, options: Options) -> SharedState | None:
     if not (crawler.crawling and options.state):
         return None
     try:
-        return open_state(options, options.crawl or crawler.spidercls.name)
+        return open_state(
+            options.state, options.crawl or crawler.spidercls.name, options.worker_timeout
+        )
     except PolicyError as error:
         stop(str(error))
 

@@ -14,7 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.project import inside_project
 
-from comity.cluster.redis.address import StateAddress
+from comity.cluster.state import open_state
 from comity.crawler.commands.crawl import READY_SETTINGS
 from comity.gate.options import DEFAULTS
 from comity.gate.options.profiles import NAME as PROFILE
@@ -96,9 +96,9 @@ def _shown(name: str, value: Any) -> str:
     """Return a value as text, without passwords and tokens."""
     if name == "COMITY_STATE" and value:
         try:
-            return str(StateAddress.parse(str(value), "crawl"))
+            return str(open_state(str(value), "crawl", ttl=1.0).address)
         except PolicyError:
-            return "not shown: it is invalid, and may contain a password"
+            return "not shown: it cannot be used, and may contain a password"
     if name == "COMITY_SESSIONS" and value:
         return f"of {', '.join(map(str, value))}" if isinstance(value, dict) else "not shown"
     if isinstance(value, type):

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from comity.cluster.redis.address import StateAddress
+from comity.cluster.state import open_state
 from comity.crawler.addon import browser_handlers
 from comity.doctor.diagnosis import Check
-from comity.extras import required
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.options import Options
 from comity.policies import PolicyError
@@ -54,13 +53,11 @@ def _check_store(path: Path) -> Check:
 
 def _check_state(options: Options) -> Check:
     try:
-        with required("COMITY_STATE", "redis", PolicyError):
-            from comity.cluster.redis.check import check_server
-        address = StateAddress.parse(options.state, options.crawl or "crawl")
-        remarks = check_server(address, sets_version=False)
+        state = open_state(options.state, options.crawl or "crawl", options.worker_timeout)
+        remarks = state.check(is_dry=True)
     except PolicyError as error:
         return Check("state", str(error), is_ok=False)
-    return Check("state", "; ".join([f"{address} answers", *remarks]))
+    return Check("state", "; ".join([f"{state.address} answers", *remarks]))
 
 
 def _check_browser(settings: BaseSettings) -> Check:

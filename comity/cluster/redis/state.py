@@ -4,24 +4,25 @@ It consists of requests, the pace of hosts, and policy files."""
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import socket
 
 from comity.cluster.neighbours import Neighbours
-from comity.cluster.redis.address import StateAddress, owner_of
-from comity.cluster.redis.check import check_server
-from comity.cluster.redis.connection import StateConnection
-from comity.cluster.redis.queue import RedisQueue
-from comity.cluster.redis.store import RedisStore
-from comity.cluster.redis.turns import RedisTurns
+from comity.cluster.redis.address import SETTING, StateAddress, owner_of
+from comity.extras import required
+from comity.policies import PolicyError
 
-logger = logging.getLogger(__name__)
+with required(SETTING, "redis", PolicyError):
+    from comity.cluster.redis.check import check_server
+    from comity.cluster.redis.connection import StateConnection
+    from comity.cluster.redis.queue import RedisQueue
+    from comity.cluster.redis.store import RedisStore
+    from comity.cluster.redis.turns import RedisTurns
 
 
-class SharedState:
-    """One worker's access to the shared state. It makes the queue, the ledger and the store."""
+class RedisState:
+    """One worker's access to the shared state, or that of a command: see `SharedState`."""
 
     def __init__(self, url: str, crawl: str, *, ttl: float) -> None:
         """Prepare the connection.
@@ -34,12 +35,8 @@ class SharedState:
         self._worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(5)}"
         self.neighbours = Neighbours(f"{self.address} {crawl}", self._worker)
 
-    def check(self) -> None:
-        """Check that the server can be used, and log warnings about its configuration.
-
-        PolicyError: it cannot be used. The message contains the remedy."""
-        for note in check_server(self.address):
-            logger.warning("COMITY_STATE: %(note)s", {"note": note})
+    def check(self, *, is_dry: bool = False) -> list[str]:
+        return check_server(self.address, sets_version=not is_dry)
 
     def queue(self) -> RedisQueue:
         return RedisQueue(self._connection, self._worker, self._ttl)
@@ -51,6 +48,5 @@ class SharedState:
         return RedisStore(self.address)
 
     async def close(self) -> None:
-        """Close the connection. Close the queue, the ledger and the store before you call this."""
         await self._connection.close()
         self.neighbours.vanish()

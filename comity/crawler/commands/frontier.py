@@ -20,10 +20,10 @@ from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import inside_project
 
+from comity.cluster.state import open_state
 from comity.crawler.commands import listed
 from comity.crawler.commands.base import program_name
 from comity.crawler.commands.crawl import READY_SETTINGS
-from comity.crawler.crawl import open_state
 from comity.gate.options import Options
 from comity.gate.options.agreement import SPIDER, Agreement
 from comity.gate.options.kinds import MAX_PORT
@@ -36,7 +36,7 @@ from comity.report.whole_crawl import totals
 
 if TYPE_CHECKING:
     from comity.cluster.queue import HostStatus
-    from comity.cluster.redis.queue import RedisQueue
+    from comity.cluster.state import CrawlQueue
 
     _Look = tuple[dict[str, Any], list[HostStatus], list[dict[str, str]]]
 
@@ -178,7 +178,7 @@ class FrontierCommand(listed.Frontier):
 
 
 async def _run(options: Options, name: str, opts: Namespace) -> None:
-    state = open_state(options, name)
+    state = open_state(options.state, name, options.worker_timeout)
     queue = state.queue()
     try:
         if opts.action == "delete":
@@ -208,7 +208,7 @@ async def _run(options: Options, name: str, opts: Namespace) -> None:
         await state.close()
 
 
-async def _begin_again(queue: RedisQueue, name: str) -> None:
+async def _begin_again(queue: CrawlQueue, name: str) -> None:
     """Begin a new run of the crawl. PolicyError: it is neither finished nor ended."""
     state = (await queue.status())["state"]
     if state not in ("finished", "ended"):
@@ -221,7 +221,7 @@ async def _begin_again(queue: RedisQueue, name: str) -> None:
 
 async def _reconfigure(options: Options, name: str, settings: Settings) -> None:
     """Give the crawl the settings that its spider has in this project, and print the changes."""
-    state = open_state(options, name)
+    state = open_state(options.state, name, options.worker_timeout)
     queue = state.queue()
     try:
         before = Agreement.from_json(await queue.settings())
@@ -259,7 +259,7 @@ def _spider(name: str, settings: Settings) -> type[Spider]:
         return type("Unknown", (Spider,), {"name": name})
 
 
-async def _look(queue: RedisQueue, most: int) -> _Look:
+async def _look(queue: CrawlQueue, most: int) -> _Look:
     """Look at the crawl. `most`: the number of hosts, and of unreadable requests, in the lists."""
     from comity.crawler.frontier.request_bodies import url_of  # it needs the extra
 
@@ -277,7 +277,7 @@ async def _look(queue: RedisQueue, most: int) -> _Look:
 
 
 async def _seconds_left(
-    queue: RedisQueue, status: dict[str, Any], hosts: list[HostStatus]
+    queue: CrawlQueue, status: dict[str, Any], hosts: list[HostStatus]
 ) -> float | None:
     """Return about how many seconds the waiting requests take; None: not known.
 
@@ -295,7 +295,7 @@ async def _seconds_left(
     return max(by_pace + by_rate, default=None)
 
 
-async def _serve(queue: RedisQueue, opts: Namespace) -> None:
+async def _serve(queue: CrawlQueue, opts: Namespace) -> None:
     """Serve the counters of the crawl to Prometheus until Ctrl-C."""
     needs.check("--metrics", needs.METRICS)
     from comity.report.metrics import CrawlMetrics  # it needs the extra
@@ -312,7 +312,7 @@ async def _serve(queue: RedisQueue, opts: Namespace) -> None:
                 complain(f"{program_name()} frontier: {error}")
 
 
-async def _show(queue: RedisQueue, opts: Namespace) -> None:
+async def _show(queue: CrawlQueue, opts: Namespace) -> None:
     console = open_console()
     look = await _look(queue, opts.hosts)
     if opts.once or not console.is_terminal:

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from scrapy.exceptions import UsageError
 
+from comity.cluster.state import open_state
 from comity.crawler.commands import listed, tag_option
 from comity.crawler.commands.base import process_count, unknown_option
-from comity.crawler.crawl import open_state
 from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError
 from comity.extras import install
@@ -142,7 +142,7 @@ class ReportCommand(listed.Report):
 
 
 async def _report_of(options: Options, name: str) -> Report:
-    state = open_state(options, name)
+    state = open_state(options.state, name, options.worker_timeout)
     queue = state.queue()
     try:
         status = await queue.status()

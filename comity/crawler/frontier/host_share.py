@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from comity.cluster.queue import Shard
-from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.state import CrawlQueue
 from comity.crawler.frontier.complaints import Complaints
 from comity.crawler.frontier.leased_hosts import REQUESTS, LeasedHosts
 from comity.crawler.frontier.outbox import failures
@@ -33,7 +33,7 @@ class HostShare:
     """Leases hosts, looks after them, and gives them back, so that each worker has its share."""
 
     def __init__(
-        self, queue: RedisQueue, hosts: LeasedHosts, complaints: Complaints, *, most: int
+        self, queue: CrawlQueue, hosts: LeasedHosts, complaints: Complaints, *, most: int
     ) -> None:
         """`most`: no more hosts are leased while the crawl has more requests. 0: no limit."""
         self._queue = queue

@@ -16,7 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from comity.cluster.queue import Lease, LeasedRequest
-from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.state import CrawlQueue
 from comity.crawler.frontier.outbox import Outbox
 from comity.crawler.frontier.queue import Taker
 from comity.crawler.frontier.request_bodies import unpack, url_of
@@ -84,7 +84,7 @@ class LeasedHosts:
     def __init__(
         self,
         crawler: Crawler,
-        queue: RedisQueue,
+        queue: CrawlQueue,
         outbox: Outbox,
         *,
         rest: Callable[[str, float], object],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from comity.cluster.errors import StateFullError
 from comity.cluster.queue import QueuedRequest
-from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.state import CrawlQueue
 
 if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
@@ -29,7 +29,7 @@ class Outbox:
         is_full: True if the server had no room for the last new requests.
     """
 
-    def __init__(self, queue: RedisQueue, stats: StatsCollector) -> None:
+    def __init__(self, queue: CrawlQueue, stats: StatsCollector) -> None:
         self._queue = queue
         self._stats = stats
         self._numbers = count(1)

@@ -42,7 +42,7 @@ from comity.bounded import Bounded
 from comity.cluster.counts import ERRORS, ITEMS, PAGES, CrawlCounts, CrawlLimits
 from comity.cluster.errors import StateLostError
 from comity.cluster.queue import QueuedRequest
-from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.state import CrawlQueue
 from comity.crawler.frontier.complaints import Complaints
 from comity.crawler.frontier.host_share import HostShare
 from comity.crawler.frontier.leased_hosts import LeasedHosts
@@ -86,7 +86,7 @@ class SharedQueue:
     def __init__(
         self,
         crawler: Crawler,
-        queue: RedisQueue,
+        queue: CrawlQueue,
         neighbours: Neighbours,
         *,
         rest: Callable[[str, float], object],

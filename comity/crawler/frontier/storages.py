@@ -24,7 +24,7 @@ from comity.policies import PolicyError
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from comity.cluster.redis.state import SharedState
+    from comity.cluster.state import SharedState
 
 logger = logging.getLogger(__name__)
 
