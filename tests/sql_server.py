@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from functools import cache
 from importlib.util import find_spec
@@ -65,20 +66,18 @@ class PostgresServer:
         self, folder: Path, options: dict[str, str] | None = None, program: Path | None = None
     ) -> None:
         self.programs = program or programs()[-1]
-        self.folder = folder / "data"
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
         self.options = SOUND | (options or {})
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
-        self.folder.mkdir(parents=True)
+        # pytest keeps its folders from other users.
+        self._data = Path(tempfile.mkdtemp(prefix="comity-postgresql-"))
         if user := _user():
-            # The other user has to reach the folder.
-            for parent in (folder, *folder.parents[:3]):
-                if parent.stat().st_uid == 0 and parent.stat().st_mode & 0o077 == 0:
-                    parent.chmod(0o711)
-            shutil.chown(self.folder, user["user"])
+            shutil.chown(self._data, user["user"])
         arguments = ["--auth=trust", "--username=comity", "--encoding=UTF8", "--locale=C"]
         done = subprocess.run(  # type: ignore[call-overload]
-            [self.programs / "initdb", *arguments, "--no-sync", "--pgdata", self.folder],
+            [self.programs / "initdb", *arguments, "--no-sync", "--pgdata", self._data],
             check=False,
             capture_output=True,
             text=True,
@@ -90,8 +89,8 @@ class PostgresServer:
     def start(self) -> None:
         """Starts it, and waits until it answers."""
         settings = [f"--{name}={value}" for name, value in self.options.items()]
-        command = [self.programs / "postgres", "-D", self.folder, "-p", str(self.port)]
-        with (self.folder.parent / "server.log").open("ab") as log:
+        command = [self.programs / "postgres", "-D", self._data, "-p", str(self.port)]
+        with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(  # type: ignore[call-overload]
                 [*command, "--listen_addresses=127.0.0.1", *settings],
                 stdout=log,
@@ -107,7 +106,7 @@ class PostgresServer:
             except psycopg.OperationalError as error:
                 assert self._process is not None
                 if self._process.poll() is not None or time.monotonic() > deadline:
-                    log_text = (self.folder.parent / "server.log").read_text("utf-8", "replace")
+                    log_text = (self.folder / "server.log").read_text("utf-8", "replace")
                     error.add_note(log_text[-2000:])
                     raise
                 time.sleep(0.02)  # between two looks at another process
@@ -144,6 +143,15 @@ class PostgresServer:
         self._process.wait()
         self._process = None
 
+    def cpu(self) -> float:
+        """Seconds of CPU of the server, and of its processes that have ended."""
+        ticks = 0
+        for pid in self._processes():
+            fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+            # utime and stime, and for the first process those of its children that have ended
+            ticks += sum(map(int, fields[11:13])) + sum(map(int, fields[13:15]))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def freeze(self) -> None:
         """Stops every process of the server that answers."""
         for pid in self._processes():
@@ -162,6 +170,7 @@ class PostgresServer:
     def stop(self) -> None:
         if self._process is not None:
             self.kill()
+        shutil.rmtree(self._data)
 
 
 class SqliteFile:
@@ -185,6 +194,9 @@ class SqliteFile:
     def erase(self) -> None:
         for path in self.path.parent.glob("state.db*"):
             path.unlink()
+
+    def start(self) -> None:
+        """There is no server to start."""
 
     def stop(self) -> None:
         pass

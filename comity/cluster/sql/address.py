@@ -59,7 +59,7 @@ class SqlAddress:
                 f"COMITY_CRAWL: `{printable(crawl)}` is not the name of a crawl:"
                 " write 1 to 64 letters, digits, `_`, `.` or `-`"
             )
-        if url.startswith("sqlite:"):
+        if url[:7].lower() == "sqlite:":
             return cls(crawl=crawl, path=_path(url))
         try:
             parts = urlsplit(url)
@@ -120,7 +120,7 @@ class SqlAddress:
 
 
 def _path(url: str) -> Path:
-    path = url.removeprefix("sqlite:///")
-    if path == url or not path or "\0" in path or "?" in path or path == ":memory:":
+    path = url[10:]
+    if url[7:10] != "///" or not path or "\0" in path or "?" in path or path == ":memory:":
         raise PolicyError(f"{SETTING}: this is not the path of a file: {FILE_REMEDY}")
     return Path(unquote(path)).expanduser().absolute()
