@@ -1,7 +1,7 @@
 """One crawl by several workers over COMITY_STATE, by what the server of the pages saw: what is lost or too soon; what it costs.
 
     chaos       4 workers, 1,000 hosts x 20 pages, a delay of 1 s; one worker is killed each 3 s, and one stopped for a while.
-                `--server kill` kills Redis under load, `--server away` takes it away for 20 s
+                `--server kill` kills the server of the state under load, `--server away` takes it away for 20 s
     shares      4 workers, 40 hosts, a delay of 1 s, and after 15 s one worker more: how many pages each asks for
     rate        4 workers, one host at Request-rate 10/1s: what any second held at most
     policies    4 workers, 500 origins: how often each was asked for a policy file
@@ -10,6 +10,8 @@
     cost        1, 2 and 4 workers, one with SQLite, and Scrapy: CPU, calls and time
     memory      what a request that waits takes on the server, and one that was seen: 1,000,000 of them on 100,000 hosts are put
                 and drained
+
+`--state` says which store the crawl has: redis, postgresql or sqlite.
 
 Each host is a loopback address of one server process. A page leads to the next of its host and, once more, to one of the next
 host. Pages are lost that no worker asked for; repeats are those that were asked for more than once."""
@@ -22,20 +24,21 @@ import json
 import random
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import count, cycle, pairwise
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.append(str(Path(__file__).parent.parent))  # Redis is started as the tests do
+sys.path.append(str(Path(__file__).parent.parent))  # stores are started as the tests do
 
 from hosts import WORKER, Host, Log, Server, hosts
 from rich.console import Console
@@ -43,11 +46,15 @@ from rich.table import Table
 from scrapy import Spider
 from scrapy.http import Request, Response
 
+from comity.cluster.errors import StateError
 from comity.cluster.queue import QueuedRequest
 from comity.cluster.state import CrawlQueue, open_state
 from comity.crawler.frontier.request_bodies import pack
 from comity.policies.formats import WELL_KNOWN
 from tests.redis_server import Server as Redis
+from tests.sql_server import PostgresServer, SqliteFile
+
+State = Redis | PostgresServer | SqliteFile
 
 PATIENCE = 900.0  # seconds until a crawl is given up
 TOLERANCE = 0.005  # seconds
@@ -132,18 +139,17 @@ class Outcome(NamedTuple):
     errors: int  # in the logs
     failed: int  # workers that ended with another status than 0
     cpu: float  # ms a page, of all workers
-    server_cpu: float  # ms a page, of Redis
-    calls: float  # commands of Redis a page, those within scripts too
+    server_cpu: float  # ms a page, of the server of the state
+    calls: float  # commands of Redis a page, those within scripts too; transactions of PostgreSQL
 
 
 class Faults:
-    """The faults of the workers and of Redis while they crawl."""
+    """The faults of the workers and of the state's server while they crawl."""
 
-    def __init__(self, options: argparse.Namespace, start: Any, state: Redis | None) -> None:
+    def __init__(self, options: argparse.Namespace, start: Any, state: State | None) -> None:
         self._options = options
         self._start = start
         self._state = state
-        self._client: Any = state and state.client()
         self.workers = [start() for _ in range(options.workers)]
         self.killed = 0
         self._kill_at = self._stop_at = self._server_at = self._join_at = inf  # monotonic
@@ -166,8 +172,7 @@ class Faults:
         are all killed before would never end."""
         if self._state is None:
             return True
-        address = self._state.address(Neighbours.name)
-        signs: int = self._client.hlen(f"{address.prefix}:worker")
+        signs = asyncio.run(signs_of_life(self._state))
         return signs >= len(self.workers) and all(worker.runs for worker in self.workers)
 
     def go_on(self) -> None:
@@ -192,6 +197,7 @@ class Faults:
             self.workers += (self._start() for _ in range(self._options.join))
         if self._state is not None and now > self._server_at:
             self._server_at = inf
+            assert not isinstance(self._state, SqliteFile), "SQLite has no server"
             self._state.kill()
             time.sleep(20 if self._options.server == "away" else 0)
             self._state.start()
@@ -214,7 +220,7 @@ def crawled(
     some = hosts(40, options.hosts, pages=options.pages, delay=options.delay, rate=options.rate)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        state = stack.enter_context(redis()) if is_shared else None
+        state = stack.enter_context(store(options.state)) if is_shared else None
         server = stack.enter_context(Server(some))
         shared = (
             {"COMITY_STATE": state.url, "COMITY_WORKER_TIMEOUT": options.timeout} if state else {}
@@ -267,10 +273,25 @@ def crawled(
         return judged(seen, some, options.delay, faults, text, used, calls)
 
 
-def usage(state: Redis | None) -> tuple[float, int]:
-    """Seconds of CPU of Redis, and its commands."""
-    if state is None:
+async def signs_of_life(server: State) -> int:
+    """How many workers have given one."""
+    state = open_state(server.url, Neighbours.name, 60)
+    try:
+        return len((await state.queue().status())["workers"])
+    except StateError:  # there is no crawl yet
+        return 0
+    finally:
+        await state.close()
+
+
+def usage(state: State | None) -> tuple[float, int]:
+    """Seconds of CPU of the state's server, and its commands or transactions."""
+    if state is None or isinstance(state, SqliteFile):
         return 0.0, 0
+    if isinstance(state, PostgresServer):
+        ((calls,),) = state.execute("SELECT sum(xact_commit)::bigint FROM pg_stat_database")
+        assert isinstance(calls, int)
+        return state.cpu(), calls
     info: Any = state.client().info()
     commands: Any = state.client().info("commandstats")
     calls = sum(command["calls"] for command in commands.values())
@@ -318,9 +339,15 @@ def most_in_a_second(times: list[float]) -> int:
 
 
 @contextmanager
-def redis() -> Iterator[Redis]:
+def store(kind: str) -> Iterator[State]:
     with tempfile.TemporaryDirectory() as folder:
-        server = Redis(Path(folder), options={"maxmemory": "8gb"})
+        server: State
+        if kind == "redis":
+            server = Redis(Path(folder), options={"maxmemory": "8gb"})
+        elif kind == "postgresql":
+            server = PostgresServer(Path(folder), {"shared_buffers": "1GB", "max_wal_size": "4GB"})
+        else:
+            server = SqliteFile(Path(folder))
         server.start()
         try:
             yield server
@@ -370,12 +397,33 @@ def show_shares(pages: Log, timeout: float) -> None:
 # Memory
 
 
-def memory(number: int, on_hosts: int) -> None:
+def memory(number: int, on_hosts: int, kind: str) -> None:
     """Puts so many requests on so many hosts, and drains them."""
-    asyncio.run(_memory(number, on_hosts))
+    asyncio.run(_memory(number, on_hosts, kind))
 
 
-async def _memory(number: int, on_hosts: int) -> None:
+def size_of(server: State) -> int:
+    """The octets of the data of a store: of memory, or of tables."""
+    if isinstance(server, Redis):
+        info: Any = server.client().info()
+        return int(info["used_memory"])
+    if isinstance(server, SqliteFile):
+        with closing(sqlite3.connect(server.path)) as db:
+            pages, free, size = (
+                db.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+        return int((pages - free) * size)
+    server.execute("VACUUM FULL")
+    ((size,),) = server.execute(
+        "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class"
+        " WHERE relkind = 'r' AND relnamespace = 'comity'::regnamespace"
+    )
+    assert isinstance(size, int)
+    return size
+
+
+async def _memory(number: int, on_hosts: int, kind: str) -> None:
     spider = Spider("memory")
 
     def row(queue: CrawlQueue, n: int) -> QueuedRequest:
@@ -385,17 +433,15 @@ async def _memory(number: int, on_hosts: int) -> None:
             f"host-{n % on_hosts}.example", n.to_bytes(20, "big"), queue.new_key(), 0, body
         )
 
-    with redis() as server:
+    with store(kind) as server:
         state = open_state(server.url, "crawl", 60)
         queue = state.queue()
         await queue.open()
-        client = server.client()
-        info: Any = client.info
-        empty, began = info()["used_memory"], time.monotonic()
+        empty, used, began = size_of(server), usage(server)[0], time.monotonic()
         size = len(row(queue, 0).body)
         for first in range(0, number, 5000):
             await queue.put([row(queue, n) for n in range(first, min(first + 5000, number))])
-        filling, full = time.monotonic() - began, info()["used_memory"]
+        filling, full = time.monotonic() - began, size_of(server)
         began, drained = time.monotonic(), 0
         while leases := await queue.lease(500, 100):
             await asyncio.gather(
@@ -406,7 +452,8 @@ async def _memory(number: int, on_hosts: int) -> None:
             )
             await asyncio.gather(*(queue.release(lease.host) for lease in leases))
             drained += sum(len(lease.requests) for lease in leases)
-        draining, seen = time.monotonic() - began, info()["used_memory"]
+        draining, seen = time.monotonic() - began, size_of(server)
+        used = usage(server)[0] - used
         finished = await queue.is_finished()
         await queue.close()
         await state.close()
@@ -415,6 +462,7 @@ async def _memory(number: int, on_hosts: int) -> None:
         f"octets each, while they wait {(full - empty) / number:.0f}, once they were seen {(seen - empty) / number:.1f}"
     )
     print(f"a second, put {number / filling:,.0f}, drained {drained / draining:,.0f}")
+    print(f"us of the server's CPU for each request: {1e6 * used / number:.0f}")
     print(f"{drained:,} came back, and the crawl is {'' if finished else 'NOT '}finished")
 
 
@@ -461,13 +509,14 @@ def main() -> None:
     parser.add_argument(
         "--requests", type=int, default=1_000_000, help="of `memory`; a tenth as many hosts"
     )
+    parser.add_argument("--state", choices=("redis", "postgresql", "sqlite"), default="redis")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     if options.job:
         work(json.loads(options.job))
         return
     if options.what == "memory":
-        memory(options.requests, options.requests // 10)
+        memory(options.requests, options.requests // 10, options.state)
         return
     preset = PRESETS[options.what]
     parser.set_defaults(**preset)
@@ -482,10 +531,10 @@ def main() -> None:
     comparisons: dict[str, list[tuple[str, int, dict[str, Any], bool]]] = {
         "floor": [
             ("Scrapy, hosts split", options.workers, SCRAPY | delayed, False),
-            ("Redis", options.workers, COMITY, True),
+            (options.state, options.workers, COMITY, True),
         ],
         "cost": [("Scrapy", 1, SCRAPY, False), ("SQLite, JOBDIR", 1, COMITY, False)]
-        + [(f"Redis, {workers}", workers, COMITY, True) for workers in (1, 2, 4)],
+        + [(f"{options.state}, {workers}", workers, COMITY, True) for workers in (1, 2, 4)],
     }
     if options.what in comparisons:
         for name, workers, settings, is_shared in comparisons[options.what]:

@@ -14,6 +14,7 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
+from comity.cluster.line import LineConnection
 from comity.cluster.redis.address import StateAddress
 from comity.cluster.redis.connection import StateConnection
 
@@ -127,6 +128,9 @@ class Server:
     def address(self, crawl: str = "crawl") -> StateAddress:
         return StateAddress.parse(self.url, crawl, {})
 
+    def connection(self, crawl: str = "crawl", **options: float) -> StateConnection:
+        return StateConnection(self.address(crawl), **options)
+
     def kill(self) -> None:
         """Ends it as a fault would: by `everysec` it may have answered what is not in its log yet, where its disk is busy."""
         assert self._process is not None
@@ -141,7 +145,7 @@ class Server:
             self.kill()
 
 
-def call_for(connection: StateConnection, seconds: float) -> None:
+def call_for(connection: LineConnection, seconds: float) -> None:
     """Let calls wait so long for an answer from now on."""
     for line in (connection._calls, connection._beats):
         line._patience = seconds

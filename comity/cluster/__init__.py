@@ -6,5 +6,8 @@ errors.py         the errors of the state
 counts.py         the counts of a worker, and the limits of the crawl
 plain_values.py   values as MessagePack
 spider_state.py   the `state` of the spider, which all workers share
+line.py           the calls that wait for a store, in batches
+records.py        policy files as records
 neighbours.py     the detection of dead workers on this machine
+sql/              the state in a database of PostgreSQL or SQLite
 redis/            the state on a Redis or Valkey server, or in a Cluster of these"""

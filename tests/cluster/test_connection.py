@@ -17,7 +17,7 @@ import pytest
 from comity.cluster.errors import StateError, StateFullError
 from comity.cluster.redis.address import StateAddress
 from comity.cluster.redis.check import check_server
-from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.connection import RedisLine, StateConnection
 from comity.cluster.redis.scripts import Script
 from comity.cluster.redis.store import RedisStore
 from comity.policies import PolicyError
@@ -58,13 +58,13 @@ def pipelines(connection: StateConnection, monkeypatch: pytest.MonkeyPatch) -> l
     """How many calls each pipeline has."""
     sizes: list[int] = []
     line = connection._calls
-    send = line._send_pipeline
+    send = line._send_batch
 
     async def sends(calls: list[Any]) -> None:
         sizes.append(len(calls))
         await send(calls)
 
-    monkeypatch.setattr(line, "_send_pipeline", sends)
+    monkeypatch.setattr(line, "_send_batch", sends)
     return sizes
 
 
@@ -177,12 +177,13 @@ def test_a_mistake_of_the_client_leaves_no_call_without_an_answer(
     server: Server, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     """RuntimeError and AttributeError are raised within asyncio and redis-py where a connection was closed meanwhile."""
-    monkeypatch.setattr("comity.cluster.redis.connection.MOST", 1)
+    monkeypatch.setattr("comity.cluster.redis.connection.RedisLine.most", 1)
     mistake = RuntimeError("the transport is closed")
 
     async def test(connection: StateConnection) -> None:
         await connection.call(PUSH, "x", 1)
         line = connection._calls
+        assert isinstance(line, RedisLine)
         client = line._client
         if method == "aclose":
             fails_once(monkeypatch, client, "aclose", mistake)

@@ -11,7 +11,6 @@ import pytest
 from comity.cluster.errors import StateError, StateFullError, StateLostError
 from comity.cluster.queue import Lease, QueuedRequest
 from comity.cluster.redis import queue as redis_queue
-from comity.cluster.redis.connection import StateConnection
 from comity.cluster.redis.queue import RedisQueue
 from comity.policies import PolicyError
 from tests.redis_server import Server
@@ -22,7 +21,7 @@ A, B = "a.example", "b.example"
 
 @asynccontextmanager
 async def workers(server: Server, *names: str, ttl: float = TTL) -> AsyncIterator[list[RedisQueue]]:
-    connections = [StateConnection(server.address()) for _ in names]
+    connections = [server.connection() for _ in names]
     try:
         queues = [
             RedisQueue(connection, name, ttl)

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.cluster.queue import Lease, QueuedRequest
-from comity.cluster.redis.connection import StateConnection
 from comity.cluster.redis.queue import RedisQueue
 from tests.redis_server import Server
 
@@ -76,7 +75,7 @@ def test_the_queue_is_as_its_model(server: Server) -> None:
         asyncio.run(compare(f"crawl-{next(crawls)}", steps))
 
     async def compare(crawl: str, steps: list[tuple[str, int, object]]) -> None:
-        connection = StateConnection(server.address(crawl))
+        connection = server.connection(crawl)
         queues = [RedisQueue(connection, str(number), 1000) for number in range(3)]
         for queue in queues:
             await queue.open(shards=2)

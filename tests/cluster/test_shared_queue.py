@@ -17,7 +17,6 @@ from scrapy.utils.test import get_crawler
 
 from comity.cluster.neighbours import Neighbours
 from comity.cluster.queue import Lease, QueuedRequest
-from comity.cluster.redis.connection import StateConnection
 from comity.cluster.redis.queue import RedisQueue
 from comity.cluster.redis.turns import RedisTurns
 from comity.crawler.frontier.leased_hosts import REQUESTS
@@ -37,7 +36,7 @@ class Worker:
     """One worker, whose scheduler does nothing by itself."""
 
     def __init__(self, server: Server, name: str, most: int, **options: float) -> None:
-        self.connection = StateConnection(server.address(), **options)
+        self.connection = server.connection("crawl", **options)
         RedisTurns(self.connection)  # they look which server it is
         crawler = get_crawler()
         crawler.stats = self.stats = MemoryStatsCollector(crawler)

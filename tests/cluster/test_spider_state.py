@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from comity.cluster.plain_values import MAX_DEPTH
+from comity.cluster.redis.queue import RedisQueue
 from comity.cluster.spider_state import SpiderState
 from tests.cluster.test_queue import workers
 
@@ -87,7 +88,7 @@ def test_another_server_gets_the_values_of_each_worker_again(server: Server) -> 
             await one.exchange()
             server.client().delete("comity:{crawl}:state", "comity:{crawl}:changed")
             for state in (one, two):
-                for changed in state._queue._connection._calls.changed:
+                for changed in queue_of(state)._connection._calls.changed:
                     changed()
             await one.exchange()
             await two.exchange()
@@ -96,6 +97,11 @@ def test_another_server_gets_the_values_of_each_worker_again(server: Server) -> 
                 assert three.values == {"a": 1, "b": 2}
 
     asyncio.run(run())
+
+
+def queue_of(state: SpiderState) -> RedisQueue:
+    assert isinstance(state._queue, RedisQueue)
+    return state._queue
 
 
 def nested(depth: int) -> Any:
@@ -139,7 +145,7 @@ def test_a_value_that_cannot_be_read_is_left_out_and_stays(
     async def run() -> None:
         async with states(server, "one") as (one,):
             await one._queue.exchange({"bad": b"\xc1", "good": b"\x01"})
-            one._queue._change = 0
+            queue_of(one)._change = 0
             await one.exchange()
             await one.exchange()
             assert one.values == {"good": 1}

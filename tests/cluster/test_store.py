@@ -12,19 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.cluster.records import ACTION, SESSION, TERM, YEAR
 from comity.cluster.redis import store as store_module
-from comity.cluster.redis.store import (
-    ACTION,
-    ACTIONS,
-    BODY,
-    LIFETIME,
-    SALT,
-    SESSION,
-    SITE,
-    TERM,
-    YEAR,
-    RedisStore,
-)
+from comity.cluster.redis.store import ACTIONS, BODY, LIFETIME, SALT, SITE, RedisStore
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.store import REFERENCES, PolicyStore, Store
 from comity.policies.answers.fetched import Fetched

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.cluster.line import LineConnection
 from comity.cluster.queue import QueuedRequest
 from comity.cluster.redis import queue as queue_module
 from comity.cluster.redis import turns as turns_module
@@ -72,7 +73,7 @@ def by_the_clock(script: Script) -> Script:
 class Process:
     """A worker's turns, with answers that are waited for."""
 
-    def __init__(self, connection: StateConnection, *, ttl: float = TTL) -> None:
+    def __init__(self, connection: LineConnection, *, ttl: float = TTL) -> None:
         self.connection = connection
         self.turns = RedisTurns(connection, owner_ttl=ttl)
         self.turns.on_answer = lambda limits: self._answered.set()
@@ -95,7 +96,7 @@ class Process:
 
 @asynccontextmanager
 async def processes(server: Server, number: int = 2) -> AsyncIterator[list[Process]]:
-    connections = [StateConnection(server.address()) for _ in range(number)]
+    connections = [server.connection() for _ in range(number)]
     all_of_them = [Process(connection) for connection in connections]
     try:
         yield all_of_them

@@ -26,6 +26,7 @@ REMEDY = (
     " Cluster"
 )
 PORT = 6379
+KEEPS = "noeviction"  # the only maxmemory-policy that loses no keys
 SHARDS = 64  # number of shards of the pace, and of a crawl unless set
 MAX_SHARDS = 4096
 CRAWL = re.compile(r"[A-Za-z0-9_.-]{1,64}")

@@ -20,15 +20,14 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from comity.cluster.redis.address import PASSWORD, SETTING, StateAddress
-from comity.cluster.redis.connection import PATIENCE
+from comity.cluster.line import PATIENCE
+from comity.cluster.redis.address import KEEPS, PASSWORD, SETTING, StateAddress
 from comity.cluster.redis.scripts import DATA_VERSION
 from comity.cluster.redis.tls import tls_remedy
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
 OLDEST = (6, 2)
-KEEPS = "noeviction"  # the only maxmemory-policy that loses no keys
 VERSION = "comity:version"  # key of the version of shared data; a crawl has its own version
 DEFAULT_MEMORY = "4gb"  # for a server that does not tell the memory of its machine
 

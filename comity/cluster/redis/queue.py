@@ -22,6 +22,7 @@ from time import monotonic, time_ns
 from typing import Any, NamedTuple
 
 from comity.cluster.errors import StateError, StateLostError
+from comity.cluster.line import LineConnection
 from comity.cluster.queue import (
     PRIORITIES,
     STATES,
@@ -34,6 +35,7 @@ from comity.cluster.queue import (
     UnreadableRequest,
 )
 from comity.cluster.redis.address import (
+    KEEPS,
     SHARDS,
     StateAddress,
     name_as_key,
@@ -42,8 +44,6 @@ from comity.cluster.redis.address import (
     pace_shard,
     shard_of,
 )
-from comity.cluster.redis.check import KEEPS
-from comity.cluster.redis.connection import StateConnection
 from comity.cluster.redis.scripts import DATA_VERSION, Script, script
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
@@ -125,7 +125,7 @@ class RedisQueue:
         share: The number of hosts divided by the number of workers, at the last look.
     """
 
-    def __init__(self, connection: StateConnection, worker: str, ttl: float) -> None:
+    def __init__(self, connection: LineConnection, worker: str, ttl: float) -> None:
         """`worker`: its unique name. `ttl`: seconds until a lease ends that is not renewed."""
         self.address: StateAddress = connection.address
         self.worker = worker

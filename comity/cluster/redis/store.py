@@ -20,36 +20,18 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisClusterException, RedisError
 from redis.retry import Retry
 
+from comity.cluster.line import PATIENCE
+from comity.cluster.records import ACTION, KEPT, SESSION, TERM, YEAR, pack_file, unpack_file
 from comity.cluster.redis.address import StateAddress, name_as_key
-from comity.cluster.redis.connection import PATIENCE
 from comity.cluster.redis.scripts import Script, script
 from comity.gate.fetching.policy_copy import PolicyFile
-from comity.gate.fetching.store import (
-    DIGEST_ROUNDS,
-    REFERENCES,
-    UNREADABLE,
-    body_of,
-    fetched_as_json,
-    fetched_of_json,
-    policy_file,
-)
-from comity.policies.answers.fetched import STAND_IN
+from comity.gate.fetching.store import DIGEST_ROUNDS, REFERENCES, UNREADABLE
 from comity.policies.syntax.printable import printable
 
 SITE, BODY, CLAIM = b"comity:site:", b"comity:body:", b"comity:claim:"
 FIRST_TAKEN, SESSIONS = b"comity:taken:", b"comity:sessions:"
 ACTIONS, SALT = "comity:actions", "comity:salt"
-LIFETIME = round(STAND_IN * 1000)  # milliseconds
-
-# Seconds since its last use until an entry is forgotten.
-YEAR = 365 * 24 * 3600
-# Without the entry, a term that counts from the first use would begin anew, and an item that is to
-# be taken down would stay.
-TERM = 10 * YEAR
-# Without the entry, a session would count as new. RFC 6265bis section-5.5: no cookie lives longer
-# than 400 days.
-SESSION = 2 * YEAR
-ACTION = YEAR  # without the entry, a page would be crawled once more
+LIFETIME = KEPT * 1000  # milliseconds
 
 _SAVE, _TOOK_DOWN, _CLAIM, _GIVE_BACK = (
     script("site", name) for name in ("save", "took_down", "claim", "give_back")
@@ -101,7 +83,7 @@ class RedisStore:
             for digest in digests:
                 pipeline.get(BODY + digest.encode())
             bodies = dict(zip(digests, pipeline.execute() if digests else (), strict=True))
-            return {path: _file(record, bodies) for path, record in records.items()}
+            return {path: unpack_file(record, bodies) for path, record in records.items()}
 
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
         """Save the files of one origin, as `save_sites` does."""
@@ -120,7 +102,9 @@ class RedisStore:
             pipeline = client.pipeline(transaction=not self.address.is_cluster)
             for origin, files in sites.items():
                 rows = [
-                    part for path, file in files.items() for part in (path.encode(), _record(file))
+                    part
+                    for path, file in files.items()
+                    for part in (path.encode(), pack_file(file))
                 ]
                 key = SITE + name_as_key(origin)
                 pipeline.execute_command("EVAL", _SAVE.text, 1, key, LIFETIME, REFERENCES, *rows)
@@ -231,37 +215,6 @@ class RedisStore:
             with suppress(*_FAILURES):
                 self._client.close()
             self._client = None
-
-
-def _record(file: PolicyFile) -> bytes:
-    members: dict[str, Any] = {
-        "due": float(file.due),
-        "copy": fetched_as_json(file.copy) if file.copy else None,
-        "body": hashlib.sha256(file.copy.body).hexdigest()
-        if file.copy and file.copy.body
-        else None,
-        "failure": fetched_as_json(file.failure) if file.failure else None,
-        "failing_since": file.failing_since.timestamp() if file.failing_since else None,
-        "failures": file.failures,
-        "reach": file.reach.value,
-    }
-    return json.dumps(
-        {key: value for key, value in members.items() if value is not None}, separators=(",", ":")
-    ).encode()
-
-
-def _file(record: Mapping[str, Any], bodies: Mapping[str, bytes | None]) -> PolicyFile:
-    digest = record.get("body")
-    body = body_of(bytes.fromhex(digest), bodies[digest]) if digest else b""
-    since = record.get("failing_since")
-    return policy_file(
-        due=record["due"],
-        copy=fetched_of_json(record["copy"], body) if "copy" in record else None,
-        failure=fetched_of_json(record["failure"]) if "failure" in record else None,
-        failing_since=datetime.fromtimestamp(since, UTC) if since else None,
-        failures=record["failures"],
-        reach=record["reach"],
-    )
 
 
 def _moment(seconds: bytes) -> datetime:

@@ -28,8 +28,8 @@ from typing import Any
 
 from comity.bounded import Bounded
 from comity.cluster.errors import StateError
+from comity.cluster.line import LineConnection
 from comity.cluster.redis.address import SHARDS, name_as_key, pace_key, pace_shard
-from comity.cluster.redis.connection import StateConnection
 from comity.cluster.redis.scripts import Script, script
 from comity.gate.pace.ledger import ASK_AGAIN, ASK_THROUGH, FAILING, PENALTY, Grant, PaceLimit
 from comity.policies.answers.rates import MAX_SECONDS
@@ -80,7 +80,7 @@ class RedisTurns:
     is_remote = True
 
     def __init__(
-        self, connection: StateConnection, *, owner: str = "", owner_ttl: float = 10.0
+        self, connection: LineConnection, *, owner: str = "", owner_ttl: float = 10.0
     ) -> None:
         """`owner`: a unique name of letters and digits; "": a random name.
 

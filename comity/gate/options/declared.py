@@ -317,11 +317,11 @@ STORE = Setting(
 STATE = Setting(
     name="COMITY_STATE",
     default="",
-    kind=text_of("URL of a Redis or Valkey server"),
+    kind=text_of("URL of a server of Redis, Valkey or PostgreSQL, or `sqlite:///PATH`"),
     meaning=(
-        "the server that has the queue, the seen requests, the pace of hosts and the policy "
-        "files, instead of `JOBDIR` and `COMITY_STORE`. Any number of processes on any machines "
-        "are then one crawl ([cluster.md](cluster.md))"
+        "the store that has the queue, the seen requests, the pace of hosts and the policy "
+        "files, instead of `JOBDIR` and `COMITY_STORE`. Any number of processes on any machines, "
+        "or on one with SQLite, are then one crawl ([cluster.md](cluster.md))"
     ),
 )
 CRAWL = Setting(

@@ -1,0 +1,188 @@
+"""A connection to a database: calls together, databases that are away, full, frozen or erased, and workers at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+
+import psycopg
+import pytest
+
+from comity.cluster.errors import StateError, StateFullError, StateLostError
+from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.sql.connection import SqlConnection, SqlLine
+from comity.cluster.sql.sqlite import SqliteDatabase
+from tests.cluster.test_queue import A, B, bodies, keys, row, rows, workers
+from tests.redis_server import DEADLINE, call_for
+from tests.sql_server import PostgresServer, SqliteFile
+
+Database = SqliteFile | PostgresServer
+
+
+def database_of(connection: SqlConnection) -> sqlite3.Connection:
+    line = connection._calls
+    assert isinstance(line, SqlLine)
+    assert isinstance(line._db, SqliteDatabase)
+    return line._db._connection
+
+
+def test_workers_at_the_same_time_lose_nothing_and_do_nothing_twice(server: Database) -> None:
+    """Each request of the first 40 leads to 10 others, some of which several workers find."""
+    done: list[bytes] = []
+
+    async def work(queue: RedisQueue) -> None:
+        while not await queue.is_finished():
+            leases = await queue.lease(3, 5)
+            for lease in leases:
+                for request in lease.requests:
+                    number = int(request.body.split()[1])
+                    found = [
+                        row(queue, 1000 + (number * 7 + n) % 300, host)
+                        for n in range(10)
+                        for host in (A, B, f"{number % 9}.example")
+                        if number < 40
+                    ]
+                    await queue.put(found)
+                await queue.ack(lease.host, keys(lease))
+                done.extend(lease.host.encode() + b" " + entry.body for entry in lease.requests)
+            await queue.release([lease.host for lease in leases])
+
+    async def run() -> None:
+        async with workers(server, "one", "two", "three", "four") as queues:  # type: ignore[arg-type]
+            for number, queue in enumerate(queues):
+                await queue.put(rows(queue, range(number * 10, number * 10 + 10), f"{number}.test"))
+            await asyncio.gather(*map(work, queues))
+            status = await queues[0].status()
+            assert len(done) == len(set(done)) == status["done"] == status["put"]
+            # 40 requests lead to all 300 numbers of A and B, and to 252 pairs of the other hosts.
+            expected = {
+                (host, 1000 + (number * 7 + n) % 300)
+                for number in range(40)
+                for n in range(10)
+                for host in (A, B, f"{number % 9}.example")
+            }
+            assert status["put"] == status["seen"] == 40 + len(expected)
+            assert status["hosts"] == status["waiting"] == status["out"] == 0
+
+    asyncio.run(run())
+
+
+def test_a_full_database_takes_no_requests_and_gives_out_those_that_it_has(
+    server: Database,
+) -> None:
+    async def run() -> None:
+        async with workers(server, "one") as (one,):  # type: ignore[arg-type]
+            await one.put(rows(one, range(3)))
+            assert isinstance(one._connection, SqlConnection)
+            if isinstance(server, PostgresServer):
+                server.execute(
+                    "CREATE FUNCTION comity.full() RETURNS trigger LANGUAGE plpgsql AS"
+                    " $$ BEGIN RAISE 'no space left' USING ERRCODE = 'disk_full'; END $$"
+                )
+                server.execute(
+                    "CREATE TRIGGER full_disk BEFORE INSERT ON comity.request"
+                    " EXECUTE FUNCTION comity.full()"
+                )
+            else:
+                database = database_of(one._connection)
+                (pages,) = database.execute("PRAGMA page_count").fetchone()
+                database.execute(f"PRAGMA max_page_count = {pages + 3}")
+            more = [row(one, number)._replace(body=bytes(5000)) for number in range(10, 20)]
+            with pytest.raises(StateFullError, match=str(server.address())):
+                await one.put(more)
+            (lease,) = await one.lease(1, 10)
+            assert bodies(lease) == [0, 1, 2]
+            await one.ack(A, keys(lease))
+            if isinstance(server, PostgresServer):
+                server.execute("DROP TRIGGER full_disk ON comity.request")
+            else:
+                database.execute("PRAGMA max_page_count = 100000")
+            assert await one.put(more) == [True] * 10
+
+    asyncio.run(run())
+
+
+def test_a_server_that_was_killed_has_all_that_it_has_answered(own_server: PostgresServer) -> None:
+    changes: list[str] = []
+
+    async def run() -> None:
+        async with workers(own_server, "one") as (one,):  # type: ignore[arg-type]
+            one.on_change(lambda: changes.append("changed"))
+            one._connection.begin_with(_LOOK, ["pace"])
+            call_for(one._connection, DEADLINE)
+            await one.put(rows(one, range(5)))
+            await one._connection._calls._disconnect()  # connections begin with the call
+            (lease,) = await one.lease(1, 2)
+            own_server.kill()
+            with pytest.raises(StateError):  # sent over the old connection
+                await one.ack(A, keys(lease))
+            waits = asyncio.ensure_future(one.ack(A, keys(lease)))
+            await asyncio.sleep(0)
+            own_server.start()
+            await waits
+            assert changes == ["changed"]
+            assert (await one.status())["done"] == 2
+            rest = await one.more(A, 10)
+            assert bodies(rest) == [2, 3, 4]
+
+    from comity.cluster.redis.turns import _LOOK
+
+    asyncio.run(run())
+
+
+def test_a_frozen_server_holds_up_no_loop(own_server: PostgresServer) -> None:
+    async def run() -> None:
+        async with workers(own_server, "one") as (one,):  # type: ignore[arg-type]
+            await one.put(rows(one, range(3)))
+            call_for(one._connection, 0.2)
+            own_server.freeze()
+            try:
+                with pytest.raises(StateError, match="TimeoutError"):
+                    await one.lease(1, 1)
+            finally:
+                own_server.thaw()
+            call_for(one._connection, DEADLINE)
+            while not (leases := await one.lease(1, 1)):
+                # The call may have happened. Then its lease is given back by its owner's name.
+                await one.bury("one")
+            assert leases[0].host == A
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_is_frozen_in_a_transaction_holds_up_the_others_for_a_while(
+    postgres: PostgresServer,
+) -> None:
+    async def run() -> None:
+        async with workers(postgres, "one", "two") as (one, two):  # type: ignore[arg-type]
+            await one.put([*rows(one, range(2)), row(one, 3, B)])
+            with psycopg.connect(postgres.dsn) as frozen:
+                frozen.execute(
+                    "SELECT 1 FROM comity.host WHERE host = %b FOR UPDATE", (A.encode(),)
+                )
+                call_for(two._connection, 0.5)
+                await two._connection._calls._disconnect()
+                # A host that another transaction has locked is left to it.
+                assert [lease.host for lease in await two.lease(10, 10)] == [B]
+                with pytest.raises(StateError):
+                    await two.put(rows(two, range(5, 7)))
+                assert await two.put([row(two, 8, B)]) == [True]
+            assert await two.put(rows(two, range(5, 7))) == [True, True]
+
+    asyncio.run(run())
+
+
+def test_a_database_whose_tables_are_gone_has_lost_the_crawl(server: Database) -> None:
+    async def run() -> None:
+        async with workers(server, "one") as (one,):  # type: ignore[arg-type]
+            await one.put(rows(one, range(3)))
+            await one.renew([])
+            server.erase()
+            await one._connection._calls._disconnect()
+            await one._connection._beats._disconnect()
+            with pytest.raises(StateLostError, match="the crawl is gone"):
+                await one.renew([])
+            with pytest.raises(StateLostError, match="the crawl is gone"):
+                await one.look()
+
+    asyncio.run(run())
