@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
+from datetime import UTC, datetime
 from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
@@ -48,7 +49,8 @@ USES = (
 )
 # Files to which lines can be added, in formats that allow further lines after any content.
 _EXTENSIBLE = (ROBOTS, "/automation-preferences.txt")
-_PURPOSES = (None, "search", "train")
+_PURPOSES = (None, "search", "research", "train")
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)  # so that limits of days are equal
 _HEADERS = ((b"Content-Type", b"text/html"),)
 _PAGE = b"<!DOCTYPE html><html><head><title>A page</title></head><body><p>Text</p></body></html>"
 _SITEMAP = re.compile(
@@ -56,8 +58,9 @@ _SITEMAP = re.compile(
 )
 
 # One decision: ("use", True, ("GPTBot", "https://example.com/", "search")) is a refusal of a use.
-# First "request", "use" or "rate". Then True for a refusal or limit, False for a permission. Then
-# the product token, the URL, and the purpose of the request, the use, or the rate.
+# First "request", "use", "limit" or "rate". Then True for a refusal or limit, False for a
+# permission. Then the product token, the URL, and the purpose of the request, the use, the use with
+# its limits, or the rate.
 Fact = tuple[str, bool, tuple[object, ...]]
 Texts = Mapping[str, str]  # path on the site -> text of the file
 
@@ -241,7 +244,7 @@ def drafts(stated_wish: StatedWish, path: str, texts: Texts) -> list[DraftedWish
         ):
             continue
         form_texts = _texts(form, values)
-        if (added := _texts_to_add(form_texts, texts)) is not None:
+        if (added := texts_to_add(form_texts, texts)) is not None:
             by_format[form.format] = DraftedWish(stated_wish, form, added)
     return list(by_format.values())
 
@@ -254,7 +257,7 @@ def _has_rules(form: Form, stated_wish: StatedWish, path: str, text: str) -> boo
     return _rules(form_texts) <= _rules({**form_texts, path: text})
 
 
-def _texts_to_add(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
+def texts_to_add(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
     """Return the text to append to each file, by path, so that the form holds too.
 
     None means that nothing may be appended: a file is too long, or its format allows no further
@@ -353,8 +356,8 @@ def _site(texts: Texts) -> Site:
 def _facts(site: Site, samples: _Samples) -> set[Fact]:
     """Return a site's decisions about all samples.
 
-    These are the refused requests, the uses that the site states (permitted or refused), and the
-    rates. Permitted requests are no facts."""
+    These are the refused requests, the uses that the site states (permitted or refused) with their
+    limits, and the rates. Permitted requests are no facts."""
     facts: set[Fact] = set()
     for agent in samples.agents:
         for url in (samples.general, *samples.urls):
@@ -362,8 +365,10 @@ def _facts(site: Site, samples: _Samples) -> set[Fact]:
                 verdict = site.access(agent, url, purposes=[purpose] if purpose else None).verdict
                 if verdict is not Verdict.ALLOW:
                     facts.add(("request", True, (agent.token, url, purpose)))
-            uses = site.page(agent, url, headers=_HEADERS, body=_PAGE).uses
+            uses = site.page(agent, url, headers=_HEADERS, body=_PAGE, now=_NOW).uses
             for use in USES:
+                if terms := uses[use].restrictions():
+                    facts.add(("limit", True, (agent.token, url, use, tuple(terms.items()))))
                 if uses[use].stated:
                     facts.add(
                         ("use", uses[use].verdict is not Verdict.ALLOW, (agent.token, url, use))

@@ -96,7 +96,7 @@ def _known_crawlers(names: list[str]) -> str:
     for name in names:
         if known(name) is None:
             raise PolicyError(
-                f"`{printable(name)}` is no known crawler: if it is one, write its name behind"
+                f"`{printable(name)}` is no known crawler: `comity new` takes any name behind"
                 " --crawlers"
             )
     return ", ".join(names)
