@@ -8,6 +8,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+from comity.authoring.lint import lint_site
+from comity.authoring.problems import Problem
+from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
 from comity.authoring.wishes import WISHES
 from comity.authoring.wishes.files import WishFiles, write_files
 from comity.authoring.wishes.matching import find_wish
@@ -16,7 +19,8 @@ from comity.authoring.wishes.wish import ELEMENT, FORMATS, Form, Wish
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import DatasetError
 from comity.gate.run.console import add_row, complain, open_console, say, table
-from comity.policies import PolicyError
+from comity.policies import Fetched, PolicyError, Site
+from comity.policies.answers.rule import Severity
 from comity.policies.syntax.printable import printable
 
 EXISTS = 1  # exit status: a file exists, so nothing was written
@@ -64,12 +68,15 @@ def run(options: Namespace) -> int:
     values |= {name: value for name, value in given.items() if value is not None}
     formats = [name for name in (options.formats or "").split(",") if name.strip()]
     files = write_files(wish, values, formats)
+    problems = _problems(files)
     existing = _existing(files, options.out) if options.out and not options.force else []
     written = _write(files, Path(options.out)) if options.out and not existing else []
     if options.json:
-        say(json.dumps(_as_json(files, written, existing), indent=2))
+        say(json.dumps(_as_json(files, problems, written, existing), indent=2))
     else:
         _show(files, is_short=bool(written))
+        for problem in problems:
+            complain(f"comity new: {problem.severity.value}: {problem.message} [{problem.rule}]")
     for path in existing:
         complain(
             f"comity new: {printable(os.fsencode(path))} exists, so nothing is written: add the"
@@ -79,6 +86,15 @@ def run(options: Namespace) -> int:
         for path in written:
             say(f"{printable(os.fsencode(path))}: written")
     return EXISTS if existing else 0
+
+
+def _problems(files: WishFiles) -> list[Problem]:
+    """Return the problems of the files together: one format may refuse what another permits."""
+    origin = files.values.get("origin", DEFAULT_ORIGIN)
+    fetched = {path: Fetched(status=200, body=text.encode()) for path, text in files.texts.items()}
+    sources = (SourceFile(path, origin + path, file) for path, file in fetched.items())
+    site = SiteSource(origin, Site.from_files(origin, fetched), tuple(sources), ())
+    return [problem for problem in lint_site(site) if problem.severity is not Severity.INFO]
 
 
 def _existing(files: WishFiles, folder: str) -> list[Path]:
@@ -153,7 +169,9 @@ def _wish_as_json(wish: Wish) -> dict[str, Any]:
     }
 
 
-def _as_json(files: WishFiles, written: list[Path], existing: list[Path]) -> dict[str, Any]:
+def _as_json(
+    files: WishFiles, problems: list[Problem], written: list[Path], existing: list[Path]
+) -> dict[str, Any]:
     return {
         "version": VERSION,
         "wish": _wish_as_json(files.wish),
@@ -161,6 +179,10 @@ def _as_json(files: WishFiles, written: list[Path], existing: list[Path]) -> dic
         "forms": [_form_as_json(form) for form in files.forms],
         "files": dict(files.texts),
         "others": [{"place": place, "text": text} for place, text in files.others],
+        "problems": [
+            {"rule": problem.rule, "message": problem.message, "file": problem.file}
+            for problem in problems
+        ],
         "written": [str(path) for path in written],
         "existing": [str(path) for path in existing],
     }

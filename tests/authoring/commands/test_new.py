@@ -134,6 +134,28 @@ def test_json_has_the_texts_the_values_and_the_readers(new: Run, tmp_path: Path)
     assert found["written"] == [str(tmp_path / "site" / "robots.txt")]
 
 
+def test_formats_that_contradict_each_other_are_told(new: Run) -> None:
+    arguments = ("no training but search", "--formats", "ACAP,Content-Usage")
+    status, _, error = new(*arguments)
+    assert status == 0
+    assert error.startswith("comity new: warning: ")
+    assert error.endswith(" [comity.contradiction]\n")
+    assert error.count("\n") == 1
+    [problem] = json.loads(new(*arguments, "--json")[1])["problems"]
+    assert problem["rule"] == "comity.contradiction"
+    assert problem["message"] in error
+
+
+def test_a_licence_is_at_the_origin_of_the_site(new: Run) -> None:
+    status, out, error = new(
+        *("no training", "--formats", "rsl", "--origin", "https://www.example.org/", "--json")
+    )
+    assert (status, error) == (0, "")
+    found = json.loads(out)
+    assert found["problems"] == []
+    assert "License: https://www.example.org/license.xml\n" in found["files"]["/robots.txt"]
+
+
 def test_an_option_overrides_a_value_in_the_words(new: Run) -> None:
     _, out, _ = new("one request each 5 seconds", "--seconds", "9", "--json")
     assert json.loads(out)["values"]["seconds"] == "9"
@@ -150,7 +172,10 @@ def test_an_option_overrides_a_value_in_the_words(new: Run) -> None:
             ["nobody but X"],
             "the product tokens of the crawlers must be known: add --crawlers, such",
         ),
-        (["nobody but Foo"], "`Foo` is no known crawler: if it is one, write its name behind"),
+        (
+            ["nobody but Foo"],
+            "`Foo` is no known crawler: `comity new` takes any name behind --crawl",
+        ),
         (["slower", "--formats", "ACAP"], "the format `ACAP` cannot say `Slower`. The format has"),
         (["no training", "--days", "3"], "`No training` has no days: leave out --days"),
         (["slower", "--seconds", "\x1b"], "`\ufffd` is no number of seconds: write 1 to 86400"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -303,12 +304,39 @@ def test_lint_finds_neither_errors_nor_warnings_in_a_form(wish: Wish, form: Form
     ] == []
 
 
+COMBINATIONS = [
+    pytest.param(wish, formats, id=f"{wish.name}-{'+'.join(formats)}")
+    for wish in WISHES
+    for formats in (
+        wish.defaults,
+        *combinations(dict.fromkeys(form.format for form in wish.forms), 2),
+    )
+    if {"ai.txt", "ai.txt of Spawning"} - {*formats}  # both need the same file
+]
+
+
+# One of the formats refuses a use that the other permits: its remark says so. `comity new` warns.
+CONTRADICTIONS = {
+    *(
+        ("no-training-but-search", "ACAP", other)
+        for other in ("usage preference strings", "Content-Usage", "Content Signals", "RSL")
+    ),
+    ("no-search-but-training", "usage preference strings", "ai.txt"),
+    ("no-search-but-training", "usage preference strings", "RSL"),
+}
+
+
 @pytest.mark.requirement("IDE-4")
-@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: str(wish.name))
-def test_the_default_files_mean_what_their_forms_mean_together(wish: Wish) -> None:
+@pytest.mark.parametrize(("wish", "formats"), one_in(3, COMBINATIONS))
+def test_several_formats_mean_what_each_means_together(
+    wish: Wish, formats: tuple[str, ...]
+) -> None:
     names = {parameter.name for parameter in wish.parameters}
-    site = published_files(wish, **({"crawlers": ",".join(NAMED)} if "crawlers" in names else {}))
-    forms = [form for name in wish.defaults if (form := wish.form(name))]
+    values = {"crawlers": ",".join(NAMED), "origin": ORIGIN}
+    site = published_files(
+        wish, formats, **{name: value for name, value in values.items() if name in names}
+    )
+    forms = [form for name in formats if (form := wish.form(name))]
     for token in TOKENS:
         for path in PATHS:
             stated = [expected(wish, form, token, path) for form in forms]
@@ -325,7 +353,9 @@ def test_the_default_files_mean_what_their_forms_mean_together(wish: Wish) -> No
                     refusal(wish, form.format, token, path, purpose) for form in forms
                 ), (token, path, purpose)
     problems = lint_site(site.source())
-    assert [problem.rule for problem in problems if problem.severity is not Severity.INFO] == []
+    found_rules = {problem.rule for problem in problems if problem.severity is not Severity.INFO}
+    is_contradiction = (wish.name, *formats) in CONTRADICTIONS
+    assert found_rules == ({"comity.contradiction"} if is_contradiction else set())
 
 
 def test_each_default_is_a_format_that_can_state_the_wish() -> None:
