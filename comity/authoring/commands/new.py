@@ -89,7 +89,7 @@ def run(options: Namespace) -> int:
 
 
 def _problems(files: WishFiles) -> list[Problem]:
-    """Return the problems of the files together: one format may refuse what another permits."""
+    """Return the problems of the files, such as contradictions between two formats."""
     origin = files.values.get("origin", DEFAULT_ORIGIN)
     fetched = {path: Fetched(status=200, body=text.encode()) for path, text in files.texts.items()}
     sources = (SourceFile(path, origin + path, file) for path, file in fetched.items())

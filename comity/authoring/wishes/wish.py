@@ -73,7 +73,7 @@ class Parameter(NamedTuple):
         name: "crawlers" (product tokens, separated by commas or white space), "seconds", "words",
             "days" (whole numbers), "path" or "origin".
         summary: The meaning.
-        default: An example, or the value of a publisher who chooses none.
+        default: An example, or the value if the publisher chooses none.
         is_required: True if the publisher has to choose, because the default is only an example.
     """
 
@@ -177,7 +177,7 @@ class Wish(NamedTuple):
         for name, value in values.items():
             if name not in parameters:
                 raise KeyError(name)
-            parameters[name] = _checked(name, value.strip())
+            parameters[name] = _read_value(name, value.strip())
         if "seconds" in parameters:
             parameters["limit"] = request_limit(int(parameters["seconds"]))
         if "words" in parameters:
@@ -190,7 +190,7 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in _SEPARATOR.split(text) if name))
 
 
-def _checked(name: str, value: str) -> str:
+def _read_value(name: str, value: str) -> str:
     """Return the value of a parameter. PolicyError: it is malformed or out of range."""
     shown = printable(value[:40])
     if maximum := _MAXIMA.get(name):

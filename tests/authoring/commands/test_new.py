@@ -195,3 +195,12 @@ def test_a_folder_that_cannot_be_made_is_one_line(new: Run, tmp_path: Path) -> N
     assert status == 2
     assert error.startswith(f"comity new: {tmp_path}/file/site/robots.txt cannot be written: ")
     assert error.count("\n") == 1
+
+
+def test_the_commands_of_the_list_in_the_docs_run(new: Run) -> None:
+    commands = re.findall(r"\| `comity new ([^`]+)` \|", (DOCS / "wishes.md").read_text("utf-8"))
+    assert [command.split()[0] for command in commands] == [wish.name for wish in WISHES]
+    for command in commands:
+        status, out, error = new(*command.split())
+        assert (status, error) == (0, "")
+        assert out

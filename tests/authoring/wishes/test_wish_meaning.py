@@ -531,6 +531,24 @@ def test_the_robots_txt_against_training_names_known_crawlers_that_are_in_use() 
     assert all(known(token) for token in TRAINING_CRAWLERS)
 
 
+def test_requests_of_the_api_are_permitted_for_research_by_the_methods_in_the_remark() -> None:
+    wish = BY_NAME["api-for-research"]
+    form = wish.form("automation-preferences.txt")
+    assert form
+    site = published(wish, form).site
+
+    def verdict(method: str, purpose: str, **facts: Any) -> Verdict:
+        return site.access(
+            Agent("somebot"), ORIGIN + PATHS[2], method=method, purposes=[purpose], **facts
+        ).verdict
+
+    for method in ("GET", "HEAD", "POST"):
+        assert verdict(method, "research", kind="api") is Verdict.ALLOW
+        assert verdict(method, "search", kind="api") is Verdict.DENY
+    assert verdict("DELETE", "research", kind="api") is Verdict.DENY
+    assert verdict("GET", "research", automations=["headless"]) is Verdict.DENY
+
+
 def test_images_in_a_page_are_covered_by_the_rule_for_elements() -> None:
     wish = BY_NAME["text-but-no-images"]
     form = wish.form("ai.txt")
