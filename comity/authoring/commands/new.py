@@ -58,13 +58,15 @@ def run(options: Namespace) -> int:
     """Print or write the files. Return the exit status: 0, or EXISTS.
 
     PolicyError: the wish, a format or a value is unknown, or a file cannot be written."""
+    given = {name: getattr(options, name) for name in _PARAMETERS}
     if options.wish is None:
+        if any((*given.values(), options.formats, options.out, options.force)):
+            raise PolicyError('the options need a wish: write it first, such as "no training"')
         _list(is_json=options.json)
         return 0
     if options.force and options.out is None:
         raise PolicyError("--force needs --out: write --out DIR, or leave out --force")
     wish, values = find_wish(options.wish)
-    given = {name: getattr(options, name) for name in _PARAMETERS}
     values |= {name: value for name, value in given.items() if value is not None}
     formats = [name for name in (options.formats or "").split(",") if name.strip()]
     files = write_files(wish, values, formats)

@@ -179,6 +179,7 @@ def test_an_option_overrides_a_value_in_the_words(new: Run) -> None:
         (["slower", "--formats", "ACAP"], "the format `ACAP` cannot say `Slower`. The format has"),
         (["no training", "--days", "3"], "`No training` has no days: leave out --days"),
         (["slower", "--seconds", "\x1b"], "`\ufffd` is no number of seconds: write 1 to 86400"),
+        (["--out", "site"], "the options need a wish: write it first, such as"),
         (["slower", "--force"], "--force needs --out: write --out DIR, or leave out --force"),
     ],
 )
