@@ -71,6 +71,7 @@ COMMANDS = {
     "policy": Command(
         POLICIES, "Explain a site's policies on a URL", f"{_SCRAPY}.policy:PolicyCommand"
     ),
+    "new": Command(POLICIES, "Write the policy files for a wish", f"{_AUTHORING}.new"),
     "explain": Command(POLICIES, "Explain the files of a site together", f"{_AUTHORING}.explain"),
     "lint": Command(POLICIES, "Find the problems in policy files", f"{_AUTHORING}.lint"),
     "rule": Command(

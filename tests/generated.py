@@ -16,8 +16,10 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, Artefact, Form, Intent
 from comity.authoring.rules import as_markdown
+from comity.authoring.wishes import WISHES
+from comity.authoring.wishes.readers import named_crawlers, readers_of
+from comity.authoring.wishes.wish import ELEMENT, FIELD, FORMATS, ORIGIN, Artefact, Form, Wish
 from comity.commands import COMMANDS
 from comity.completion import full_parser, subparsers
 from comity.gate.fetching.causes import CAUSES
@@ -122,42 +124,81 @@ def relations() -> str:
 LANGUAGES = {ELEMENT: "html", ".json": "json", ".xml": "xml"}
 
 
-def intents() -> str:
-    """Return the wishes of publishers, with the lines for each in every format."""
-    return _block(line for intent in INTENTS for line in _of_intent(intent)).removesuffix("\n")
+def wishes() -> str:
+    """Return the index of the wishes, and a section for each, with its texts in every format."""
+    index = table(
+        ("wish", "command", "formats without a choice"),
+        (
+            (
+                f"[{wish.title}](#{_anchor(wish.title)})",
+                f"`{_new(wish)}`",
+                ", ".join(wish.defaults),
+            )
+            for wish in WISHES
+        ),
+    )
+    sections = _block(line for wish in WISHES for line in _of_wish(wish))
+    return f"{index.rstrip()}{sections}".removesuffix("\n")
 
 
-def _of_intent(intent: Intent) -> Iterator[str]:
-    yield from (f"## {intent.title}", "", intent.summary, "")
-    for parameter in intent.parameters:
+def _anchor(title: str) -> str:
+    return "".join(char for char in title.lower() if char.isalnum() or char in " -").replace(
+        " ", "-"
+    )
+
+
+def _new(wish: Wish) -> str:
+    """Return the command that writes the files of a wish."""
+    needed = (parameter for parameter in wish.parameters if parameter is not ORIGIN)
+    options = "".join(f" --{parameter.name} {parameter.default}" for parameter in needed)
+    return f"comity new {wish.name}{options}"
+
+
+def _of_wish(wish: Wish) -> Iterator[str]:
+    yield from (f"## {wish.title}", "", wish.summary, "")
+    phrases = (
+        re.sub(r"{(\w+)}", lambda name: "X" if name[1] == "crawlers" else "N", phrase)
+        for phrase in wish.phrases
+    )
+    yield from (f"In other words: {', '.join(f'“{phrase}”' for phrase in phrases)}.", "")
+    for parameter in wish.parameters:
         yield from (f"`{parameter.default}` stands for the {parameter.summary}.", "")
     for name in FORMATS:
-        forms = [form for form in intent.forms if form.format == name]
+        forms = [form for form in wish.forms if form.format == name]
         if forms:
-            yield from (f"### {intent.title}: {name}", "")
+            yield from (f"### {wish.title}: {name}", "")
         for form in forms:
-            yield from _of_form(intent, form)
+            yield from _of_form(wish, form)
     yield from (
-        f"### {intent.title}: formats that cannot say it",
+        f"### {wish.title}: formats that cannot say it",
         "",
         "| format | why |",
         "|---|---|",
     )
-    yield from (f"| {unsaid.format} | {unsaid.reason} |" for unsaid in intent.unsaid)
+    yield from (f"| {unsaid.format} | {unsaid.reason} |" for unsaid in wish.unsaid)
     yield ""
 
 
-def _of_form(intent: Intent, form: Form) -> Iterator[str]:
+def _of_form(wish: Wish, form: Form) -> Iterator[str]:
     yield from (form.remark, "")
     for artefact in form.artefacts:
         yield from (
             f"{_location(artefact)}:",
             "",
             f"```{_language(artefact)}",
-            artefact.text(intent.values()).rstrip("\n"),
+            artefact.text(wish.values()).rstrip("\n"),
             "```",
             "",
         )
+    for reader in readers_of(form):
+        source = f" ([source]({reader.source}))" if reader.source else ""
+        yield f"- {reader.statement}{source}."
+    for crawler in named_crawlers(form.artefacts[0]):
+        yield (
+            f"- {crawler.token}: {crawler.operator}, {crawler.purpose}"
+            f" ([source]({crawler.source}))."
+        )
+    yield ""
 
 
 def _location(artefact: Artefact) -> str:
@@ -263,7 +304,7 @@ def profiles() -> str:
     )
 
 
-def wishes() -> str:
+def profile_wishes() -> str:
     """Return the table of the wishes that profiles are for."""
     return table(("profile", "for"), ((f"`{name}`", one.wish) for name, one in PROFILES.items()))
 
@@ -400,7 +441,6 @@ def _python(value: object) -> str:
 
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"formats": formats},
-    "docs/authoring.md": {"intents": intents},
     "docs/commands.md": {"commands": commands},
     "docs/fetching.md": {
         "files": unreachable_files,
@@ -411,7 +451,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "docs/guard.md": {"files": partial(files, "")},
     "docs/policy-captures.md": {"files": partial(files, "/")},
     "docs/policy-command.md": {"files": partial(files, "DIR/")},
-    "docs/profiles.md": {"wishes": wishes, "profiles": profiles},
+    "docs/profiles.md": {"wishes": profile_wishes, "profiles": profiles},
     "docs/rules.md": {name: partial(rules, name) for name in RULE_TABLES},
     "docs/settings.md": {"settings": settings},
     "docs/vocabulary.md": {
@@ -419,6 +459,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
         "matrix": matrix,
         "rows": relations,
     },
+    "docs/wishes.md": {"wishes": wishes},
 }
 
 

@@ -23,7 +23,6 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.typing import Origin
 
 from comity import __version__
-from comity.authoring.intended import PATHS
 from comity.authoring.language_server import tasks
 from comity.authoring.language_server.documents import MAX_TEXT, Buffer, without_surrogates
 from comity.authoring.language_server.features import actions, tokens
@@ -31,6 +30,7 @@ from comity.authoring.language_server.tasks import Snapshot, outline_of
 from comity.authoring.language_server.work import Arguments, Result, Workers
 from comity.authoring.lint import LintKind, site_folder
 from comity.authoring.problems import Problem
+from comity.authoring.stated_wishes import PATHS
 
 NAME = "comity"
 OTHER_FORM = "comity.otherForm"

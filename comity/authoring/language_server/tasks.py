@@ -119,7 +119,7 @@ def _other_formats(snapshot: Snapshot, others: Texts, only: Kinds) -> list[lsp.C
 
 
 def other_formats_of(snapshot: Snapshot, others: Texts, only: Kinds) -> list[lsp.CodeAction]:
-    """Return the actions that state the intents of a document in other formats.
+    """Return the actions that state the wishes of a document in other formats.
 
     The actions are cached, because editors ask for them after each move of the cursor.
     `others`: the other files of the site."""

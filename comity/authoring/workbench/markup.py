@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 from comity.authoring.problems import Problem
+from comity.authoring.wishes import WISHES
 from comity.authoring.workbench.preview import PreviewPart
 from comity.authoring.workbench.state import State, View
 from comity.gate.explanation import unread_limit
@@ -26,6 +27,14 @@ OPENING = (
     '<input id="target" name="target" spellcheck=false autocomplete=off '
     'placeholder="https://example.com/"> '
     '<button type="submit">Open</button></form>'
+)
+
+WISH = (
+    '<form class="opening"><label for="wish">What do you want?</label> '
+    '<input id="wish" name="wish" list="wishes" spellcheck=false autocomplete=off '
+    'placeholder="no training"><datalist id="wishes">'
+    + "".join(f'<option value="{escape(wish.title)}">' for wish in WISHES)
+    + '</datalist> <button type="submit">Add the lines</button></form>'
 )
 
 _VERDICTS = {"allow": "Allowed", "deny": "Refused", "defer": "Not now"}

@@ -42,6 +42,7 @@ _ON_BUTTON = (
     "(e) => { const b = e.target.closest('button[data-act]'); if (b) emit({...b.dataset}); }"
 )
 _ON_FIELD = "(e) => { if (e.target.name) emit({name: e.target.name, value: e.target.value}); }"
+_ON_WISH = "(e) => { e.preventDefault(); emit({wish: e.target.elements.wish.value}); }"
 _ON_OPEN = "(e) => { e.preventDefault(); emit({target: e.target.elements.target.value}); }"
 
 _START = """
@@ -137,6 +138,7 @@ class Bench:
             self._html("<h1>comity workbench</h1>")
             self._title = self._html("", tag="p")
             self._html(markup.OPENING).on("submit", self._open_site, js_handler=_ON_OPEN)
+            self._html(markup.WISH).on("submit", self._add_wish, js_handler=_ON_WISH)
             self._actions = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
             self._status = self._html("").props("role=status aria-live=polite").classes("status")
         with ui.element("div").classes("bench"):
@@ -318,6 +320,28 @@ class Bench:
                     self._take(self._waiting)
         except PolicyError as error:
             self._say(str(error))
+
+    async def _add_wish(self, event: GenericEventArguments) -> None:
+        """Add the lines for the wish in the field, and open the first file with them."""
+        words, before = str(event.args.get("wish") or "")[:MAX_TARGET], self._state
+        try:
+            state, files, urls = await _in_daemon(lambda: before.with_wish(words))
+        except PolicyError as error:
+            with self._client:
+                self._say(f"Nothing is added: {error}.")
+            return
+        with self._client:
+            if self._state is not before:
+                self._say("The files have changed meanwhile: add the lines again.")
+                return
+            for url in urls:
+                self._put(state, url)
+            if urls:
+                self._open(urls[0])
+            names = " and ".join(map(state.name, urls))
+            lines = (f"the lines are in {names}, not saved yet",) if urls else ()
+            others = (f"write as {place}: {text.strip()}" for place, text in files.others)
+            self._say(f"{files.wish.title}: {'; '.join((*lines, *others))}.")
 
     async def _open_site(self, event: GenericEventArguments) -> None:
         """Open the folder or URL in the field. If files are not saved, ask before they are lost."""

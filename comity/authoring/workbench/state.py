@@ -16,6 +16,9 @@ from urllib.parse import urljoin
 from comity.authoring.lint import lint_site
 from comity.authoring.problems import Problem
 from comity.authoring.source import SiteSource, SourceFile
+from comity.authoring.stated_wishes import texts_to_add
+from comity.authoring.wishes.files import WishFiles, write_files
+from comity.authoring.wishes.matching import find_wish
 from comity.authoring.workbench.preview import Preview, preview_of
 from comity.gate.explanation import explain
 from comity.policies import Agent, Fetched, PolicyError, Site, instructions
@@ -202,6 +205,38 @@ class State:
     def with_fix(self, url: str, fix: Fix) -> State:
         """Return the state with a fix applied to a file."""
         return self.with_file(url, apply(self.documents[url].body, [fix])[0])
+
+    def with_wish(self, words: str) -> tuple[State, WishFiles, tuple[str, ...]]:
+        """Return the state with the files of a wish, the wish, and the URLs of changed files.
+
+        Lines are added to a file that exists only if every decision stays as it was, or is that of
+        the wish.
+        PolicyError: the wish is unknown, or lines cannot be added to a file."""
+        wish, values = find_wish(words)
+        for parameter in wish.parameters:
+            if parameter.name == "crawlers" and "crawlers" not in values:
+                raise PolicyError("write the names of known crawlers in place of X, such as GPTBot")
+        files = write_files(wish, values)
+        texts = {
+            self.name(url): file.body.decode("utf-8", "replace") for url, file in self.files.items()
+        }
+        added = texts_to_add(files.texts, texts)
+        if added is None:
+            raise PolicyError(
+                f"{' and '.join(files.texts)} cannot take the lines for `{wish.title}`: they would"
+                f" change other decisions. `comity new {wish.name}` prints them"
+            )
+        state = self
+        for path, text in added.items():
+            url = self.origin + path
+            if url not in self.files:
+                state = state.with_file(url, text.encode())
+                continue
+            edited = text_of(self.files[url].body)
+            if not edited.is_editable:
+                raise PolicyError(f"{path} cannot be changed here")
+            state = state.with_file(url, edited.octets(edited.text + text))
+        return state, files, tuple(self.origin + path for path in added)
 
     def agent(self) -> Agent:
         """Return the agent of the choices. PolicyError: its name is no product token."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from lsprotocol.types import CompletionItemKind, InsertTextFormat, MarkupContent, TextEdit
 
-from comity.authoring.intents import INTENTS
 from comity.authoring.language_server.samples import Samples, samples
+from comity.authoring.wishes import WISHES
 from tests.authoring.language_server.editing import items
 from tests.selection import one_in
 
@@ -165,11 +165,11 @@ def test_a_name_that_has_its_colon_gets_no_second_one() -> None:
         ("tdmrep.json", "/.well-known/tdmrep.json"),
     ],
 )
-def test_every_intent_that_a_file_can_say_has_its_snippet(name: str, places: str) -> None:
+def test_every_wish_that_a_file_can_say_has_its_snippet(name: str, places: str) -> None:
     written = {
-        (intent.title, form.format, artefact.text(intent.values()))
-        for intent in INTENTS
-        for form in intent.forms
+        (wish.title, form.format, artefact.text(wish.values()))
+        for wish in WISHES
+        for form in wish.forms
         for artefact in form.artefacts
         if artefact.location == places
     }

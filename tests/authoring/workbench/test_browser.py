@@ -218,6 +218,24 @@ def test_a_file_that_is_not_there_is_added(tab: Tab, folder: Path) -> None:
     assert (folder / "automation-preferences.txt").read_text() == "scope: /\nallowed-methods: GET\n"
 
 
+def test_a_wish_is_written_and_saved(tab: Tab, folder: Path) -> None:
+    page = tab.page
+    page.get_by_label("What do you want?").fill("one request each 7 seconds")
+    page.get_by_role("button", name="Add the lines").click()
+    expect(page.get_by_role("status")).to_have_text(
+        "Slower: the lines are in /robots.txt, not saved yet."
+    )
+    expect(page.locator(".cm-content")).to_contain_text("Crawl-delay: 7")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("status")).to_have_text("/robots.txt is saved.")
+    assert (folder / "robots.txt").read_text() == (
+        f"{ROBOTS}\nUser-agent: *\nCrawl-delay: 7\nDisallow:\n"
+    )
+    page.get_by_label("What do you want?").fill("no tranning")
+    page.get_by_role("button", name="Add the lines").click()
+    expect(page.get_by_role("status")).to_contain_text("did you mean `No training`?")
+
+
 def test_a_link_brings_back_choices_and_what_is_not_saved(tab: Tab, folder: Path) -> None:
     page = tab.page
     write(page, "Disallow: /new/\n")

@@ -21,7 +21,7 @@ from comity.authoring.workbench.state import (
     text_of,
     view_of,
 )
-from comity.policies import Fetched, PolicyError
+from comity.policies import Agent, Fetched, PolicyError, Verdict
 from comity.policies.formats.authoring import Draft, Fix
 
 ORIGIN = "https://example.com"
@@ -149,6 +149,62 @@ def test_files_that_are_not_there_can_be_added() -> None:
     assert AI in site.missing
     assert ROBOTS not in site.missing
     assert AI not in site.with_file(AI, b"").missing
+
+
+@pytest.mark.requirement("IDE-1")
+def test_a_wish_adds_the_files_that_the_site_does_not_have() -> None:
+    after, files, urls = state({}).with_wish("everything for everyone")
+    assert urls == (ROBOTS, ORIGIN + "/.well-known/tdmrep.json")
+    assert {after.name(url): after.files[url].body.decode() for url in urls} == files.texts
+    assert not files.others
+
+
+def test_a_wish_adds_its_lines_below_those_of_a_file() -> None:
+    before = state({"/robots.txt": b"User-agent: *\r\nDisallow: /private/\r\n"})
+    after, _, urls = before.with_wish("one request each 5 seconds")
+    assert urls == (ROBOTS,)
+    assert after.files[ROBOTS].body == (
+        b"User-agent: *\r\nDisallow: /private/\r\n\r\n"
+        b"User-agent: *\r\nCrawl-delay: 5\r\nDisallow:\r\n"
+    )
+    agent = Agent("somebot")
+    assert after.site.access(agent, ORIGIN + "/private/a").verdict is Verdict.DENY
+    assert (rates := after.site.rates(agent))
+    assert rates.crawl_delay == 5
+
+
+@pytest.mark.parametrize(
+    ("robots", "words"),
+    [
+        # An own group has none of the lines for everybody.
+        (b"User-agent: GoodBot\nDisallow: /private/\n", "no search, but training"),
+        # The new group of GPTBot would permit the private pages to it.
+        (b"User-agent: *\nDisallow: /private/\n", "nobody but GPTBot"),
+    ],
+)
+def test_lines_that_would_change_other_decisions_are_not_added(robots: bytes, words: str) -> None:
+    with pytest.raises(PolicyError, match=r"/robots\.txt cannot take the lines for"):
+        state({"/robots.txt": robots}).with_wish(words)
+
+
+def test_elements_are_told_and_no_file_is_changed() -> None:
+    before = state({"/robots.txt": b"User-agent: *\nDisallow:\n"})
+    after, files, urls = before.with_wish("no snippets")
+    assert (after, urls) == (before, ())
+    assert [text for _, text in files.others] == ['<meta name="robots" content="nosnippet">\n']
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("no tranning", "did you mean `No training`"),
+        ("nobody but X", "write the names of known crawlers in place of X"),
+        ("", "no wish is known by the words ``"),
+    ],
+)
+def test_words_that_are_no_wish_are_an_error(words: str, message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        state({}).with_wish(words)
 
 
 # ---- texts

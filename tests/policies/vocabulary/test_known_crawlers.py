@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from comity.authoring.intents import TRAINING_CRAWLERS
+from comity.authoring.wishes.wish import TRAINING_CRAWLERS
 from comity.policies.vocabulary.known_crawlers import (
     known,
     known_crawlers,

@@ -1,4 +1,4 @@
-"""Code actions: fixes of problems, the other form of an ai.txt, and intents in other formats."""
+"""Code actions: fixes of problems, the other form of an ai.txt, and wishes in other formats."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from lsprotocol.types import (
     WorkspaceEdit,
 )
 
-from comity.authoring.intended import drafts, path_of, stated_intents
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.features.diagnostics import diagnostic
 from comity.authoring.language_server.statements import StatementForm, form_of
 from comity.authoring.problems import Problem
+from comity.authoring.stated_wishes import drafts, path_of, stated_wishes
 from comity.policies import PolicyError, ai_txt_from_xml, ai_txt_to_xml
 from comity.policies.formats.authoring import Fix, apply
 
@@ -128,7 +128,7 @@ def conversion(document: Document, only: Sequence[str] | None = None) -> list[Co
 def other_formats(
     document: Document, folder: str, others: Mapping[str, str], only: Sequence[str] | None = None
 ) -> list[CodeAction]:
-    """Return the actions that state the intents of a document in other formats.
+    """Return the actions that state the wishes of a document in other formats.
 
     `folder`: the URI of the site's folder.
     `others`: path on the site -> text, for the files of the site. The text of the document itself
@@ -140,8 +140,8 @@ def other_formats(
         return []
     texts = {**others, document_path: document.text}
     actions = []
-    for stated_intent in stated_intents(kind, document.text):
-        for draft in drafts(stated_intent, document_path, texts):
+    for stated_wish in stated_wishes(kind, document.text):
+        for draft in drafts(stated_wish, document_path, texts):
             edits: list[CreateFile | TextDocumentEdit] = []
             for path, text in draft.added.items():
                 uri = document.uri if path == document_path else folder.rstrip("/") + path
@@ -161,7 +161,7 @@ def other_formats(
                 if draft.form.format == names
                 else f"{draft.form.format} ({names})"
             )
-            title = f'Write "{stated_intent.intent.title}" as {label}'
+            title = f'Write "{stated_wish.wish.title}" as {label}'
             actions.append(
                 CodeAction(title, kind=OTHER_FORMAT, edit=WorkspaceEdit(document_changes=edits))
             )

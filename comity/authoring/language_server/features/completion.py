@@ -217,7 +217,7 @@ def _add_snippets(
     has_snippets: bool,
     around: tuple[str, str] = ("", ""),
 ) -> None:
-    """Add snippets for the intents of publishers.
+    """Add snippets for the wishes of publishers.
 
     `around`: texts to insert before and after a snippet."""
     for snippet in offered:

@@ -1,4 +1,4 @@
-"""Snippets: the intents of publishers, in the format of a file (comity.authoring.intents)."""
+"""Snippets: the wishes of publishers, in the format of a file (comity.authoring.wishes)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from posixpath import splitext
 from typing import NamedTuple
 
-from comity.authoring.intents import ELEMENT, INTENTS, Artefact, Intent
-from comity.authoring.intents import Form as WrittenForm
 from comity.authoring.language_server.outline import FileOutline
 from comity.authoring.language_server.statements import StatementForm
+from comity.authoring.wishes import WISHES
+from comity.authoring.wishes.wish import ELEMENT, Artefact, Wish
+from comity.authoring.wishes.wish import Form as WrittenForm
 
 
 class Snippet(NamedTuple):
     """A text to insert.
 
     Attributes:
-        title: The intent and the format.
+        title: The wish and the format.
         format: The name of the format.
         summary: A sentence about the effect.
         text: The text, with the default values of its parameters.
@@ -31,12 +32,12 @@ class Snippet(NamedTuple):
 
 
 def snippets(outline: FileOutline) -> Iterator[Snippet]:
-    """Yield the snippets for a file, one for each form of each intent that the file can have."""
-    for intent in INTENTS:
-        for form in intent.forms:
+    """Yield the snippets for a file, one for each form of each wish that the file can have."""
+    for wish in WISHES:
+        for form in wish.forms:
             for artefact in form.artefacts:
                 if _is_for(artefact, outline):
-                    yield _snippet(intent, form, artefact)
+                    yield _snippet(wish, form, artefact)
 
 
 def member_snippets(outline: FileOutline) -> Iterator[Snippet]:
@@ -72,17 +73,17 @@ def _form(artefact: Artefact) -> StatementForm:
     )
 
 
-def _snippet(intent: Intent, form: WrittenForm, artefact: Artefact) -> Snippet:
-    values = intent.values()
+def _snippet(wish: Wish, form: WrittenForm, artefact: Artefact) -> Snippet:
+    values = wish.values()
     # All texts are escaped. A parameter becomes a placeholder, with one number at all its places.
     marks = {name: f"\0{name}\0" for name in values}
     template = artefact.text(marks).replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
-    names = [parameter.name for parameter in intent.parameters]
+    names = [parameter.name for parameter in wish.parameters]
     for name, value in values.items():
         escaped = value.replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
         template = template.replace(
             marks[name], f"${{{names.index(name) + 1}:{escaped}}}" if name in names else escaped
         )
     return Snippet(
-        f"{intent.title} ({form.format})", form.format, form.remark, artefact.text(values), template
+        f"{wish.title} ({form.format})", form.format, form.remark, artefact.text(values), template
     )

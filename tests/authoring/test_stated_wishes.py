@@ -1,12 +1,12 @@
-"""Intents in other formats: drafts lead to the decisions of the file, and change nothing else."""
+"""Wishes in other formats: drafts lead to the decisions of the file, and change nothing else."""
 
 from __future__ import annotations
 
 import pytest
 
-from comity.authoring.intended import IntendedFiles, drafts, path_of, stated_intents
-from comity.authoring.intents import INTENTS, Form, Intent
 from comity.authoring.lint import kind_of
+from comity.authoring.stated_wishes import RECOGNISED, DraftedWish, drafts, path_of, stated_wishes
+from comity.authoring.wishes.wish import Form, Wish
 from comity.policies import Agent, Site, Verdict
 
 ORIGIN = "https://example.com"
@@ -15,20 +15,20 @@ SITEMAP = f"Sitemap: {ORIGIN}/sitemap.xml\n"
 AIPREF = "User-agent: *\nContent-Usage: train-ai=n\nDisallow:\n"
 
 
-def intent_names(path: str, text: str) -> list[str]:
+def wish_names(path: str, text: str) -> list[str]:
     kind = kind_of(path, text.encode())
     assert kind is not None
-    return [stated_intent.intent.name for stated_intent in stated_intents(kind, text)]
+    return [stated_wish.wish.name for stated_wish in stated_wishes(kind, text)]
 
 
-def drafts_for(path: str, texts: dict[str, str]) -> dict[str, IntendedFiles]:
-    """Return the drafts for the file at a path, by intent and format."""
+def drafts_for(path: str, texts: dict[str, str]) -> dict[str, DraftedWish]:
+    """Return the drafts for the file at a path, by wish and format."""
     kind = kind_of(path, texts[path].encode())
     assert kind is not None
     return {
-        f"{stated_intent.intent.name} {draft.form.format}": draft
-        for stated_intent in stated_intents(kind, texts[path])
-        for draft in drafts(stated_intent, path_of(kind), texts)
+        f"{stated_wish.wish.name} {draft.form.format}": draft
+        for stated_wish in stated_wishes(kind, texts[path])
+        for draft in drafts(stated_wish, path_of(kind), texts)
     }
 
 
@@ -44,9 +44,9 @@ def verdicts(texts: dict[str, str], *uses: str, token: str = "somebot") -> dict[
 
 
 FORMS = [
-    pytest.param(intent, form, id=f"{intent.name}-{form.format}-{number}")
-    for intent in INTENTS
-    for number, form in enumerate(intent.forms)
+    pytest.param(wish, form, id=f"{wish.name}-{form.format}-{number}")
+    for wish in RECOGNISED
+    for number, form in enumerate(wish.forms)
     if all(artefact.location.startswith("/") for artefact in form.artefacts)
 ]
 
@@ -57,33 +57,33 @@ SOME_FORMS = [
 ]
 
 
-@pytest.mark.parametrize(("intent", "form"), SOME_FORMS)
-def test_each_form_is_found_to_say_its_intent(intent: Intent, form: Form) -> None:
+@pytest.mark.parametrize(("wish", "form"), SOME_FORMS)
+def test_each_form_is_found_to_say_its_wish(wish: Wish, form: Form) -> None:
     artefact = form.artefacts[-1]
-    names = intent_names(artefact.location, artefact.text(intent.values()))
-    same_words = intent.name == "no-training-but-search" and form.format in ("robots.txt", "ACAP")
-    assert names == ["no-training" if same_words else intent.name]
+    names = wish_names(artefact.location, artefact.text(wish.values()))
+    same_words = wish.name == "no-training-but-search" and form.format in ("robots.txt", "ACAP")
+    assert names == ["no-training" if same_words else wish.name]
 
 
-@pytest.mark.parametrize(("intent", "form"), SOME_FORMS)
-def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) -> None:
+@pytest.mark.parametrize(("wish", "form"), SOME_FORMS)
+def test_what_is_offered_is_found_to_say_the_same(wish: Wish, form: Form) -> None:
     artefact = form.artefacts[-1]
     texts = {
-        artefact.location: artefact.text(intent.values()),
+        artefact.location: artefact.text(wish.values()),
         **({} if artefact.location == "/robots.txt" else {"/robots.txt": SITEMAP}),
     }
     for draft in drafts_for(artefact.location, texts).values():
         path = draft.form.artefacts[-1].location
         assert draft.form.format != form.format
         if path not in texts:
-            names = intent_names(path, draft.added[path])
-            assert names == [draft.stated_intent.intent.name] or draft.form.format in (
+            names = wish_names(path, draft.added[path])
+            assert names == [draft.stated_wish.wish.name] or draft.form.format in (
                 "robots.txt",
                 "ACAP",
             )
         for token in ("somebot", "GPTBot"):
             form_texts = {
-                part.location: part.text(dict(draft.stated_intent.values))
+                part.location: part.text(dict(draft.stated_wish.values))
                 for part in draft.form.artefacts
             }
             alone = verdicts(form_texts, "train-ai", "search", token=token)
@@ -96,12 +96,12 @@ def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) ->
     [
         ("/robots.txt", "User-agent: *\nDisallow:\n"),
         ("/robots.txt", ""),
-        # Refuses more than the intent.
+        # Refuses more than the wish.
         (
             "/robots.txt",
             "User-agent: *\nDisallow: /\nContent-Usage: train-ai=n\n",
         ),
-        # Refuses less than the intent.
+        # Refuses less than the wish.
         (
             "/robots.txt",
             "User-agent: *\nContent-Usage: /a train-ai=n\nDisallow:\n",
@@ -117,13 +117,13 @@ def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) ->
     ],
 )
 def test_nothing_is_found_where_a_file_says_something_else(path: str, text: str) -> None:
-    assert intent_names(path, text) == []
+    assert wish_names(path, text) == []
 
 
 @pytest.mark.slow
-def test_two_intents_of_one_file_are_both_found_whatever_else_it_says_of_paths() -> None:
+def test_two_wishes_of_one_file_are_both_found_whatever_else_it_says_of_paths() -> None:
     text = AIPREF + "Disallow: /private/\nCrawl-delay: 7\n"
-    assert intent_names("/robots.txt", text) == ["no-training", "slower"]
+    assert wish_names("/robots.txt", text) == ["no-training", "slower"]
     added = drafts_for("/robots.txt", {"/robots.txt": text})[
         "slower automation-preferences.txt"
     ].added

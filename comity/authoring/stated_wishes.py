@@ -1,11 +1,11 @@
-"""Recognise the intents of a policy file, and write them in other formats.
+"""Recognise the wishes of a policy file, and write them in other formats.
 
-    for stated_intent in stated_intents(kind, text):        the intents of a file
-        for draft in drafts(stated_intent, path, texts):    a draft for each other format
+    for stated_wish in stated_wishes(kind, text):        the wishes of a file
+        for draft in drafts(stated_wish, path, texts):    a draft for each other format
 
-Intents are recognised by decisions of `Site` about sample requests, uses and rates, never by the
-text. A form is one way to state an intent in one format. A file states an intent if the file and a
-form of the intent lead to equal decisions, on an ordinary path and on all paths that the file
+Wishes are recognised by decisions of `Site` about sample requests, uses and rates, never by the
+text. A form is one way to state a wish in one format. A file states a wish if the file and a
+form of the wish lead to equal decisions, on an ordinary path and on all paths that the file
 mentions. A draft may add lines to an existing file only if these lines refuse as intended and
 change no other decision."""
 
@@ -13,19 +13,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
+from datetime import UTC, datetime
 from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
 from comity.authoring.explaining import NOBODY, UNSPOKEN, spoken_of, unnamed_token, unspoken_path
-from comity.authoring.intents import INTENTS, ROBOTS, TRAINING_CRAWLERS, Form, Intent
 from comity.authoring.lint import LintKind
 from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
+from comity.authoring.wishes.copies import NO_SNIPPETS
+from comity.authoring.wishes.requests import NOBODY_BUT, SLOWER
+from comity.authoring.wishes.training import NO_TRAINING, NO_TRAINING_BUT_SEARCH
+from comity.authoring.wishes.wish import ROBOTS, TRAINING_CRAWLERS, Form, Wish
 from comity.policies import Agent, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.syntax.urls import origin_of
 
-# The maximum number of characters of a file. Larger files state more than an intent.
+# The wishes that are recognised. The others need samples of images, purposes or limits.
+RECOGNISED = (NO_TRAINING, NO_TRAINING_BUT_SEARCH, NO_SNIPPETS, SLOWER, NOBODY_BUT)
+# The maximum number of characters of a file. Larger files state more than a wish.
 MAX_CHARACTERS = 64 * 1024
 MAX_PATHS = 30  # the maximum number of paths in the files
 MAX_NAMES = 30  # the maximum number of crawlers in the files
@@ -43,7 +49,8 @@ USES = (
 )
 # Files to which lines can be added, in formats that allow further lines after any content.
 _EXTENSIBLE = (ROBOTS, "/automation-preferences.txt")
-_PURPOSES = (None, "search", "train")
+_PURPOSES = (None, "search", "research", "train")
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)  # so that limits of days are equal
 _HEADERS = ((b"Content-Type", b"text/html"),)
 _PAGE = b"<!DOCTYPE html><html><head><title>A page</title></head><body><p>Text</p></body></html>"
 _SITEMAP = re.compile(
@@ -51,38 +58,39 @@ _SITEMAP = re.compile(
 )
 
 # One decision: ("use", True, ("GPTBot", "https://example.com/", "search")) is a refusal of a use.
-# First "request", "use" or "rate". Then True for a refusal or limit, False for a permission. Then
-# the product token, the URL, and the purpose of the request, the use, or the rate.
+# First "request", "use", "limit" or "rate". Then True for a refusal or limit, False for a
+# permission. Then the product token, the URL, and the purpose of the request, the use, the use with
+# its limits, or the rate.
 Fact = tuple[str, bool, tuple[object, ...]]
 Texts = Mapping[str, str]  # path on the site -> text of the file
 
 
-class StatedIntent(NamedTuple):
-    """An intent that a file states.
+class StatedWish(NamedTuple):
+    """An wish that a file states.
 
     Attributes:
-        intent: The intent.
-        forms: The forms of the intent that the file contains, at least one.
-        values: The names and values of the intent's parameters: (("crawler", "GPTBot"),). Names of
+        wish: The wish.
+        forms: The forms of the wish that the file contains, at least one.
+        values: The names and values of the wish's parameters: (("crawlers", "GPTBot"),). Names of
             crawlers are spelled as in the file.
     """
 
-    intent: Intent
+    wish: Wish
     forms: tuple[Form, ...]
     values: tuple[tuple[str, str], ...]
 
 
-class IntendedFiles(NamedTuple):
-    """A draft: the texts that state an intent in one more format.
+class DraftedWish(NamedTuple):
+    """A draft: the texts that state a wish in one more format.
 
     Attributes:
-        stated_intent: The intent that a file of the site states in some other format.
-        form: The form of the intent in the format of the draft.
+        stated_wish: The wish that a file of the site states in some other format.
+        form: The form of the wish in the format of the draft.
         added: Path on the site -> text to append to that file. The file is new if the site has no
             file at the path.
     """
 
-    stated_intent: StatedIntent
+    stated_wish: StatedWish
     form: Form
     added: dict[str, str]
 
@@ -100,8 +108,8 @@ _QUICK = _Samples(DEFAULT_ORIGIN + UNSPOKEN[0], (), (Agent(NOBODY),))
 PATHS = tuple(
     dict.fromkeys(
         artefact.location
-        for intent in INTENTS
-        for form in intent.forms
+        for wish in RECOGNISED
+        for form in wish.forms
         for artefact in form.artefacts
         if artefact.location.startswith("/")
     )
@@ -109,7 +117,7 @@ PATHS = tuple(
 
 
 def path_of(kind: LintKind) -> str:
-    """Return the path of this kind of file in the forms of intents, e.g. "/robots.txt".
+    """Return the path of this kind of file in the forms of wishes, e.g. "/robots.txt".
 
     For a kind without a fixed path, it is the path of a document in the forms with the root element
     of the kind. "" means that no form contains a file of this kind."""
@@ -126,30 +134,30 @@ def path_of(kind: LintKind) -> str:
 
 
 def _forms() -> Iterator[Form]:
-    return (form for intent in INTENTS for form in intent.forms)
+    return (form for wish in RECOGNISED for form in wish.forms)
 
 
-def stated_intents(kind: LintKind, text: str) -> list[StatedIntent]:
-    """Return the intents that a file states by itself, without the help of other files.
+def stated_wishes(kind: LintKind, text: str) -> list[StatedWish]:
+    """Return the wishes that a file states by itself, without the help of other files.
 
-    Each intent is returned at most once. If two intents are written with the same text, only the
-    first one in INTENTS is returned. Files longer than MAX_CHARACTERS, and files of a kind that no
-    form contains, state no intent."""
+    Each wish is returned at most once. If two wishes are written with the same text, only the
+    first one in RECOGNISED is returned. Files longer than MAX_CHARACTERS, and files of a kind that
+    no form contains, state no wish."""
     path = path_of(kind)
     if not path or len(text) > MAX_CHARACTERS:
         return []
-    intents: list[StatedIntent] = []
+    wishes: list[StatedWish] = []
     words_seen: set[str] = set()
-    for intent in INTENTS:
-        forms = [form for form in intent.forms if form.artefacts[-1].location == path]
-        for values in _possible_values(intent, path, text) if forms else ():
+    for wish in RECOGNISED:
+        forms = [form for form in wish.forms if form.artefacts[-1].location == path]
+        for values in _possible_values(wish, path, text) if forms else ():
             forms_in_file = _forms_in_file(forms, values, path, text)
             words = tuple(_texts(form, values)[path] for form in forms_in_file)
             if forms_in_file and words_seen.isdisjoint(words):
-                intents.append(StatedIntent(intent, forms_in_file, tuple(values.items())))
+                wishes.append(StatedWish(wish, forms_in_file, tuple(values.items())))
                 words_seen.update(words)
                 break
-    return intents
+    return wishes
 
 
 def _forms_in_file(
@@ -207,22 +215,22 @@ def _is_complete(facts: Set[Fact], expected: Set[Fact], general: str) -> bool:
     return set(filter(matters, facts)) == set(filter(matters, expected))
 
 
-def drafts(stated_intent: StatedIntent, path: str, texts: Texts) -> list[IntendedFiles]:
-    """Return drafts of the intent in other formats, one for each format in which it can be stated.
+def drafts(stated_wish: StatedWish, path: str, texts: Texts) -> list[DraftedWish]:
+    """Return drafts of the wish in other formats, one for each format in which it can be stated.
 
-    `path`: the path on the site of the file that states the intent.
+    `path`: the path on the site of the file that states the wish.
     `texts`: the files of the site, with the one at `path` among them."""
-    values = dict(stated_intent.values)
+    values = dict(stated_wish.values)
     if "origin" in values:
         sitemap = _SITEMAP.search(texts.get(ROBOTS, ""))
         values["origin"] = origin_of(sitemap[1]) if sitemap else ""
     formats_of_file = {
         form.format
-        for form in stated_intent.forms
-        if _has_rules(form, stated_intent, path, texts[path])
+        for form in stated_wish.forms
+        if _has_rules(form, stated_wish, path, texts[path])
     }
-    by_format: dict[str, IntendedFiles] = {}
-    for form in stated_intent.intent.forms:
+    by_format: dict[str, DraftedWish] = {}
+    for form in stated_wish.wish.forms:
         locations = [artefact.location for artefact in form.artefacts]
         if (
             form.format in formats_of_file
@@ -236,20 +244,20 @@ def drafts(stated_intent: StatedIntent, path: str, texts: Texts) -> list[Intende
         ):
             continue
         form_texts = _texts(form, values)
-        if (added := _texts_to_add(form_texts, texts)) is not None:
-            by_format[form.format] = IntendedFiles(stated_intent, form, added)
+        if (added := texts_to_add(form_texts, texts)) is not None:
+            by_format[form.format] = DraftedWish(stated_wish, form, added)
     return list(by_format.values())
 
 
-def _has_rules(form: Form, stated_intent: StatedIntent, path: str, text: str) -> bool:
+def _has_rules(form: Form, stated_wish: StatedWish, path: str, text: str) -> bool:
     """Return True if a file has every rule by which a form refuses.
 
     A file that refuses the same uses by other rules does not have the rules of the form."""
-    form_texts = _texts(form, dict(stated_intent.values))
+    form_texts = _texts(form, dict(stated_wish.values))
     return _rules(form_texts) <= _rules({**form_texts, path: text})
 
 
-def _texts_to_add(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
+def texts_to_add(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
     """Return the text to append to each file, by path, so that the form holds too.
 
     None means that nothing may be appended: a file is too long, or its format allows no further
@@ -285,21 +293,21 @@ def _texts(form: Form, values: Mapping[str, str]) -> dict[str, str]:
     return {artefact.location: artefact.text(values) for artefact in form.artefacts}
 
 
-def _possible_values(intent: Intent, path: str, text: str) -> Iterator[dict[str, str]]:
-    """Yield the values that the parameters of an intent may have in a file."""
-    names = {parameter.name for parameter in intent.parameters}
+def _possible_values(wish: Wish, path: str, text: str) -> Iterator[dict[str, str]]:
+    """Yield the values that the parameters of a wish may have in a file."""
+    names = {parameter.name for parameter in wish.parameters}
     site = _site({path: text})
-    if "crawler" in names:
+    if "crawlers" in names:
         for name in sorted(site.crawler_names)[:MAX_NAMES]:
             spelled = re.search(re.escape(name), text, re.IGNORECASE)
             if spelled and PRODUCT_TOKEN.fullmatch(name):
-                yield intent.values(crawler=spelled[0])
+                yield wish.values(crawlers=spelled[0])
     elif "seconds" in names:
         for seconds in dict.fromkeys(_seconds(site)):
             if seconds == int(seconds) and 1 <= seconds <= 24 * 3600:
-                yield intent.values(seconds=str(int(seconds)))
+                yield wish.values(seconds=str(int(seconds)))
     else:
-        yield intent.values()
+        yield wish.values()
 
 
 def _seconds(site: Site) -> Iterator[float]:
@@ -348,8 +356,8 @@ def _site(texts: Texts) -> Site:
 def _facts(site: Site, samples: _Samples) -> set[Fact]:
     """Return a site's decisions about all samples.
 
-    These are the refused requests, the uses that the site states (permitted or refused), and the
-    rates. Permitted requests are no facts."""
+    These are the refused requests, the uses that the site states (permitted or refused) with their
+    limits, and the rates. Permitted requests are no facts."""
     facts: set[Fact] = set()
     for agent in samples.agents:
         for url in (samples.general, *samples.urls):
@@ -357,8 +365,10 @@ def _facts(site: Site, samples: _Samples) -> set[Fact]:
                 verdict = site.access(agent, url, purposes=[purpose] if purpose else None).verdict
                 if verdict is not Verdict.ALLOW:
                     facts.add(("request", True, (agent.token, url, purpose)))
-            uses = site.page(agent, url, headers=_HEADERS, body=_PAGE).uses
+            uses = site.page(agent, url, headers=_HEADERS, body=_PAGE, now=_NOW).uses
             for use in USES:
+                if terms := uses[use].restrictions():
+                    facts.add(("limit", True, (agent.token, url, use, tuple(terms.items()))))
                 if uses[use].stated:
                     facts.add(
                         ("use", uses[use].verdict is not Verdict.ALLOW, (agent.token, url, use))

@@ -1,0 +1,198 @@
+"""`comity new "no training"`: write the files for a wish."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from comity.authoring.lint import lint_site
+from comity.authoring.problems import Problem
+from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
+from comity.authoring.wishes import WISHES
+from comity.authoring.wishes.files import WishFiles, write_files
+from comity.authoring.wishes.matching import find_wish
+from comity.authoring.wishes.readers import readers_of
+from comity.authoring.wishes.wish import ELEMENT, FORMATS, Form, Wish
+from comity.dataset.files.replacement import Replacement
+from comity.dataset.records import DatasetError
+from comity.gate.run.console import add_row, complain, open_console, say, table
+from comity.policies import Fetched, PolicyError, Site
+from comity.policies.answers.rule import Severity
+from comity.policies.syntax.printable import printable
+
+EXISTS = 1  # exit status: a file exists, so nothing was written
+VERSION = 1  # of the JSON
+_PARAMETERS = {parameter.name: parameter for wish in WISHES for parameter in wish.parameters}
+_METAVARS = {"crawlers": "NAME,NAME", "path": "/PATH/", "origin": "URL"}
+
+
+def add_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "wish",
+        nargs="?",
+        metavar="WISH",
+        help='the wish in plain words, such as "no training" (default: list the wishes)',
+    )
+    parser.add_argument(
+        "--formats",
+        metavar="NAME,NAME",
+        help=f"formats to write: {', '.join(FORMATS)} (default: those of the wish)",
+    )
+    for parameter in _PARAMETERS.values():
+        parser.add_argument(
+            f"--{parameter.name}",
+            metavar=_METAVARS.get(parameter.name, "N"),
+            help=f"{parameter.summary}, for wishes that have it",
+        )
+    parser.add_argument("--out", metavar="DIR", help="folder to write the files into")
+    parser.add_argument(
+        "--force", action="store_true", help="with --out, replace the files that exist"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def run(options: Namespace) -> int:
+    """Print or write the files. Return the exit status: 0, or EXISTS.
+
+    PolicyError: the wish, a format or a value is unknown, or a file cannot be written."""
+    given = {name: getattr(options, name) for name in _PARAMETERS}
+    if options.wish is None:
+        if any((*given.values(), options.formats, options.out, options.force)):
+            raise PolicyError('the options need a wish: write it first, such as "no training"')
+        _list(is_json=options.json)
+        return 0
+    if options.force and options.out is None:
+        raise PolicyError("--force needs --out: write --out DIR, or leave out --force")
+    wish, values = find_wish(options.wish)
+    values |= {name: value for name, value in given.items() if value is not None}
+    formats = [name for name in (options.formats or "").split(",") if name.strip()]
+    files = write_files(wish, values, formats)
+    problems = _problems(files)
+    existing = _existing(files, options.out) if options.out and not options.force else []
+    written = _write(files, Path(options.out)) if options.out and not existing else []
+    if options.json:
+        say(json.dumps(_as_json(files, problems, written, existing), indent=2))
+    else:
+        _show(files, is_short=bool(written))
+        for problem in problems:
+            complain(f"comity new: {problem.severity.value}: {problem.message} [{problem.rule}]")
+    for path in existing:
+        complain(
+            f"comity new: {printable(os.fsencode(path))} exists, so nothing is written: add the"
+            " lines above to it, or replace it with --force"
+        )
+    if not options.json:
+        for path in written:
+            say(f"{printable(os.fsencode(path))}: written")
+    return EXISTS if existing else 0
+
+
+def _problems(files: WishFiles) -> list[Problem]:
+    """Return the problems of the files, such as contradictions between two formats."""
+    origin = files.values.get("origin", DEFAULT_ORIGIN)
+    fetched = {path: Fetched(status=200, body=text.encode()) for path, text in files.texts.items()}
+    sources = (SourceFile(path, origin + path, file) for path, file in fetched.items())
+    site = SiteSource(origin, Site.from_files(origin, fetched), tuple(sources), ())
+    return [problem for problem in lint_site(site) if problem.severity is not Severity.INFO]
+
+
+def _existing(files: WishFiles, folder: str) -> list[Path]:
+    """Return the paths that exist already, links to nowhere included."""
+    paths = (_path(Path(folder), location) for location in files.texts)
+    return [path for path in paths if os.path.lexists(path)]
+
+
+def _path(folder: Path, location: str) -> Path:
+    return folder / location.removeprefix("/")
+
+
+def _write(files: WishFiles, folder: Path) -> list[Path]:
+    """Write the files, each completely or not at all, and return their paths."""
+    paths = []
+    for location, text in files.texts.items():
+        path = _path(folder, location)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with Replacement(path) as file:
+                file.write(text.encode())
+        except (DatasetError, OSError) as error:
+            raise PolicyError(
+                f"{printable(os.fsencode(path))} cannot be written:"
+                f" {getattr(error, 'strerror', None) or error}"
+            ) from None
+        paths.append(path)
+    return paths
+
+
+def _show(files: WishFiles, *, is_short: bool) -> None:
+    """Print the files, with a sentence about each format. `is_short`: without texts of files."""
+    say(f"{files.wish.title}: {files.wish.summary}")
+    for form in files.forms:
+        say(f"\n{form.format}: {form.remark}")
+        for reader in readers_of(form):
+            source = f" ({reader.source})" if reader.source else ""
+            say(f"  {reader.statement}{source}.")
+    if not is_short:
+        for location, text in files.texts.items():
+            say(f"\n{location}:\n\n{text.rstrip()}")
+    for location, text in files.others:
+        place = "In the head of each page" if location == ELEMENT else "As a field of each response"
+        say(f"\n{place}:\n\n{text.rstrip()}")
+    say("")
+
+
+def _list(*, is_json: bool) -> None:
+    if is_json:
+        say(
+            json.dumps(
+                {"version": VERSION, "wishes": [_wish_as_json(one) for one in WISHES]}, indent=2
+            )
+        )
+        return
+    rows = table("The wishes", "wish", "meaning", "formats without --formats")
+    for wish in WISHES:
+        add_row(rows, wish.title, wish.summary, ", ".join(wish.defaults))
+    open_console().print(rows)
+
+
+def _wish_as_json(wish: Wish) -> dict[str, Any]:
+    return {
+        "name": wish.name,
+        "title": wish.title,
+        "summary": wish.summary,
+        "phrases": list(wish.phrases),
+        "parameters": [parameter._asdict() for parameter in wish.parameters],
+        "defaults": list(wish.defaults),
+        "formats": list(dict.fromkeys(form.format for form in wish.forms)),
+        "unsaid": {unsaid.format: unsaid.reason for unsaid in wish.unsaid},
+    }
+
+
+def _as_json(
+    files: WishFiles, problems: list[Problem], written: list[Path], existing: list[Path]
+) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "wish": _wish_as_json(files.wish),
+        "values": dict(files.values),
+        "forms": [_form_as_json(form) for form in files.forms],
+        "files": dict(files.texts),
+        "others": [{"place": place, "text": text} for place, text in files.others],
+        "problems": [
+            {"rule": problem.rule, "message": problem.message, "file": problem.file}
+            for problem in problems
+        ],
+        "written": [str(path) for path in written],
+        "existing": [str(path) for path in existing],
+    }
+
+
+def _form_as_json(form: Form) -> dict[str, Any]:
+    return {
+        "format": form.format,
+        "remark": form.remark,
+        "readers": [reader._asdict() for reader in readers_of(form)],
+    }

@@ -1,0 +1,207 @@
+"""`comity new`: the list of wishes, the files of a wish, and files that exist already."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from comity.authoring.sites import load
+from comity.authoring.wishes import WISHES
+from comity.cli import main
+from comity.policies import Agent, Verdict
+
+Run = Callable[..., tuple[int, str, str]]
+DOCS = Path(__file__).parents[3] / "docs"
+ROBOTS = "User-agent: *\nCrawl-delay: 5\nDisallow:\n"
+
+
+@pytest.fixture
+def new(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run `comity new`. Return its exit status, standard output and standard error."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main(["new", *arguments])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_without_a_wish_all_wishes_are_listed(new: Run) -> None:
+    status, out, error = new()
+    assert (status, error) == (0, "")
+    for wish in WISHES:
+        assert re.search(rf"(?m)^{wish.title} +{re.escape(wish.summary)} +", out)
+    status, out, error = new("--json")
+    listed = json.loads(out)
+    assert (status, error, listed["version"]) == (0, "", 1)
+    assert [wish["name"] for wish in listed["wishes"]] == [wish.name for wish in WISHES]
+    assert listed["wishes"][0]["defaults"] == ["robots.txt", "Content-Usage", "Content Signals"]
+    assert "automation-preferences.txt" in listed["wishes"][0]["unsaid"]
+
+
+def test_the_texts_of_a_wish_are_printed_with_the_crawlers_that_obey(new: Run) -> None:
+    status, out, error = new("one request each 5 seconds")
+    assert (status, error) == (0, "")
+    assert out.startswith("Slower: Crawlers may fetch everything, but not so fast.\n")
+    assert "  Google does not read the line (https://developers.google.com/" in out
+    assert out.endswith(f"/robots.txt:\n\n{ROBOTS}\n")
+    beginning, _, end = (DOCS / "authoring.md").read_text("utf-8").partition("...\n```\n")
+    example = beginning.partition('$ comity new "one request each 5 seconds"\n')[2]
+    assert end
+    assert example
+    assert all(line in out.splitlines() for line in example.splitlines())
+
+
+def test_elements_are_printed_with_their_place(new: Run) -> None:
+    status, out, _ = new("no snippets")
+    assert status == 0
+    assert out.endswith('In the head of each page:\n\n<meta name="robots" content="nosnippet">\n\n')
+
+
+def test_files_are_written_and_mean_the_wish(new: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "site"
+    status, out, error = new(
+        "everybody but X", "--crawlers", "GPTBot,examplebot", "--out", str(folder)
+    )
+    assert (status, error) == (0, "")
+    assert out.endswith(f"{folder / 'robots.txt'}: written\n")
+    assert "User-agent:" not in out
+    site = load(str(folder)).site
+    for token, verdict in (
+        ("GPTBot", Verdict.DENY),
+        ("examplebot", Verdict.DENY),
+        ("otherbot", Verdict.ALLOW),
+    ):
+        assert site.access(Agent(token), "https://example.com/a").verdict is verdict
+
+
+def test_files_in_folders_are_written(new: Run, tmp_path: Path) -> None:
+    assert new("everything", "--out", str(tmp_path))[0] == 0
+    paths = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert paths == {"robots.txt", ".well-known/tdmrep.json"}
+    assert main(["lint", str(tmp_path)]) == 0
+
+
+def test_a_file_that_exists_stays_and_the_lines_to_add_are_printed(
+    new: Run, tmp_path: Path
+) -> None:
+    robots = tmp_path / "robots.txt"
+    robots.write_bytes(b"User-agent: *\nDisallow: /private/\n")
+    status, out, error = new("everything", "--out", str(tmp_path))
+    assert status == 1
+    assert error == (
+        f"comity new: {robots} exists, so nothing is written: add the lines above to it, or"
+        " replace it with --force\n"
+    )
+    assert "Content-Signal: search=yes, ai-input=yes, ai-train=yes\n" in out
+    assert robots.read_bytes() == b"User-agent: *\nDisallow: /private/\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["robots.txt"]
+    status, out, _ = new("everything", "--out", str(tmp_path), "--json")
+    assert (status, json.loads(out)["written"]) == (1, [])
+    assert json.loads(out)["existing"] == [str(robots)]
+
+
+def test_force_replaces_a_file(new: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n")
+    status, _, error = new("slower", "--seconds", "5", "--out", str(tmp_path), "--force")
+    assert (status, error) == (0, "")
+    assert (tmp_path / "robots.txt").read_text() == ROBOTS
+
+
+def test_a_link_to_nowhere_is_a_file_that_exists(new: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").symlink_to(tmp_path / "nowhere")
+    assert new("slower", "--out", str(tmp_path))[0] == 1
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_json_has_the_texts_the_values_and_the_readers(new: Run, tmp_path: Path) -> None:
+    status, out, error = new(
+        *("snippets of at most 20 words", "--json", "--out", str(tmp_path / "site"))
+    )
+    assert (status, error) == (0, "")
+    found = json.loads(out)
+    assert found["values"] == {"words": "20", "characters": "120"}
+    assert [form["format"] for form in found["forms"]] == ["ACAP", "robots meta"]
+    assert found["forms"][1]["readers"][0]["statement"] == "Google documents `max-snippet`"
+    assert found["files"]["/robots.txt"].startswith("ACAP-crawler: *\n")
+    assert found["others"] == [
+        {"place": "HTML element", "text": '<meta name="robots" content="max-snippet:120">\n'}
+    ]
+    assert found["written"] == [str(tmp_path / "site" / "robots.txt")]
+
+
+def test_formats_that_contradict_each_other_are_told(new: Run) -> None:
+    arguments = ("no training but search", "--formats", "ACAP,Content-Usage")
+    status, _, error = new(*arguments)
+    assert status == 0
+    assert error.startswith("comity new: warning: ")
+    assert error.endswith(" [comity.contradiction]\n")
+    assert error.count("\n") == 1
+    [problem] = json.loads(new(*arguments, "--json")[1])["problems"]
+    assert problem["rule"] == "comity.contradiction"
+    assert problem["message"] in error
+
+
+def test_a_licence_is_at_the_origin_of_the_site(new: Run) -> None:
+    status, out, error = new(
+        *("no training", "--formats", "rsl", "--origin", "https://www.example.org/", "--json")
+    )
+    assert (status, error) == (0, "")
+    found = json.loads(out)
+    assert found["problems"] == []
+    assert "License: https://www.example.org/license.xml\n" in found["files"]["/robots.txt"]
+
+
+def test_an_option_overrides_a_value_in_the_words(new: Run) -> None:
+    _, out, _ = new("one request each 5 seconds", "--seconds", "9", "--json")
+    assert json.loads(out)["values"]["seconds"] == "9"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["no tranning"],
+            "no wish is known by the words `no tranning`: did you mean `No training`?",
+        ),
+        (
+            ["nobody but X"],
+            "the product tokens of the crawlers must be known: add --crawlers, such",
+        ),
+        (
+            ["nobody but Foo"],
+            "`Foo` is no known crawler: `comity new` takes any name behind --crawl",
+        ),
+        (["slower", "--formats", "ACAP"], "the format `ACAP` cannot say `Slower`. The format has"),
+        (["no training", "--days", "3"], "`No training` has no days: leave out --days"),
+        (["slower", "--seconds", "\x1b"], "`\ufffd` is no number of seconds: write 1 to 86400"),
+        (["--out", "site"], "the options need a wish: write it first, such as"),
+        (["slower", "--force"], "--force needs --out: write --out DIR, or leave out --force"),
+    ],
+)
+def test_a_mistake_is_one_line(new: Run, arguments: list[str], message: str) -> None:
+    status, out, error = new(*arguments)
+    assert (status, out) == (2, "")
+    assert error.startswith(f"comity new: {message}")
+    assert error.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(new: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    status, _, error = new("slower", "--out", str(tmp_path / "file" / "site"))
+    assert status == 2
+    assert error.startswith(f"comity new: {tmp_path}/file/site/robots.txt cannot be written: ")
+    assert error.count("\n") == 1
+
+
+def test_the_commands_of_the_list_in_the_docs_run(new: Run) -> None:
+    commands = re.findall(r"\| `comity new ([^`]+)` \|", (DOCS / "wishes.md").read_text("utf-8"))
+    assert [command.split()[0] for command in commands] == [wish.name for wish in WISHES]
+    for command in commands:
+        status, out, error = new(*command.split())
+        assert (status, error) == (0, "")
+        assert out
