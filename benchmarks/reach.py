@@ -10,6 +10,8 @@
     cost        1, 2 and 4 workers, one with SQLite, and Scrapy: CPU, calls and time
     memory      what a request that waits takes on the server, and one that was seen: 1,000,000 of them on 100,000 hosts are put
                 and drained
+    looks       the load of the server by 100 workers that look for work and renew their leases, over 1,000,000 hosts and
+                10,000,000 waiting requests; and the memory of a request, a host and the policies of an origin
 
 Each host is a loopback address of one server process. A page leads to the next of its host and, once more, to one of the next
 host. Pages are lost that no worker asked for; repeats are those that were asked for more than once."""
@@ -29,10 +31,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from itertools import count, cycle, pairwise
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parent.parent))  # Redis is started as the tests do
@@ -43,16 +47,24 @@ from rich.table import Table
 from scrapy import Spider
 from scrapy.http import Request, Response
 
-from comity.cluster.queue import QueuedRequest
+from comity.cluster.queue import Lease, QueuedRequest
 from comity.cluster.redis.connection import StateConnection
 from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.redis.store import RedisStore
+from comity.crawler.frontier.complaints import Complaints
+from comity.crawler.frontier.host_share import HOSTS, HostShare
+from comity.crawler.frontier.leased_hosts import LeasedHost
 from comity.crawler.frontier.request_bodies import pack
+from comity.crawler.frontier.shared_queue import TICK
+from comity.gate.fetching.policy_copy import PolicyFile
+from comity.policies.answers.fetched import Fetched
 from comity.policies.formats import WELL_KNOWN
 from tests.redis_server import Server as Redis
 
 PATIENCE = 900.0  # seconds until a crawl is given up
 TOLERANCE = 0.005  # seconds
 CONCURRENT = 64
+TIMEOUT = 10.0  # seconds; the default of COMITY_WORKER_TIMEOUT
 
 
 class Neighbours(Spider):
@@ -419,6 +431,174 @@ async def _memory(number: int, on_hosts: int) -> None:
     print(f"{drained:,} came back, and the crawl is {'' if finished else 'NOT '}finished")
 
 
+# Looking for work
+
+
+class _Hosts:
+    """The leased hosts of a simulated worker, which always has room for more and asks for no page."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, LeasedHost] = {}
+        self.changed: set[str] = set()
+        self.taker = SimpleNamespace(has_room=True)
+
+    def is_busy(self, name: str) -> bool:
+        return False
+
+    def add(self, lease: Lease) -> None:
+        self.by_name[lease.host] = LeasedHost()
+
+    def drop(self, name: str) -> None:
+        self.by_name.pop(name, None)
+
+
+class _Client:
+    """A simulated worker. It looks for work and renews its leases as a real worker does."""
+
+    def __init__(self, server: Redis, name: str) -> None:
+        self.connection = StateConnection(server.address())
+        self.queue = RedisQueue(self.connection, name, TIMEOUT)
+        self.hosts = _Hosts()
+        hosts: Any = self.hosts
+        self.share = HostShare(self.queue, hosts, Complaints("COMITY_STATE"), most=0)
+
+    async def lease(self, number: int) -> None:
+        """Lease so many hosts, with one request each."""
+        while len(self.hosts.by_name) < number:
+            leases = await self.queue.lease(min(1000, number - len(self.hosts.by_name)), 1)
+            if not leases:
+                break
+            for lease in leases:
+                self.hosts.add(lease)
+
+    async def look(self) -> None:
+        await asyncio.sleep(random.random() * TICK)
+        while True:
+            await self.share.refill()
+            await asyncio.sleep(TICK)
+
+    async def renew(self) -> None:
+        await asyncio.sleep(random.random() * TIMEOUT / 3)
+        while True:
+            for name in await self.queue.renew([*self.hosts.by_name]):
+                self.hosts.drop(name)
+            await asyncio.sleep(TIMEOUT / 3)
+
+
+def memory_of(server: Redis) -> int:
+    info: Any = server.client().info("memory")
+    return int(info["used_memory"])
+
+
+async def fill(queue: RedisQueue, hosts: range, each: int) -> None:
+    """Put so many requests of each of the hosts."""
+    body = pack(
+        Request(
+            "http://host-0000000.example/section/0000000/a-page-of-the-usual-length.html",
+            meta={"depth": 3, "comity_led_from": "public"},
+        ),
+        Spider("looks"),
+    )
+    for first in range(hosts.start, hosts.stop, 5000 // each):
+        rows = [
+            QueuedRequest(
+                f"host-{host:07}.example",
+                f"{host} {page}".encode(),
+                queue.new_key(),
+                0,
+                body.replace(b"-0000000", b"-%07d" % host).replace(b"/0000000", b"/%07d" % page),
+            )
+            for host in range(first, min(first + 5000 // each, hosts.stop))
+            for page in range(each)
+        ]
+        await queue.put(rows)
+
+
+async def sizes(server: Redis, number: int) -> None:
+    """Print the memory of requests at 3 a host, of hosts, and of the policies of origins."""
+    connection = StateConnection(server.address("sizes"))
+    queue = RedisQueue(connection, "one", TIMEOUT)
+    await queue.open()
+    before = memory_of(server)
+    await fill(queue, range(number), 3)
+    after = memory_of(server)
+    print(
+        f"{number:,} hosts with 3 requests each: {(after - before) / number / 3:.0f} octets"
+        f" a request, {(after - before) / number:.0f} a host"
+    )
+    store = RedisStore(server.address())
+    moment, text = datetime.now(UTC), b"User-agent: *\nDisallow: /private/%d/\nCrawl-delay: 1\n"
+    missing = Fetched(status=404, fetched_at=moment, headers=((b"content-type", b"text/html"),))
+    before = memory_of(server)
+    for n in range(number):
+        robots = Fetched(
+            status=200,
+            body=text % (n % 300),
+            fetched_at=moment,
+            headers=((b"content-type", b"text/plain"),),
+        )
+        files = {path: PolicyFile(due=0.0, copy=missing) for path in WELL_KNOWN}
+        store.save(
+            f"http://host-{n:07}.example",
+            {**files, "/robots.txt": PolicyFile(due=0.0, copy=robots)},
+        )
+    print(f"policies: {(memory_of(server) - before) / number:.0f} octets an origin")
+    store.close()
+    await connection.close()
+
+
+def looks(options: argparse.Namespace) -> None:
+    with redis() as server:
+        asyncio.run(sizes(server, max(100, min(10_000, options.requests // 100))))
+        server.client().flushall()
+        asyncio.run(_looks(server, options))
+
+
+async def _looks(server: Redis, options: argparse.Namespace) -> None:
+    clients = [_Client(server, f"worker-{n}") for n in range(options.clients)]
+    for client in clients:
+        await client.queue.open()
+    before, hosts = memory_of(server), options.requests // 10
+    fillers = clients[:4]
+    parts = [
+        range(n * hosts // len(fillers), (n + 1) * hosts // len(fillers))
+        for n in range(len(fillers))
+    ]
+    await asyncio.gather(
+        *(fill(filler.queue, part, 10) for filler, part in zip(fillers, parts, strict=True))
+    )
+    full = memory_of(server)
+    print(
+        f"{options.requests:,} requests on {hosts:,} hosts: {full / 1e9:.2f} GB,"
+        f" {(full - before) / options.requests:.0f} octets a request"
+    )
+    each = min(HOSTS, hosts // options.clients)
+    for client in clients:
+        await client.lease(each)
+        await client.queue.renew(client.hosts.by_name)
+    leased = sum(len(client.hosts.by_name) for client in clients)
+    print(f"{leased:,} leases: {(memory_of(server) - full) / leased:.0f} octets each")
+    tasks: list[asyncio.Task[None]] = []
+    for name in ("renew", "look"):
+        tasks += (asyncio.create_task(getattr(client, name)()) for client in clients)
+        await asyncio.sleep(TIMEOUT / 3)  # until all workers have begun
+        (cpu, calls), began = usage(server), time.monotonic()
+        await asyncio.sleep(options.seconds)
+        now, span = usage(server), time.monotonic() - began
+        print(
+            f"{'renewing' if name == 'renew' else 'renewing and looking'}:"
+            f" {100 * (now[0] - cpu) / span:.2f} % of a core,"
+            f" {(now[1] - calls) / span:,.0f} commands a second"
+        )
+    for task in tasks:
+        task.cancel()
+    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+        if not isinstance(outcome, asyncio.CancelledError):
+            print(f"a worker has failed: {outcome!r}")
+    for client in clients:
+        await client.connection.close()
+
+
 COMITY = {
     "ADDONS": {"comity.crawler.addon.Addon": 100},
     "COMITY_AGENT": "benchbot",
@@ -443,7 +623,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", nargs="?", choices=(*PRESETS, "memory"), default="chaos")
+    parser.add_argument("what", nargs="?", choices=(*PRESETS, "memory", "looks"), default="chaos")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--pages", type=int, default=20)
@@ -460,8 +640,13 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=3.0, help="COMITY_WORKER_TIMEOUT")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument(
-        "--requests", type=int, default=1_000_000, help="of `memory`; a tenth as many hosts"
+        "--requests",
+        type=int,
+        default=1_000_000,
+        help="of `memory` and `looks`; a tenth as many hosts",
     )
+    parser.add_argument("--clients", type=int, default=100, help="of `looks`")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of `looks`")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     if options.job:
@@ -469,6 +654,9 @@ def main() -> None:
         return
     if options.what == "memory":
         memory(options.requests, options.requests // 10)
+        return
+    if options.what == "looks":
+        looks(options)
         return
     preset = PRESETS[options.what]
     parser.set_defaults(**preset)

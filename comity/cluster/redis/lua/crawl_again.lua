@@ -5,5 +5,6 @@ if redis.call('HGET', meta, 'run') ~= ARGV[1] then
 end
 redis.call('HSET', meta, 'run', ARGV[1] + 1, 'began', now_ms(), 'state', 'running')
 redis.call('HDEL', meta, 'finished', 'put', 'settings', 'reason', 'ended', 'left', 'died')
+redis.call('UNLINK', base .. ':shards')
 forget_counts()
 return 1

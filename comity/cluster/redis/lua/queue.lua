@@ -4,8 +4,10 @@
 --   due          zset   host -> when it may be leased, in ms; hosts with waiting requests and no
 --                       owner
 --   aside        zset   host -> when to look at it again; hosts for which the crawl does not wait
---   leased       zset   host -> when its lease ends
 --   owner        hash   leased host -> worker
+--   of:WORKER    zset   leased host -> when the worker leased it, in ms
+--   alive        zset   worker with leases -> when all its leases end, in ms, unless it gives
+--                       another sign of life
 --   q:HOST       zset   key of a waiting request -> -priority. Keys of one priority go in order
 --   out:HOST     zset   key -> -priority, of requests that the owner was given and that are not
 --                       done
@@ -23,9 +25,10 @@
 --   put:WORKER   string the answer to the last put of this worker, for one hour: the put may be
 --                       repeated
 --
--- A host is in `due`, `aside` or `leased`, or in none of them if it has no waiting requests.
--- Requests in `out:HOST` belong to a leased host. A lease that has ended counts until another
--- worker takes the host. Then the requests that were out wait again, in their old places.
+-- A host is in `due`, `aside` or `owner`, or in none of them if it has no waiting requests.
+-- Requests in `out:HOST` belong to a leased host. The leases of a worker end together. They count
+-- until another worker leases hosts here. Then the requests that were out wait again, in their old
+-- places.
 local base = KEYS[1]
 local counts = base .. ':n'
 local MOST_READS = 3  -- if so many workers die while they read a request, no other is to read it
@@ -82,11 +85,8 @@ local function give_up(host, key, priority, body, why)
   count('unreadable', 1)
 end
 
--- Take the lease of the host away. If it has waiting requests, it is in `place` (`due` or `aside`)
--- until the moment.
-local function free(host, place, moment)
-  redis.call('ZREM', base .. ':leased', host)
-  redis.call('HDEL', base .. ':owner', host)
+-- Put the host into `place` (`due` or `aside`) until the moment, if it has waiting requests.
+local function let_wait(host, place, moment)
   local waiting = redis.call('ZCARD', base .. ':q:' .. host)
   if waiting > 0 then
     redis.call('ZADD', base .. ':' .. place, moment, host)
@@ -96,13 +96,33 @@ local function free(host, place, moment)
   end
 end
 
+-- Take the lease of the host away from the worker.
+local function free(host, worker, place, moment)
+  redis.call('HDEL', base .. ':owner', host)
+  redis.call('ZREM', base .. ':of:' .. worker, host)
+  if redis.call('EXISTS', base .. ':of:' .. worker) == 0 then
+    redis.call('ZREM', base .. ':alive', worker)
+  end
+  let_wait(host, place, moment)
+end
+
+-- Make all hosts of a dead worker due, and return their number.
+local function bury(worker, now)
+  local hosts = redis.call('ZRANGE', base .. ':of:' .. worker, 0, -1)
+  for _, host in ipairs(hosts) do
+    all_back(host, true)
+    free(host, worker, 'due', now)
+  end
+  return #hosts
+end
+
 -- Make the hosts due that were set aside until the moment; at most so many.
 local function recall(moment, most, now)
   local hosts = redis.call('ZRANGEBYSCORE', base .. ':aside', '-inf', moment, 'LIMIT', 0, most)
   for _, host in ipairs(hosts) do
     redis.call('ZREM', base .. ':aside', host)
     count('aside', -redis.call('ZCARD', base .. ':q:' .. host))
-    free(host, 'due', now)
+    let_wait(host, 'due', now)
   end
   return #hosts
 end

@@ -98,7 +98,7 @@ end
 for host, number in pairs(hosts) do
   if redis.call('ZSCORE', base .. ':aside', host) then
     count('aside', number)
-  elseif not redis.call('ZSCORE', base .. ':leased', host) then
+  elseif redis.call('HEXISTS', base .. ':owner', host) == 0 then
     redis.call('ZADD', base .. ':due', 'NX', now, host)
   end
 end
