@@ -7,7 +7,7 @@
     policies    4 workers, 500 origins: how often each was asked for a policy file
     floor       4 workers, 1,000 hosts, a delay of 1 s, no faults; and 4 processes of Scrapy by itself, each with a quarter of the
                 hosts: what the machine can do
-    cost        1, 2 and 4 workers, one with SQLite, and Scrapy: CPU, calls and time
+    cost        1, 2 and 4 workers, one with SQLite, and Scrapy; scrapy-redis if it is installed: CPU, calls, octets and time
     memory      what a request that waits takes on the server, and one that was seen: 1,000,000 of them on 100,000 hosts are put
                 and drained
     looks       the load of the server by 100 workers that look for work and renew their leases, over 1,000,000 hosts and
@@ -33,6 +33,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from itertools import count, cycle, pairwise
 from math import inf
 from pathlib import Path
@@ -147,6 +148,7 @@ class Outcome(NamedTuple):
     cpu: float  # ms a page, of all workers
     server_cpu: float  # ms a page, of Redis
     calls: float  # commands of Redis a page, those within scripts too
+    octets: float  # to and from Redis a page
 
 
 class Faults:
@@ -230,7 +232,13 @@ def crawled(
         state = stack.enter_context(redis()) if is_shared else None
         server = stack.enter_context(Server(some))
         shared = (
-            {"COMITY_STATE": state.url, "COMITY_WORKER_TIMEOUT": options.timeout} if state else {}
+            {
+                "COMITY_STATE": state.url,
+                "COMITY_WORKER_TIMEOUT": options.timeout,
+                "REDIS_URL": state.url,  # of scrapy-redis
+            }
+            if state
+            else {}
         )
         local = (
             {"COMITY_STORE": f"{folder}/policies.sqlite", "JOBDIR": f"{folder}/job"}
@@ -274,24 +282,35 @@ def crawled(
             lines if options.verbose else [line for line in lines if " ERROR:" in line]
         )
         server.channel.send(None)
-        used, calls = usage(state)
+        used = usage(state)
         seen: Log = server.channel.recv()
         tell([hit for hit in seen if hit[2][1:].isdigit()])
-        return judged(seen, some, options.delay, faults, text, used, calls)
+        return judged(seen, some, options.delay, faults, text, used)
 
 
-def usage(state: Redis | None) -> tuple[float, int]:
-    """Seconds of CPU of Redis, and its commands."""
+class Usage(NamedTuple):
+    """What Redis has done: seconds of CPU, commands, octets of the network."""
+
+    cpu: float
+    calls: int
+    octets: int
+
+
+def usage(state: Redis | None) -> Usage:
     if state is None:
-        return 0.0, 0
+        return Usage(0.0, 0, 0)
     info: Any = state.client().info()
     commands: Any = state.client().info("commandstats")
     calls = sum(command["calls"] for command in commands.values())
-    return info["used_cpu_user"] + info["used_cpu_sys"], calls
+    return Usage(
+        info["used_cpu_user"] + info["used_cpu_sys"],
+        calls,
+        info["total_net_input_bytes"] + info["total_net_output_bytes"],
+    )
 
 
 def judged(
-    seen: Log, some: list[Host], delay: float, faults: Faults, text: str, used: float, calls: int
+    seen: Log, some: list[Host], delay: float, faults: Faults, text: str, used: Usage
 ) -> Outcome:
     pages = [(moment, address, path) for moment, address, path, _ in seen if path[1:].isdigit()]
     expected = {(host.address, f"/{page}") for host in some for page in range(host.pages)}
@@ -316,8 +335,9 @@ def judged(
         errors=text.count("Traceback") + text.count(" ERROR:"),
         failed=sum(worker.process.returncode != 0 for worker in faults.workers),
         cpu=1000 * sum(worker.cpu for worker in faults.workers) / number,
-        server_cpu=1000 * used / number,
-        calls=calls / number,
+        server_cpu=1000 * used.cpu / number,
+        calls=used.calls / number,
+        octets=used.octets / number,
     )
 
 
@@ -456,7 +476,8 @@ class _Client:
     """A simulated worker. It looks for work and renews its leases as a real worker does."""
 
     def __init__(self, server: Redis, name: str) -> None:
-        self.connection = StateConnection(server.address())
+        # Patient, because the server may stand still for some seconds while it is filled.
+        self.connection = StateConnection(server.address(), patience=PATIENCE)
         self.queue = RedisQueue(self.connection, name, TIMEOUT)
         self.hosts = _Hosts()
         hosts: Any = self.hosts
@@ -558,7 +579,7 @@ async def _looks(server: Redis, options: argparse.Namespace) -> None:
     clients = [_Client(server, f"worker-{n}") for n in range(options.clients)]
     for client in clients:
         await client.queue.open()
-    before, hosts = memory_of(server), options.requests // 10
+    empty, hosts = memory_of(server), options.requests // 10
     fillers = clients[:4]
     parts = [
         range(n * hosts // len(fillers), (n + 1) * hosts // len(fillers))
@@ -570,7 +591,7 @@ async def _looks(server: Redis, options: argparse.Namespace) -> None:
     full = memory_of(server)
     print(
         f"{options.requests:,} requests on {hosts:,} hosts: {full / 1e9:.2f} GB,"
-        f" {(full - before) / options.requests:.0f} octets a request"
+        f" {(full - empty) / options.requests:.0f} octets a request"
     )
     each = min(HOSTS, hosts // options.clients)
     for client in clients:
@@ -582,13 +603,13 @@ async def _looks(server: Redis, options: argparse.Namespace) -> None:
     for name in ("renew", "look"):
         tasks += (asyncio.create_task(getattr(client, name)()) for client in clients)
         await asyncio.sleep(TIMEOUT / 3)  # until all workers have begun
-        (cpu, calls), began = usage(server), time.monotonic()
+        before, began = usage(server), time.monotonic()
         await asyncio.sleep(options.seconds)
         now, span = usage(server), time.monotonic() - began
         print(
             f"{'renewing' if name == 'renew' else 'renewing and looking'}:"
-            f" {100 * (now[0] - cpu) / span:.2f} % of a core,"
-            f" {(now[1] - calls) / span:,.0f} commands a second"
+            f" {100 * (now.cpu - before.cpu) / span:.2f} % of a core,"
+            f" {(now.calls - before.calls) / span:,.0f} commands a second"
         )
     for task in tasks:
         task.cancel()
@@ -611,13 +632,26 @@ SCRAPY = {
     "USER_AGENT": "benchbot/1.0",
     "CONCURRENT_ITEMS": 8,
 }
+# Scrapy with the scheduler of scrapy-redis, which neither keeps a pace nor repeats lost requests.
+SCRAPY_REDIS = SCRAPY | {
+    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+    "SCHEDULER_PERSIST": True,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "chaos": {},
     "shares": {"hosts": 40, "pages": 60, "kill": 0.0, "freeze": False, "join": 1},
     "rate": {"hosts": 1, "pages": 300, "delay": 0.0, "rate": "10/1s", "kill": 0.0, "freeze": False},
     "policies": {"hosts": 500, "pages": 2, "delay": 0.0, "kill": 0.0, "freeze": False},
     "floor": {"kill": 0.0, "freeze": False},
-    "cost": {"hosts": 200, "pages": 20, "delay": 0.0, "kill": 0.0, "freeze": False},
+    "cost": {
+        "hosts": 200,
+        "pages": 20,
+        "delay": 0.0,
+        "kill": 0.0,
+        "freeze": False,
+        "timeout": TIMEOUT,
+    },
 }
 
 
@@ -674,7 +708,12 @@ def main() -> None:
             ("Redis", options.workers, COMITY, True),
         ],
         "cost": [("Scrapy", 1, SCRAPY, False), ("SQLite, JOBDIR", 1, COMITY, False)]
-        + [(f"Redis, {workers}", workers, COMITY, True) for workers in (1, 2, 4)],
+        + [(f"Redis, {workers}", workers, COMITY, True) for workers in (1, 2, 4)]
+        + [
+            (f"scrapy-redis, {workers}", workers, SCRAPY_REDIS, True)
+            for workers in (1, 4)
+            if find_spec("scrapy_redis")
+        ],
     }
     if options.what in comparisons:
         for name, workers, settings, is_shared in comparisons[options.what]:

@@ -581,8 +581,8 @@ class RedisQueue:
         """Look at the crawl, and at each shard.
 
         `age`: take the counts that another worker has noted at most so many seconds ago. But each
-        worker looks itself three times in `ttl`, because only then it notices lost requests."""
-        if age and monotonic() < self._looked_at + self.ttl / 3:
+        worker looks itself once in `ttl`, because only then it notices lost requests."""
+        if age and monotonic() < self._looked_at + self.ttl:
             crawl, *note = await self._crawl(_NOTED, _ms(age))
             self._hear(crawl)
             if crawl is not None and note:

@@ -18,8 +18,8 @@
 --                       that were out when their worker died
 --   unreadable   hash   HOST, a line end and a key -> the reason why no worker is to read the
 --                       request, its priority and the request, a line each
---   n            hash   counts: left, out, aside, put, done, filtered, unreadable; and of `seen`:
---                       seen, buckets
+--   n            hash   counts: out, aside, put, done, filtered, unreadable; and of `seen`: seen,
+--                       buckets. Requests that were put, and are not done or unreadable, are left
 --   tries        hash   origin -> how often in a row its policies could not be fetched, since when,
 --                       and when they are asked for again
 --   put:WORKER   string the answer to the last put of this worker, for one hour: the put may be
@@ -81,7 +81,6 @@ local function give_up(host, key, priority, body, why)
   redis.call('HSET', base .. ':unreadable', host .. '\n' .. key, why .. '\n' .. priority .. '\n' .. body)
   redis.call('HDEL', base .. ':body:' .. host, key)
   redis.call('HDEL', base .. ':reads:' .. host, key)
-  count('left', -1)
   count('unreadable', 1)
 end
 
@@ -128,11 +127,12 @@ local function recall(moment, most, now)
 end
 
 -- Give the next requests of the host to its owner: key, priority, body, how many workers died while
--- they read it (or -1 if its worker never died), ...
+-- they read it (or -1 if its worker never died), ...; and how many more wait. The first command that
+-- writes frees memory, so no other one is refused in a full memory.
 local function take(host, most)
   local taken = redis.call('ZPOPMIN', base .. ':q:' .. host, most)
   if #taken == 0 then
-    return {}
+    return {}, 0
   end
   local keys, bodies, reads, entries, result = {}, {}, {}, {}, {}
   for i = 1, #taken, 2 do
@@ -162,5 +162,5 @@ local function take(host, most)
     redis.call('ZADD', base .. ':out:' .. host, ...)
   end)
   count('out', #entries / 2)
-  return result
+  return result, #taken < 2 * most and 0 or redis.call('ZCARD', base .. ':q:' .. host)
 end

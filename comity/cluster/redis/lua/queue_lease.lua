@@ -20,12 +20,12 @@ while #result < hosts do
   end
   for _, host in ipairs(due) do
     redis.call('ZREM', base .. ':due', host)
-    local taken = take(host, per_host)
+    local taken, waiting = take(host, per_host)
     if #taken > 0 then  -- else a worker without the lease has acknowledged all
       redis.call('HSET', base .. ':owner', host, worker)
       redis.call('ZADD', base .. ':of:' .. worker, now, host)
-      result[#result + 1] = {host, redis.call('ZCARD', base .. ':q:' .. host), unpack(taken)}
-    elseif redis.call('EXISTS', base .. ':q:' .. host) == 1 then  -- given up; others wait
+      result[#result + 1] = {host, waiting, unpack(taken)}
+    elseif waiting > 0 then  -- those were given up
       redis.call('ZADD', base .. ':due', now, host)
     end
   end

@@ -26,8 +26,9 @@ end
 local leased = redis.call('HLEN', base .. ':owner')
 local set_aside = redis.call('ZCARD', base .. ':aside')
 local hosts = leased + redis.call('ZCARD', base .. ':due') + set_aside
-local n = redis.call('HMGET', counts, 'left', 'out', 'aside', 'put', 'done', 'filtered', 'seen', 'unreadable')
-for i = 1, 8 do
+local n = redis.call('HMGET', counts, 'out', 'aside', 'put', 'done', 'filtered', 'seen', 'unreadable')
+for i = 1, 7 do
   n[i] = tonumber(n[i] or 0)
 end
-return {ready + ended, next, leased - ended, set_aside, hosts, unpack(n)}
+local left = n[3] - n[4] - n[7]
+return {ready + ended, next, leased - ended, set_aside, hosts, left, unpack(n)}

@@ -12,10 +12,8 @@ if not is_first then
   end
 end
 
-local now = now_ms()
-local known = redis.call('HMGET', counts, 'seen', 'buckets')
+local known = redis.call('HMGET', counts, 'seen', 'buckets', 'put', 'filtered')
 local seen, buckets = tonumber(known[1] or 0), tonumber(known[2] or 1)
-local before_seen, before_buckets = seen, buckets
 local FULL = 64
 
 local function low(of)  -- the greatest power of two up to `of`
@@ -75,7 +73,7 @@ local function is_new(digest)
   return true
 end
 
-local result, hosts, put, filtered = {}, {}, 0, 0
+local result, hosts, put, filtered = {}, {}, tonumber(known[3] or 0), tonumber(known[4] or 0)
 for i = 3, #ARGV, 5 do
   local host, digest, key, priority, body = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   local answer = answered[key]
@@ -96,17 +94,14 @@ for i = 3, #ARGV, 5 do
   result[#result + 1] = answer
 end
 for host, number in pairs(hosts) do
-  if redis.call('ZSCORE', base .. ':aside', host) then
-    count('aside', number)
-  elseif redis.call('HEXISTS', base .. ':owner', host) == 0 then
-    redis.call('ZADD', base .. ':due', 'NX', now, host)
+  if redis.call('HEXISTS', base .. ':owner', host) == 0 then
+    if redis.call('ZSCORE', base .. ':aside', host) then
+      count('aside', number)
+    else
+      redis.call('ZADD', base .. ':due', 'NX', now_ms(), host)
+    end
   end
 end
 redis.call('SET', record, cmsgpack.pack(answered), 'PX', 3600000)
-count('left', put)
-count('put', put)
-count('filtered', filtered)
-if seen ~= before_seen or buckets ~= before_buckets then
-  redis.call('HSET', counts, 'seen', seen, 'buckets', buckets)
-end
+redis.call('HSET', counts, 'seen', seen, 'buckets', buckets, 'put', put, 'filtered', filtered)
 return table.concat(result)

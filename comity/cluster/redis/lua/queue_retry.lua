@@ -19,5 +19,4 @@ for _, field in ipairs(redis.call('HKEYS', base .. ':unreadable')) do
   retried = retried + 1
 end
 count('unreadable', -retried)
-count('left', retried)
 return retried
