@@ -7,9 +7,11 @@
     policies    4 workers, 500 origins: how often each was asked for a policy file
     floor       4 workers, 1,000 hosts, a delay of 1 s, no faults; and 4 processes of Scrapy by itself, each with a quarter of the
                 hosts: what the machine can do
-    cost        1, 2 and 4 workers, one with SQLite, and Scrapy: CPU, calls and time
+    cost        1, 2 and 4 workers, one with SQLite, and Scrapy; scrapy-redis if it is installed: CPU, calls, octets and time
     memory      what a request that waits takes on the server, and one that was seen: 1,000,000 of them on 100,000 hosts are put
                 and drained
+    looks       the load of the server by 100 workers that look for work and renew their leases, over 1,000,000 hosts and
+                10,000,000 waiting requests; and the memory of a request, a host and the policies of an origin
 
 `--state` says which store the crawl has: redis, postgresql or sqlite.
 
@@ -32,10 +34,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from itertools import count, cycle, pairwise
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parent.parent))  # stores are started as the tests do
@@ -47,9 +52,18 @@ from scrapy import Spider
 from scrapy.http import Request, Response
 
 from comity.cluster.errors import StateError
-from comity.cluster.queue import QueuedRequest
+from comity.cluster.queue import Lease, QueuedRequest
+from comity.cluster.redis.connection import StateConnection
+from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.redis.store import RedisStore
 from comity.cluster.state import CrawlQueue, open_state
+from comity.crawler.frontier.complaints import Complaints
+from comity.crawler.frontier.host_share import HOSTS, HostShare
+from comity.crawler.frontier.leased_hosts import LeasedHost
 from comity.crawler.frontier.request_bodies import pack
+from comity.crawler.frontier.shared_queue import TICK
+from comity.gate.fetching.policy_copy import PolicyFile
+from comity.policies.answers.fetched import Fetched
 from comity.policies.formats import WELL_KNOWN
 from tests.redis_server import Server as Redis
 from tests.sql_server import PostgresServer, SqliteFile
@@ -59,6 +73,7 @@ State = Redis | PostgresServer | SqliteFile
 PATIENCE = 900.0  # seconds until a crawl is given up
 TOLERANCE = 0.005  # seconds
 CONCURRENT = 64
+TIMEOUT = 10.0  # seconds; the default of COMITY_WORKER_TIMEOUT
 
 
 class Neighbours(Spider):
@@ -141,6 +156,7 @@ class Outcome(NamedTuple):
     cpu: float  # ms a page, of all workers
     server_cpu: float  # ms a page, of the server of the state
     calls: float  # commands of Redis a page, those within scripts too; transactions of PostgreSQL
+    octets: float  # to and from Redis a page
 
 
 class Faults:
@@ -223,7 +239,13 @@ def crawled(
         state = stack.enter_context(store(options.state)) if is_shared else None
         server = stack.enter_context(Server(some))
         shared = (
-            {"COMITY_STATE": state.url, "COMITY_WORKER_TIMEOUT": options.timeout} if state else {}
+            {
+                "COMITY_STATE": state.url,
+                "COMITY_WORKER_TIMEOUT": options.timeout,
+                "REDIS_URL": state.url,  # of scrapy-redis
+            }
+            if state
+            else {}
         )
         local = (
             {"COMITY_STORE": f"{folder}/policies.sqlite", "JOBDIR": f"{folder}/job"}
@@ -267,10 +289,10 @@ def crawled(
             lines if options.verbose else [line for line in lines if " ERROR:" in line]
         )
         server.channel.send(None)
-        used, calls = usage(state)
+        used = usage(state)
         seen: Log = server.channel.recv()
         tell([hit for hit in seen if hit[2][1:].isdigit()])
-        return judged(seen, some, options.delay, faults, text, used, calls)
+        return judged(seen, some, options.delay, faults, text, used)
 
 
 async def signs_of_life(server: State) -> int:
@@ -284,22 +306,33 @@ async def signs_of_life(server: State) -> int:
         await state.close()
 
 
-def usage(state: State | None) -> tuple[float, int]:
-    """Seconds of CPU of the state's server, and its commands or transactions."""
+class Usage(NamedTuple):
+    """Work of the state's server: seconds of CPU, commands or transactions, octets of Redis's network."""
+
+    cpu: float
+    calls: int
+    octets: int
+
+
+def usage(state: State | None) -> Usage:
     if state is None or isinstance(state, SqliteFile):
-        return 0.0, 0
+        return Usage(0.0, 0, 0)
     if isinstance(state, PostgresServer):
         ((calls,),) = state.execute("SELECT sum(xact_commit)::bigint FROM pg_stat_database")
         assert isinstance(calls, int)
-        return state.cpu(), calls
+        return Usage(state.cpu(), calls, 0)
     info: Any = state.client().info()
     commands: Any = state.client().info("commandstats")
     calls = sum(command["calls"] for command in commands.values())
-    return info["used_cpu_user"] + info["used_cpu_sys"], calls
+    return Usage(
+        info["used_cpu_user"] + info["used_cpu_sys"],
+        calls,
+        info["total_net_input_bytes"] + info["total_net_output_bytes"],
+    )
 
 
 def judged(
-    seen: Log, some: list[Host], delay: float, faults: Faults, text: str, used: float, calls: int
+    seen: Log, some: list[Host], delay: float, faults: Faults, text: str, used: Usage
 ) -> Outcome:
     pages = [(moment, address, path) for moment, address, path, _ in seen if path[1:].isdigit()]
     expected = {(host.address, f"/{page}") for host in some for page in range(host.pages)}
@@ -324,8 +357,9 @@ def judged(
         errors=text.count("Traceback") + text.count(" ERROR:"),
         failed=sum(worker.process.returncode != 0 for worker in faults.workers),
         cpu=1000 * sum(worker.cpu for worker in faults.workers) / number,
-        server_cpu=1000 * used / number,
-        calls=calls / number,
+        server_cpu=1000 * used.cpu / number,
+        calls=used.calls / number,
+        octets=used.octets / number,
     )
 
 
@@ -466,6 +500,176 @@ async def _memory(number: int, on_hosts: int, kind: str) -> None:
     print(f"{drained:,} came back, and the crawl is {'' if finished else 'NOT '}finished")
 
 
+# Looking for work
+
+
+class _Hosts:
+    """The leased hosts of a simulated worker, which always has room for more and asks for no page."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, LeasedHost] = {}
+        self.changed: set[str] = set()
+        self.taker = SimpleNamespace(has_room=True)
+
+    def is_busy(self, name: str) -> bool:
+        return False
+
+    def add(self, lease: Lease) -> None:
+        self.by_name[lease.host] = LeasedHost()
+
+    def drop(self, name: str) -> None:
+        self.by_name.pop(name, None)
+
+
+class _Client:
+    """A simulated worker. It looks for work and renews its leases as a real worker does."""
+
+    def __init__(self, server: Redis, name: str) -> None:
+        # Patient, because the server may stand still for some seconds while it is filled.
+        self.connection = StateConnection(server.address(), patience=PATIENCE)
+        self.queue = RedisQueue(self.connection, name, TIMEOUT)
+        self.hosts = _Hosts()
+        hosts: Any = self.hosts
+        self.share = HostShare(self.queue, hosts, Complaints("COMITY_STATE"), most=0)
+
+    async def lease(self, number: int) -> None:
+        """Lease so many hosts, with one request each."""
+        while len(self.hosts.by_name) < number:
+            leases = await self.queue.lease(min(1000, number - len(self.hosts.by_name)), 1)
+            if not leases:
+                break
+            for lease in leases:
+                self.hosts.add(lease)
+
+    async def look(self) -> None:
+        await asyncio.sleep(random.random() * TICK)
+        while True:
+            await self.share.refill()
+            await asyncio.sleep(TICK)
+
+    async def renew(self) -> None:
+        await asyncio.sleep(random.random() * TIMEOUT / 3)
+        while True:
+            for name in await self.queue.renew([*self.hosts.by_name]):
+                self.hosts.drop(name)
+            await asyncio.sleep(TIMEOUT / 3)
+
+
+def memory_of(server: Redis) -> int:
+    info: Any = server.client().info("memory")
+    return int(info["used_memory"])
+
+
+async def fill(queue: RedisQueue, hosts: range, each: int) -> None:
+    """Put so many requests of each of the hosts."""
+    body = pack(
+        Request(
+            "http://host-0000000.example/section/0000000/a-page-of-the-usual-length.html",
+            meta={"depth": 3, "comity_led_from": "public"},
+        ),
+        Spider("looks"),
+    )
+    for first in range(hosts.start, hosts.stop, 5000 // each):
+        rows = [
+            QueuedRequest(
+                f"host-{host:07}.example",
+                f"{host} {page}".encode(),
+                queue.new_key(),
+                0,
+                body.replace(b"-0000000", b"-%07d" % host).replace(b"/0000000", b"/%07d" % page),
+            )
+            for host in range(first, min(first + 5000 // each, hosts.stop))
+            for page in range(each)
+        ]
+        await queue.put(rows)
+
+
+async def sizes(server: Redis, number: int) -> None:
+    """Print the memory of requests at 3 a host, of hosts, and of the policies of origins."""
+    connection = StateConnection(server.address("sizes"))
+    queue = RedisQueue(connection, "one", TIMEOUT)
+    await queue.open()
+    before = memory_of(server)
+    await fill(queue, range(number), 3)
+    after = memory_of(server)
+    print(
+        f"{number:,} hosts with 3 requests each: {(after - before) / number / 3:.0f} octets"
+        f" a request, {(after - before) / number:.0f} a host"
+    )
+    store = RedisStore(server.address())
+    moment, text = datetime.now(UTC), b"User-agent: *\nDisallow: /private/%d/\nCrawl-delay: 1\n"
+    missing = Fetched(status=404, fetched_at=moment, headers=((b"content-type", b"text/html"),))
+    before = memory_of(server)
+    for n in range(number):
+        robots = Fetched(
+            status=200,
+            body=text % (n % 300),
+            fetched_at=moment,
+            headers=((b"content-type", b"text/plain"),),
+        )
+        files = {path: PolicyFile(due=0.0, copy=missing) for path in WELL_KNOWN}
+        store.save(
+            f"http://host-{n:07}.example",
+            {**files, "/robots.txt": PolicyFile(due=0.0, copy=robots)},
+        )
+    print(f"policies: {(memory_of(server) - before) / number:.0f} octets an origin")
+    store.close()
+    await connection.close()
+
+
+def looks(options: argparse.Namespace) -> None:
+    with store("redis") as server:
+        assert isinstance(server, Redis)
+        asyncio.run(sizes(server, max(100, min(10_000, options.requests // 100))))
+        server.client().flushall()
+        asyncio.run(_looks(server, options))
+
+
+async def _looks(server: Redis, options: argparse.Namespace) -> None:
+    clients = [_Client(server, f"worker-{n}") for n in range(options.clients)]
+    for client in clients:
+        await client.queue.open()
+    empty, hosts = memory_of(server), options.requests // 10
+    fillers = clients[:4]
+    parts = [
+        range(n * hosts // len(fillers), (n + 1) * hosts // len(fillers))
+        for n in range(len(fillers))
+    ]
+    await asyncio.gather(
+        *(fill(filler.queue, part, 10) for filler, part in zip(fillers, parts, strict=True))
+    )
+    full = memory_of(server)
+    print(
+        f"{options.requests:,} requests on {hosts:,} hosts: {full / 1e9:.2f} GB,"
+        f" {(full - empty) / options.requests:.0f} octets a request"
+    )
+    each = min(HOSTS, hosts // options.clients)
+    for client in clients:
+        await client.lease(each)
+        await client.queue.renew(client.hosts.by_name)
+    leased = sum(len(client.hosts.by_name) for client in clients)
+    print(f"{leased:,} leases: {(memory_of(server) - full) / leased:.0f} octets each")
+    tasks: list[asyncio.Task[None]] = []
+    for name in ("renew", "look"):
+        tasks += (asyncio.create_task(getattr(client, name)()) for client in clients)
+        await asyncio.sleep(TIMEOUT / 3)  # until all workers have begun
+        before, began = usage(server), time.monotonic()
+        await asyncio.sleep(options.seconds)
+        now, span = usage(server), time.monotonic() - began
+        print(
+            f"{'renewing' if name == 'renew' else 'renewing and looking'}:"
+            f" {100 * (now.cpu - before.cpu) / span:.2f} % of a core,"
+            f" {(now.calls - before.calls) / span:,.0f} commands a second"
+        )
+    for task in tasks:
+        task.cancel()
+    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+        if not isinstance(outcome, asyncio.CancelledError):
+            print(f"a worker has failed: {outcome!r}")
+    for client in clients:
+        await client.connection.close()
+
+
 COMITY = {
     "ADDONS": {"comity.crawler.addon.Addon": 100},
     "COMITY_AGENT": "benchbot",
@@ -478,19 +682,32 @@ SCRAPY = {
     "USER_AGENT": "benchbot/1.0",
     "CONCURRENT_ITEMS": 8,
 }
+# Scrapy with the scheduler of scrapy-redis, which neither keeps a pace nor repeats lost requests.
+SCRAPY_REDIS = SCRAPY | {
+    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+    "SCHEDULER_PERSIST": True,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "chaos": {},
     "shares": {"hosts": 40, "pages": 60, "kill": 0.0, "freeze": False, "join": 1},
     "rate": {"hosts": 1, "pages": 300, "delay": 0.0, "rate": "10/1s", "kill": 0.0, "freeze": False},
     "policies": {"hosts": 500, "pages": 2, "delay": 0.0, "kill": 0.0, "freeze": False},
     "floor": {"kill": 0.0, "freeze": False},
-    "cost": {"hosts": 200, "pages": 20, "delay": 0.0, "kill": 0.0, "freeze": False},
+    "cost": {
+        "hosts": 200,
+        "pages": 20,
+        "delay": 0.0,
+        "kill": 0.0,
+        "freeze": False,
+        "timeout": TIMEOUT,
+    },
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", nargs="?", choices=(*PRESETS, "memory"), default="chaos")
+    parser.add_argument("what", nargs="?", choices=(*PRESETS, "memory", "looks"), default="chaos")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--pages", type=int, default=20)
@@ -507,9 +724,14 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=3.0, help="COMITY_WORKER_TIMEOUT")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument(
-        "--requests", type=int, default=1_000_000, help="of `memory`; a tenth as many hosts"
+        "--requests",
+        type=int,
+        default=1_000_000,
+        help="of `memory` and `looks`; a tenth as many hosts",
     )
     parser.add_argument("--state", choices=("redis", "postgresql", "sqlite"), default="redis")
+    parser.add_argument("--clients", type=int, default=100, help="of `looks`")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of `looks`")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     if options.job:
@@ -517,6 +739,9 @@ def main() -> None:
         return
     if options.what == "memory":
         memory(options.requests, options.requests // 10, options.state)
+        return
+    if options.what == "looks":
+        looks(options)
         return
     preset = PRESETS[options.what]
     parser.set_defaults(**preset)
@@ -534,7 +759,12 @@ def main() -> None:
             (options.state, options.workers, COMITY, True),
         ],
         "cost": [("Scrapy", 1, SCRAPY, False), ("SQLite, JOBDIR", 1, COMITY, False)]
-        + [(f"{options.state}, {workers}", workers, COMITY, True) for workers in (1, 2, 4)],
+        + [(f"{options.state}, {workers}", workers, COMITY, True) for workers in (1, 2, 4)]
+        + [
+            (f"scrapy-redis, {workers}", workers, SCRAPY_REDIS, True)
+            for workers in (1, 4)
+            if options.state == "redis" and find_spec("scrapy_redis")
+        ],
     }
     if options.what in comparisons:
         for name, workers, settings, is_shared in comparisons[options.what]:

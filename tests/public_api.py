@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from comity.cluster.redis.scripts import DATA_VERSION
+from comity.cluster.redis.scripts import DATA_VERSION, SHARED_VERSION
 from comity.completion import full_parser, subparsers
 from comity.crawler.feeds.policy_archive import JOURNAL
 from comity.crawler.frontier.journal import KIND as QUEUE
@@ -58,7 +58,8 @@ def schemas() -> Iterator[str]:
     for kind in (STORE, PACE, QUEUE, JOURNAL):
         yield f"version of the {kind.name}: {kind.version}"
     yield f"version of the report: {REPORT}"
-    yield f"version of the data on a Redis server: {DATA_VERSION}"
+    yield f"version of the data of a crawl on a Redis server: {DATA_VERSION}"
+    yield f"version of pace and policies on a Redis server: {SHARED_VERSION}"
     tag = schema()["properties"]
     yield f"version of the tag: {tag['schema']['const']}"
     yield from (f"key of the tag: {name}" for name in tag)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,3 +50,21 @@ def test_the_page_names_every_program_and_has_the_marks() -> None:
         "rounds",
     }  # of several programs
     assert {program for program in programs if f"`{program}`" not in listed} == set()
+
+
+@pytest.mark.slow
+def test_the_load_by_workers_that_look_and_renew_is_measured() -> None:
+    options = ["--requests", "2000", "--clients", "3", "--seconds", "0.5"]
+    command = [sys.executable, str(ROOT / "benchmarks" / "reach.py"), "looks", *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert not done.returncode, done.stderr
+    for line in (
+        r"100 hosts with 3 requests each: \d+ octets a request, \d+ a host",
+        r"policies: \d+ octets an origin",
+        r"2,000 requests on 200 hosts: [\d.]+ GB, \d+ octets a request",
+        r"198 leases: \d+ octets each",
+        r"renewing: [\d.]+ % of a core, [\d,]+ commands a second",
+        r"renewing and looking: [\d.]+ % of a core, [\d,]+ commands a second",
+    ):
+        assert re.search(f"(?m)^{line}$", done.stdout), done.stdout
+    assert "failed" not in done.stdout

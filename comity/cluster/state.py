@@ -287,8 +287,10 @@ class CrawlQueue(Protocol):
 
     # All hosts
 
-    async def look(self) -> list[Shard]:
+    async def look(self, *, age: float = 0.0) -> list[Shard]:
         """Look at the crawl, and at each part of the queue; update `total` to `share`.
+
+        `age`: counts that another worker has got at most so many seconds ago are good enough.
 
         A shard is a part that the store looks at alone. A store may have a single one. Workers use
         the sum of `ready`, and hand the result to `lease`."""

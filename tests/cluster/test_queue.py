@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from comity.cluster.errors import StateError, StateFullError, StateLostError
 from comity.cluster.queue import Lease, QueuedRequest
 from comity.cluster.redis import queue as redis_queue
-from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.redis.address import shard_of
+from comity.cluster.redis.queue import COMPARE_EACH, RedisQueue
+from comity.cluster.redis.scripts import script
 from comity.policies import PolicyError
 from tests.redis_server import Server
 
@@ -267,6 +270,147 @@ def test_a_lease_that_has_ended_counts_until_another_worker_takes_the_host(serve
     asyncio.run(run())
 
 
+@pytest.mark.requirement("REACH-2")
+def test_a_worker_that_wakes_up_learns_of_all_hosts_that_it_has_lost(server: Server) -> None:
+    """It has leased other hosts of their shard meanwhile. So it has the number that it knows."""
+    hosts = [host for host in (f"{n}.example" for n in range(99)) if shard_of(host, 4) == 0][:4]
+
+    async def run() -> None:
+        async with (
+            workers(server, "frozen", ttl=0) as (frozen,),
+            workers(server, "other") as (other,),
+        ):
+            await frozen.put([row(frozen, 0, host) for host in hosts])
+            first = {lease.host for lease in await frozen.lease(2, 1)}
+            taken = {lease.host for lease in await other.lease(4, 1)}
+            assert taken == set(hosts)
+            await other.release(first ^ taken)
+            frozen.ttl = TTL
+            assert {lease.host for lease in await frozen.lease(2, 1)} == first ^ taken
+            lost = set()
+            for _ in range(COMPARE_EACH):
+                lost |= await frozen.renew(first)
+            assert lost == first
+            assert await other.renew(first) == set()
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_lease_of_which_the_worker_knows_nothing_goes_to_others(server: Server) -> None:
+    """The answer to `lease` was lost, or the call of `release`. The worker lives, and renews."""
+
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            hosts = [f"{number}.example" for number in range(8)]
+            await one.put([row(one, 0, host) for host in hosts])
+            assert len(await one.lease(8, 1)) == 8
+            known = [host for host in hosts if host != hosts[3]]
+            assert shard_of(hosts[3], 4) in {shard_of(host, 4) for host in known}
+            assert await one.renew(known) == set()
+            assert await two.lease(8, 1) == []  # the answer may be on its way
+            assert await one.renew(hosts) == set()
+            assert await one.renew(known) == set()
+            assert await two.lease(8, 1) == []
+            assert await one.renew(known) == set()
+            (lease,) = await two.lease(8, 1)
+            assert lease.host == hosts[3]
+            assert reads(lease) == {0: -1}  # no worker has died
+
+    asyncio.run(run())
+
+
+def test_renewing_is_one_call_of_each_shard(server: Server) -> None:
+    """It does not touch the hosts."""
+
+    async def run() -> None:
+        async with workers(server, "one") as (one,):
+            hosts = [f"{number}.example" for number in range(400)]
+            await one.put([row(one, 0, host) for host in hosts])
+            assert len(await one.lease(400, 1)) == 400
+            client = server.client()
+            client.config_resetstat()
+            for _ in range(COMPARE_EACH):
+                assert await one.renew(hosts) == set()
+            stats: Any = client.info("commandstats")
+            calls = sum(stats[f"cmdstat_{name}"]["calls"] for name in ("zadd", "zcard", "zrange"))
+            assert calls == COMPARE_EACH * 2 * 4 + 4
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_one_look_at_the_shards_serves_all_workers(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            for queue in (one, two):
+                await queue.renew([])
+                await queue.look(age=TTL)  # the first look of a worker is its own
+            await one.put(rows(one, range(3)))
+            old = await two.look(age=TTL)
+            assert (two.left, two.share) == (0, 0)
+            assert old == await one.look(age=TTL)
+            new = await two.look()
+            assert (two.left, two.share, sum(shard.ready for shard in new)) == (3, 1, 1)
+            assert (
+                await one.look(age=TTL) == old
+            )  # commands and the end of a crawl look by themselves
+            two._looked_at -= TTL
+            noted = await two.look(age=TTL)
+            assert await one.look(age=TTL) == noted
+            assert (one.left, one.share) == (3, 1)
+            await one.set_state("paused")
+            await two.look(age=TTL)
+            assert two.state == "paused"
+            await one.set_state("running")
+            await finish(one)
+            await one.begin_again()
+            assert sum(shard.put for shard in await one.look(age=TTL)) == 0
+            await two.look(age=TTL)
+            assert two.is_outdated
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_one_worker_looks_while_others_take_the_last_look(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            for queue in (one, two):
+                await queue.look(age=TTL)
+            await one.put(rows(one, range(3)))
+            key = f"{one.address.prefix}:shards"
+            server.client().hset(key, "asked", 1)  # long ago
+            assert not (await one._crawl(script("crawl", "noted"), 30000))[
+                1:
+            ]  # it is asked to look
+            await two.look(age=TTL)
+            assert two.left == 0
+            server.client().hset(key, "asked", 1)  # the worker that was asked is dead
+            await two.look(age=TTL)
+            assert two.left == 3
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_each_worker_notices_lost_requests_itself(server: Server) -> None:
+    """It looks at all shards once in TTL, even if other workers look all the time."""
+
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(3)))
+            for queue in (one, two):
+                await queue.look(age=TTL)
+            server.client().delete(f"{one._shard_key(A)}:n")
+            await two.look(age=TTL)  # it takes the noted counts
+            two._looked_at -= TTL
+            with pytest.raises(StateLostError, match="of 3 requests that were put, 3 are gone"):
+                await two.look(age=TTL)
+
+    asyncio.run(run())
+
+
 def test_no_host_has_two_workers(server: Server) -> None:
     hosts = [f"{number}.example" for number in range(40)]
 
@@ -366,17 +510,28 @@ def test_in_a_full_memory_nothing_is_put_and_all_else_goes_on(own_server: Server
 
 
 def test_data_of_another_version_is_not_touched(server: Server) -> None:
-    server.client().hset("comity:{crawl}:meta", mapping={"version": 7, "shards": 4})
+    server.client().hset(
+        "comity:{crawl}:meta", mapping={"version": 7, "shards": 4, "state": "running", "run": 1}
+    )
 
-    async def run() -> None:
+    async def begin() -> None:
         async with workers(server, "one"):
             pass
 
-    with pytest.raises(
-        PolicyError,
-        match="has data of version 7, and this comity knows version 1: continue with the comity",
-    ):
-        asyncio.run(run())
+    async def delete() -> None:
+        connection = server.connection()
+        try:
+            await RedisQueue(connection, "operator", TTL).delete()
+        finally:
+            await connection.close()
+
+    for call in (begin, delete):
+        with pytest.raises(
+            PolicyError,
+            match="has data of version 7, and this comity knows version 2: continue with the comity",
+        ):
+            asyncio.run(call())
+    assert server.client().hlen("comity:{crawl}:meta") > 1
 
 
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(own_server: Server) -> None:
@@ -479,7 +634,7 @@ def test_a_crawl_that_is_erased_is_not_finished(server: Server) -> None:
     ("keys", "message"),
     [
         (["n"], "of 5 requests that were put, 3 are gone"),
-        (["due", "leased", f"q:{A}"], "the hosts of 3 requests are gone"),
+        (["due", "owner", f"q:{A}"], "the hosts of 3 requests are gone"),
     ],
 )
 def test_a_crawl_of_which_keys_are_gone_is_not_finished(

@@ -32,6 +32,13 @@ A, B = "https://a.example", "https://b.example"
 SPIDER = Spider("pages")
 
 
+@pytest.fixture(autouse=True)
+def _own_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each worker looks at the shards itself, so that its turns do not depend on the time."""
+    for module in ("host_share", "shared_queue"):
+        monkeypatch.setattr(f"comity.crawler.frontier.{module}.LOOK_AGE", 0.0)
+
+
 class Worker:
     """One worker, whose scheduler does nothing by itself."""
 

@@ -22,13 +22,13 @@ from redis.retry import Retry
 
 from comity.cluster.line import PATIENCE
 from comity.cluster.redis.address import KEEPS, PASSWORD, SETTING, StateAddress
-from comity.cluster.redis.scripts import DATA_VERSION
+from comity.cluster.redis.scripts import SHARED_VERSION
 from comity.cluster.redis.tls import tls_remedy
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
 OLDEST = (6, 2)
-VERSION = "comity:version"  # key of the version of shared data; a crawl has its own version
+VERSION = "comity:version"  # key of the version of pace and policies; a crawl has its own version
 DEFAULT_MEMORY = "4gb"  # for a server that does not tell the memory of its machine
 
 # Texts of errors, in lower case, and their remedies.
@@ -94,13 +94,13 @@ def check_server(address: StateAddress, *, sets_version: bool = True) -> list[st
             version = client.get(VERSION)
             # Set only once, because a full server can still serve the crawls that it has.
             if sets_version and version is None and not faults:
-                client.set(VERSION, DATA_VERSION, nx=True)
+                client.set(VERSION, SHARED_VERSION, nx=True)
                 version = client.get(VERSION)
-            if version is not None and int(version) != DATA_VERSION:
+            if version is not None and int(version) != SHARED_VERSION:
                 faults[
                     Fault(
                         f"It has data of version {int(version)}, and this comity knows version"
-                        f" {DATA_VERSION}.",
+                        f" {SHARED_VERSION}.",
                         "Use one version of comity for all workers, or another database.",
                     )
                 ] = []

@@ -13,7 +13,10 @@ after its answer was lost, and returns an equal answer."""
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import random
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -53,6 +56,7 @@ MOST_ROWS = 500  # rows that one script puts; more would hold up other callers f
 MOST_BYTES = 2**20  # octets of bodies that one script puts
 MOST_TAKEN = 1000  # requests of a host that one script hands out
 LAG = 10.0  # a replica that becomes the server may lack the requests of the last so many seconds
+COMPARE_EACH = 8  # of so many renewals, one compares all leases of a shard
 DIGEST = 12  # octets of a fingerprint's digest: two of 10^9 are equal once in 10^11 crawls
 FORGOTTEN = 100  # buckets of fingerprints that one script looks through
 _KEY = Struct(">QI")
@@ -74,6 +78,7 @@ _FINISH, _AGAIN, _SWEPT = (script("crawl", name) for name in ("finish", "again",
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
 _FORGET, _EXCHANGE = script("queue", "forget"), script("crawl", "exchange")
 _AGREE, _DEPLOY = script("crawl", "agree"), script("crawl", "deploy")
+_NOTED, _NOTE = script("crawl", "noted"), script("crawl", "note")
 _TELL, _TOTALS, _SUMS = (script("crawl", name) for name in ("tell", "totals", "sums"))
 _RESTS, _LEAVE_PACE, _PAUSES = (script("pace", name) for name in ("rests", "leave", "pauses"))
 
@@ -152,9 +157,12 @@ class RedisQueue:
         self._newer: list[int] = []  # the next value of `_older`
         self._aged_at = monotonic()
         self._change = 0  # the last change of the spider's state that this worker knows
+        self._looked_at = -math.inf  # when this worker looked at all shards itself
         self._unsure: set[int] = set()  # shards whose last put was not answered
         self._number = random.SystemRandom().getrandbits(32)
         self._last_key = 0
+        self._renewals = 0
+        self._unknown: set[str] = set()  # leases at the last renewal that this worker did not know
 
     # The crawl
 
@@ -170,16 +178,20 @@ class RedisQueue:
 
         PolicyError: the crawl on the server has data of another version."""
         version, number, state, began, runs = await self._crawl(_OPEN, DATA_VERSION, shards)
+        self._check_version(version)
+        self.shards, self.state, self._began = int(number), state.decode(), began or b""
+        self._runs = _Runs(*runs)
+        self.is_outdated, self.is_swept = False, self._runs.is_swept
+        self._known = self._newer = self._older = []
+
+    def _check_version(self, version: bytes) -> None:
+        """PolicyError: the crawl on the server has data of another version."""
         if int(version) != DATA_VERSION:
             raise PolicyError(
                 f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version"
                 f" {int(version)}, and this comity knows version {DATA_VERSION}: continue with the"
                 " comity that began it, or set COMITY_CRAWL to another name"
             )
-        self.shards, self.state, self._began = int(number), state.decode(), began or b""
-        self._runs = _Runs(*runs)
-        self.is_outdated, self.is_swept = False, self._runs.is_swept
-        self._known = self._newer = self._older = []
 
     async def agree(self, settings: bytes) -> bytes:
         """Return the settings of the crawl. A crawl without settings takes those of this worker.
@@ -506,19 +518,36 @@ class RedisQueue:
             ]
 
     async def renew(self, hosts: Iterable[str]) -> set[str]:
-        """Renew the leases of the hosts, and return the hosts that the worker has lost.
+        """Renew all leases of this worker. Return those of the hosts that it has lost.
 
         Call it three times in `ttl`, even without hosts: it is the worker's sign of life, and
-        updates `state`."""
+        updates `state`. `hosts`: all hosts that the worker knows to have. If the server has
+        another lease of this worker in two renewals in a row, then the answer to `lease`, or the
+        call of `release`, was lost. So it is released."""
         by_shard = self._by_shard(hosts)
         beat = self._connection.beat(_BEAT, self.address.prefix, self.worker, _ms(self.ttl))
+        self._renewals += 1
         calls = [
-            self._connection.beat(_RENEW, key, self.worker, _ms(self.ttl), *map(name_as_key, group))
-            for key, group in by_shard.items()
+            self._connection.beat(
+                _RENEW,
+                key,
+                self.worker,
+                _ms(self.ttl),
+                # Equal numbers may be of different hosts. So each shard is compared now and then.
+                -1 if (shard + self._renewals) % COMPARE_EACH == 0 else len(by_shard[key]),
+            )
+            for shard, key in enumerate(by_shard)
         ]
-        names = {name_as_key(host): host for group in by_shard.values() for host in group}
-        lost = {names[name] for answer in await _all(calls) for name in answer}
+        lost, unknown = set[str](), set[str]()
+        for group, answer in zip(by_shard.values(), await _all(calls), strict=True):
+            if answer is not None:
+                owned = {name.decode() for name in answer}
+                known = {name_as_key(host).decode(): host for host in group}
+                lost.update(host for name, host in known.items() if name not in owned)
+                unknown |= owned - known.keys()
+        stale, self._unknown = unknown & self._unknown, unknown
         self._hear(await beat)
+        await self.release(stale)
         return lost
 
     async def release(self, hosts: str | Iterable[str], wait: float = 0.0) -> None:
@@ -623,20 +652,37 @@ class RedisQueue:
 
     # All shards
 
-    async def look(self) -> list[Shard]:
-        """Look at the crawl, and at each shard."""
+    async def look(self, *, age: float = 0.0) -> list[Shard]:
+        """Look at the crawl, and at each shard.
+
+        `age`: take the counts that another worker has noted at most so many seconds ago. But each
+        worker looks itself once in `ttl`, because only then it notices lost requests."""
+        if age and monotonic() < self._looked_at + self.ttl:
+            crawl, *note = await self._crawl(_NOTED, _ms(age))
+            self._hear(crawl)
+            if crawl is not None and note:
+                alive, *answers = json.loads(zlib.decompress(note[0]))
+                return self._count(alive, answers)
         keys = map(self._key, range(self.shards))
         crawl, *answers = await _all(
             [self._crawl(_ASK, _ms(self.ttl)), *(self._connection.call(_LOOK, key) for key in keys)]
         )
         alive = self._hear(crawl)
-        shards = [Shard.of(answer) for answer in answers]
         try:
-            self._check(shards)
+            self._check([Shard.of(answer) for answer in answers])
         except StateLostError:
             self._hear(await self._crawl(_ASK, _ms(self.ttl)))
             if not self.is_outdated:  # else the old run is being deleted
                 raise
+        self._looked_at = monotonic()
+        if age:
+            counts = json.dumps([alive, *answers], separators=(",", ":"))
+            await self._crawl(_NOTE, self.run, zlib.compress(counts.encode(), 1))
+        return self._count(alive, answers)
+
+    def _count(self, alive: int, answers: Sequence[Sequence[int]]) -> list[Shard]:
+        """Return the shards of a look with so many live workers, and update the sums of them."""
+        shards = [Shard.of(answer) for answer in answers]
         self.total = max(0, sum(shard.put for shard in shards) - self._runs.put_before)
         self.left = sum(shard.left for shard in shards)
         self.aside = sum(shard.aside for shard in shards)
@@ -660,11 +706,14 @@ class RedisQueue:
         ]
 
     async def status(self) -> dict[str, Any]:
-        """Return figures of the whole crawl, as JSON values. StateError: there is no such crawl."""
+        """Return figures of the whole crawl, as JSON values.
+
+        StateError: there is no such crawl. PolicyError: it has data of another version."""
         answer = await self._crawl(_LOOK_CRAWL)
         if answer is None:
             raise self._no_crawl()
-        _, number, state, runs, age, put, finished, _, *workers = answer
+        version, number, state, runs, age, put, finished, _, *workers = answer
+        self._check_version(version)
         self.shards, self.state, self._runs = int(number), state.decode(), _Runs(*runs)
         shards, totals = await asyncio.gather(self.look(), self._crawl(_TOTALS))
         if totals is None:

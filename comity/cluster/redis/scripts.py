@@ -9,7 +9,9 @@ from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 
-DATA_VERSION = 1  # the version of the keys; other versions are not read
+# Versions of the keys. Other versions are not read.
+DATA_VERSION = 2  # of a crawl
+SHARED_VERSION = 1  # of pace and policies, which all crawls share
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,9 +190,8 @@ class RedisTurns:
         self._beaten = monotonic()
         by_shard: dict[str, list[tuple[int, PaceLimit]]] = {}
         for grant, limits in self._flights.items():
-            by_shard.setdefault(pace_key(host_of(limits)), []).extend(
-                (grant, limit) for limit in limits if limit.windows
-            )
+            if rows := [(grant, limit) for limit in limits if limit.windows]:
+                by_shard.setdefault(pace_key(host_of(limits)), []).extend(rows)
         for key, rows in by_shard.items():
             self._connection.beat(_BEAT, key, self._owner)
             arguments = [

@@ -23,6 +23,7 @@ HOSTS_AT_ONCE = 64  # hosts in one lease: workers that begin together share even
 SLACK = 8
 LEASE_EACH = 0.1  # seconds between two leases
 LEASE_AGAIN = 0.25  # seconds until the next lease, if there was no host to lease
+LOOK_AGE = 0.5  # seconds for which the look of one worker serves all
 BALANCE_EACH = 1.0  # seconds between two looks at the share of this worker, while it leases no host
 # A worker that has its full share leases a host only after it was free for so many seconds. By then
 # the other workers had their chance, and are busy.
@@ -58,7 +59,7 @@ class HostShare:
         now = monotonic()
         if now >= (self._lease_at if hosts.taker.has_room else self._balance_at):
             self._lease_at, self._balance_at = now + LEASE_AGAIN, now + BALANCE_EACH
-            shards = await self._queue.look()
+            shards = await self._queue.look(age=LOOK_AGE)
             if not self._is_too_long():
                 await self._balance(shards)
                 if hosts.taker.has_room:

@@ -47,7 +47,7 @@ from comity.cluster.queue import QueuedRequest
 from comity.cluster.spider_state import SpiderState
 from comity.cluster.state import CrawlQueue
 from comity.crawler.frontier.complaints import Complaints
-from comity.crawler.frontier.host_share import HostShare
+from comity.crawler.frontier.host_share import LOOK_AGE, HostShare
 from comity.crawler.frontier.leased_hosts import LeasedHosts
 from comity.crawler.frontier.outbox import Outbox
 from comity.crawler.frontier.queue import Taker
@@ -446,6 +446,10 @@ class SharedQueue:
                 await self._try(self._look_now())
 
     async def _look_now(self) -> None:
+        await self._queue.look(age=LOOK_AGE)
+        if self._queue.left > self._queue.aside:
+            self.is_finished = False
+            return
         is_finished = await self._queue.is_finished() and await self._queue.finish() is not None
         self.is_finished = is_finished and not (self._hosts.by_name or self._outbox.new)
         if self.is_finished:

@@ -12,6 +12,8 @@
 --                   reason and ended (ms): why and when the state became "ended"; left, died: how
 --                   many workers have left the run, and how many were found dead
 --   worker   hash   worker -> its last sign of life, in ms
+--   shards   hash   counts: of all shards, as a worker noted them when it looked at them; asked (ms):
+--                   when the last worker was asked to look
 --   told:WORKER     hash   name -> count, as the worker told it last; since it began in this run
 --   told     hash   name -> the sum of the counts of workers that are gone
 --   runs     hash   run -> when it began, in ms
@@ -22,15 +24,15 @@ local meta = base .. ':meta'
 
 
 -- {its state, its run, the begin of the run, the number of workers with a sign of life within `ttl`
--- ms, how often its settings were replaced}; nil if there is no such crawl. The begin distinguishes
--- the crawl from others of its name.
+-- ms, how often its settings were replaced}; nil if there is no such crawl. Without `ttl` workers are
+-- not counted. The begin distinguishes the crawl from others of its name.
 local function told(ttl)
   local values = redis.call('HMGET', meta, 'state', 'run', 'began', 'deployed')
   if not values[1] then
     return false
   end
-  local alive, since = 0, now_ms() - ttl
-  for _, moment in ipairs(redis.call('HVALS', base .. ':worker')) do
+  local alive, since = 0, now_ms() - (ttl or 0)
+  for _, moment in ipairs(ttl and redis.call('HVALS', base .. ':worker') or {}) do
     if tonumber(moment) > since then
       alive = alive + 1
     end

@@ -23,5 +23,6 @@ end
 redis.call('HSET', meta, 'run', run + 1, 'emptied', emptied, 'kept', first, 'began', now, 'state', 'running', 'put_before', ARGV[3], 'done_before', ARGV[4], 'filtered_before', ARGV[5])
 redis.call('HSET', base .. ':runs', run + 1, now)
 redis.call('HDEL', meta, 'finished', 'put', 'settings', 'reason', 'ended', 'left', 'died')
+redis.call('UNLINK', base .. ':shards')
 forget_counts()
 return 1

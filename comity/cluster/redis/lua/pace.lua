@@ -28,8 +28,12 @@ local function text(us)  -- Lua would write it with 14 digits
 end
 
 -- After a write, no command is refused for a full memory. This one writes nothing.
+local goes_on = false
 local function goes_on_when_full()
-  redis.call('DEL', base .. ':none')
+  if not goes_on then
+    redis.call('DEL', base .. ':none')
+    goes_on = true
+  end
 end
 
 -- The begin and the end of the host's penalty, and its last step. A begin that is later than now is

@@ -4,8 +4,10 @@
 --   due          zset   host -> when it may be leased, in ms; hosts with waiting requests and no
 --                       owner
 --   aside        zset   host -> when to look at it again; hosts for which the crawl does not wait
---   leased       zset   host -> when its lease ends
 --   owner        hash   leased host -> worker
+--   of:WORKER    zset   leased host -> when the worker leased it, in ms
+--   alive        zset   worker with leases -> when all its leases end, in ms, unless it gives
+--                       another sign of life
 --   q:HOST       zset   key of a waiting request -> -priority. Keys of one priority go in order
 --   out:HOST     zset   key -> -priority, of requests that the owner was given and that are not
 --                       done
@@ -16,16 +18,17 @@
 --                       that were out when their worker died
 --   unreadable   hash   HOST, a line end and a key -> the reason why no worker is to read the
 --                       request, its priority and the request, a line each
---   n            hash   counts: left, out, aside, put, done, filtered, unreadable; and of `seen`:
---                       seen, buckets
+--   n            hash   counts: out, aside, put, done, filtered, unreadable; and of `seen`: seen,
+--                       buckets. Requests that were put, and are not done or unreadable, are left
 --   tries        hash   origin -> how often in a row its policies could not be fetched, since when,
 --                       and when they are asked for again
 --   put:WORKER   string the answer to the last put of this worker, for one hour: the put may be
 --                       repeated
 --
--- A host is in `due`, `aside` or `leased`, or in none of them if it has no waiting requests.
--- Requests in `out:HOST` belong to a leased host. A lease that has ended counts until another
--- worker takes the host. Then the requests that were out wait again, in their old places.
+-- A host is in `due`, `aside` or `owner`, or in none of them if it has no waiting requests.
+-- Requests in `out:HOST` belong to a leased host. The leases of a worker end together. They count
+-- until another worker leases hosts here. Then the requests that were out wait again, in their old
+-- places.
 local base = KEYS[1]
 local counts = base .. ':n'
 local MOST_READS = 3  -- if so many workers die while they read a request, no other is to read it
@@ -78,15 +81,11 @@ local function give_up(host, key, priority, body, why)
   redis.call('HSET', base .. ':unreadable', host .. '\n' .. key, why .. '\n' .. priority .. '\n' .. body)
   redis.call('HDEL', base .. ':body:' .. host, key)
   redis.call('HDEL', base .. ':reads:' .. host, key)
-  count('left', -1)
   count('unreadable', 1)
 end
 
--- Take the lease of the host away. If it has waiting requests, it is in `place` (`due` or `aside`)
--- until the moment.
-local function free(host, place, moment)
-  redis.call('ZREM', base .. ':leased', host)
-  redis.call('HDEL', base .. ':owner', host)
+-- Put the host into `place` (`due` or `aside`) until the moment, if it has waiting requests.
+local function let_wait(host, place, moment)
   local waiting = redis.call('ZCARD', base .. ':q:' .. host)
   if waiting > 0 then
     redis.call('ZADD', base .. ':' .. place, moment, host)
@@ -96,23 +95,44 @@ local function free(host, place, moment)
   end
 end
 
+-- Take the lease of the host away from the worker.
+local function free(host, worker, place, moment)
+  redis.call('HDEL', base .. ':owner', host)
+  redis.call('ZREM', base .. ':of:' .. worker, host)
+  if redis.call('EXISTS', base .. ':of:' .. worker) == 0 then
+    redis.call('ZREM', base .. ':alive', worker)
+  end
+  let_wait(host, place, moment)
+end
+
+-- Make all hosts of a dead worker due, and return their number.
+local function bury(worker, now)
+  local hosts = redis.call('ZRANGE', base .. ':of:' .. worker, 0, -1)
+  for _, host in ipairs(hosts) do
+    all_back(host, true)
+    free(host, worker, 'due', now)
+  end
+  return #hosts
+end
+
 -- Make the hosts due that were set aside until the moment; at most so many.
 local function recall(moment, most, now)
   local hosts = redis.call('ZRANGEBYSCORE', base .. ':aside', '-inf', moment, 'LIMIT', 0, most)
   for _, host in ipairs(hosts) do
     redis.call('ZREM', base .. ':aside', host)
     count('aside', -redis.call('ZCARD', base .. ':q:' .. host))
-    free(host, 'due', now)
+    let_wait(host, 'due', now)
   end
   return #hosts
 end
 
 -- Give the next requests of the host to its owner: key, priority, body, how many workers died while
--- they read it (or -1 if its worker never died), ...
+-- they read it (or -1 if its worker never died), ...; and how many more wait. The first command that
+-- writes frees memory, so no other one is refused in a full memory.
 local function take(host, most)
   local taken = redis.call('ZPOPMIN', base .. ':q:' .. host, most)
   if #taken == 0 then
-    return {}
+    return {}, 0
   end
   local keys, bodies, reads, entries, result = {}, {}, {}, {}, {}
   for i = 1, #taken, 2 do
@@ -142,5 +162,5 @@ local function take(host, most)
     redis.call('ZADD', base .. ':out:' .. host, ...)
   end)
   count('out', #entries / 2)
-  return result
+  return result, #taken < 2 * most and 0 or redis.call('ZCARD', base .. ':q:' .. host)
 end

@@ -1,7 +1,11 @@
 -- delete(most) -> 1 if the shard is deleted; else call it again. It deletes some thousand keys at a
 -- time.
 local most = tonumber(ARGV[1])
-for _, place in ipairs({':leased', ':due', ':aside'}) do
+local places = {':due', ':aside'}
+for _, worker in ipairs(redis.call('ZRANGE', base .. ':alive', 0, -1)) do
+  places[#places + 1] = ':of:' .. worker
+end
+for _, place in ipairs(places) do
   for _, host in ipairs(redis.call('ZRANGE', base .. place, 0, most - 1)) do
     redis.call('UNLINK', base .. ':q:' .. host, base .. ':out:' .. host, base .. ':body:' .. host, base .. ':reads:' .. host)
     redis.call('ZREM', base .. place, host)
@@ -20,5 +24,5 @@ end
 if most <= 0 then
   return 0
 end
-redis.call('UNLINK', base .. ':due', base .. ':aside', base .. ':leased', base .. ':owner', base .. ':tries', base .. ':unreadable', counts)
+redis.call('UNLINK', base .. ':due', base .. ':aside', base .. ':alive', base .. ':owner', base .. ':tries', base .. ':unreadable', counts)
 return 1

@@ -1,21 +1,32 @@
 -- hosts(most) -> {host, owner or "", ms until it is due or its lease ends, waiting, out, 1 if it is
 -- set aside}..., leased hosts first.
 local now, most, result = now_ms(), tonumber(ARGV[1]), {}
-for _, place in ipairs({':leased', ':due', ':aside'}) do
-  local entries = redis.call('ZRANGE', base .. place, 0, most - #result - 1, 'WITHSCORES')
-  for i = 1, #entries, 2 do
-    local host = entries[i]
+
+local function add(hosts, size, owner, moment, is_aside)
+  for i = 1, #hosts, size do
+    local host = hosts[i]
     result[#result + 1] = {
       host,
-      redis.call('HGET', base .. ':owner', host) or '',
-      tonumber(entries[i + 1]) - now,
+      owner,
+      tonumber(moment or hosts[i + 1]) - now,
       redis.call('ZCARD', base .. ':q:' .. host),
       redis.call('ZCARD', base .. ':out:' .. host),
-      place == ':aside' and 1 or 0,
+      is_aside,
     }
   end
+end
+
+local workers = redis.call('ZRANGE', base .. ':alive', 0, -1, 'WITHSCORES')
+for i = 1, #workers, 2 do
+  local hosts = redis.call('ZRANGE', base .. ':of:' .. workers[i], 0, most - #result - 1)
+  add(hosts, 1, workers[i], workers[i + 1], 0)
   if #result >= most then
-    break
+    return result
+  end
+end
+for is_aside, place in pairs({[0] = ':due', [1] = ':aside'}) do
+  if #result < most then
+    add(redis.call('ZRANGE', base .. place, 0, most - #result - 1, 'WITHSCORES'), 2, '', nil, is_aside)
   end
 end
 return result

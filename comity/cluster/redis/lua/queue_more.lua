@@ -1,8 +1,7 @@
 -- more(worker, host, most) -> {host, how many more wait, key, priority, body, reads, ...}; nil if
 -- the worker does not have the host.
-goes_on_when_full()
 if redis.call('HGET', base .. ':owner', ARGV[2]) ~= ARGV[1] then
   return false
 end
-local taken = take(ARGV[2], tonumber(ARGV[3]))
-return {ARGV[2], redis.call('ZCARD', base .. ':q:' .. ARGV[2]), unpack(taken)}
+local taken, waiting = take(ARGV[2], tonumber(ARGV[3]))
+return {ARGV[2], waiting, unpack(taken)}

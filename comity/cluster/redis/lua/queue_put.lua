@@ -13,10 +13,8 @@ if not is_first then
   end
 end
 
-local now = now_ms()
-local known = redis.call('HMGET', counts, 'seen', 'buckets')
+local known = redis.call('HMGET', counts, 'seen', 'buckets', 'put', 'filtered')
 local seen, buckets = tonumber(known[1] or 0), tonumber(known[2] or 1)
-local before_seen, before_buckets = seen, buckets
 local FULL = 64
 
 local function low(of)  -- the greatest power of two up to `of`
@@ -81,7 +79,7 @@ local function is_new(digest, first)
   return true
 end
 
-local result, hosts, put, filtered = {}, {}, 0, 0
+local result, hosts, put, filtered = {}, {}, tonumber(known[3] or 0), tonumber(known[4] or 0)
 for i = 5, #ARGV, 6 do
   local host, digest, first, key, priority, body = unpack(ARGV, i, i + 5)
   local answer = answered[key]
@@ -102,17 +100,14 @@ for i = 5, #ARGV, 6 do
   result[#result + 1] = answer
 end
 for host, number in pairs(hosts) do
-  if redis.call('ZSCORE', base .. ':aside', host) then
-    count('aside', number)
-  elseif not redis.call('ZSCORE', base .. ':leased', host) then
-    redis.call('ZADD', base .. ':due', 'NX', now, host)
+  if redis.call('HEXISTS', base .. ':owner', host) == 0 then
+    if redis.call('ZSCORE', base .. ':aside', host) then
+      count('aside', number)
+    else
+      redis.call('ZADD', base .. ':due', 'NX', now_ms(), host)
+    end
   end
 end
 redis.call('SET', record, cmsgpack.pack(answered), 'PX', 3600000)
-count('left', put)
-count('put', put)
-count('filtered', filtered)
-if seen ~= before_seen or buckets ~= before_buckets then
-  redis.call('HSET', counts, 'seen', seen, 'buckets', buckets)
-end
+redis.call('HSET', counts, 'seen', seen, 'buckets', buckets, 'put', put, 'filtered', filtered)
 return table.concat(result)

@@ -5,7 +5,7 @@ local now, released = now_ms(), 0
 for i = 2, #ARGV, 2 do
   if redis.call('HGET', base .. ':owner', ARGV[i]) == ARGV[1] then
     all_back(ARGV[i])
-    free(ARGV[i], 'due', now + tonumber(ARGV[i + 1]))
+    free(ARGV[i], ARGV[1], 'due', now + tonumber(ARGV[i + 1]))
     released = released + 1
   end
 end

@@ -13,11 +13,10 @@ for _, field in ipairs(redis.call('HKEYS', base .. ':unreadable')) do
   redis.call('ZADD', base .. ':q:' .. host, priority, key)
   if redis.call('ZSCORE', base .. ':aside', host) then
     count('aside', 1)
-  elseif not redis.call('ZSCORE', base .. ':leased', host) then
+  elseif redis.call('HEXISTS', base .. ':owner', host) == 0 then
     redis.call('ZADD', base .. ':due', 'NX', now, host)
   end
   retried = retried + 1
 end
 count('unreadable', -retried)
-count('left', retried)
 return retried

@@ -5,5 +5,5 @@ if redis.call('HGET', base .. ':owner', ARGV[2]) ~= ARGV[1] then
   return 0
 end
 all_back(ARGV[2])
-free(ARGV[2], 'aside', now_ms() + tonumber(ARGV[3]))
+free(ARGV[2], ARGV[1], 'aside', now_ms() + tonumber(ARGV[3]))
 return 1
