@@ -36,10 +36,12 @@ test-in-full: .venv/compiled .venv/ready-for-engines
 fuzz-briefly: .venv/ready-to-test
 	$(BIN)/python tests/fuzz/run.py --minutes 1 --seed every-change
 
-# What the tests of editors/, of completion, and of captures by other programs, take that pip cannot install.
+# What the tests of editors/, of completion, of captures by other programs, and of examples/cluster,
+# take that pip cannot install.
 editors:
-	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null && command -v wget >/dev/null && command -v curl >/dev/null && command -v fish >/dev/null && command -v zsh >/dev/null || \
-		{ echo "make test-all needs editors, shells and wget: apt-get install neovim emacs-nox elpa-eglot npm wget curl fish zsh" >&2; exit 1; }
+	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null && command -v wget >/dev/null && command -v curl >/dev/null && command -v fish >/dev/null && command -v zsh >/dev/null && \
+	command -v docker-compose >/dev/null && command -v systemd-analyze >/dev/null || \
+		{ echo "make test-all needs editors, shells and wget: apt-get install neovim emacs-nox elpa-eglot npm wget curl fish zsh docker-compose systemd" >&2; exit 1; }
 
 quick: .venv/compiled
 	$(BIN)/$(TESTS)

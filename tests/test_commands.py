@@ -145,7 +145,7 @@ def test_an_unknown_command_is_one_line(
         (["frontier", "x", "--since", "7d"], "comity frontier: --keep-seen and --since need"),
         (
             ["frontier", "x", "--again", "--since", "monday"],
-            "comity frontier: argument --since: `monday` is no moment: write 2026-11-20, ",
+            "comity frontier: argument --since: `monday` is not a moment: write 2026-11-20, ",
         ),
         (
             ["frontier", "x", "--again", "--keep-seen", "--since", "7d"],

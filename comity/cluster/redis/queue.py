@@ -630,6 +630,13 @@ class RedisQueue:
         state, reason, ended, began, *counts = answer
         return Sums(state.decode(), reason.decode(), ended / 1000, began / 1000, counts)
 
+    async def pauses(self, hosts: Sequence[str]) -> list[float]:
+        """Return the seconds between two requests to each host, by its pace now; 0.0: unknown."""
+        calls = [
+            self._connection.call(_PAUSES, pace_key(host), name_as_key(host)) for host in hosts
+        ]
+        return [pause / 1e6 for (pause,) in await _all(calls)]
+
     # The spider's state
 
     async def exchange(self, values: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -642,13 +649,6 @@ class RedisQueue:
         self._change, *members = await self._crawl(_EXCHANGE, self._change, *flat)
         pairs = zip(members[::2], members[1::2], strict=True)
         return {key.decode(errors="replace"): bytes(value) for key, value in pairs}
-
-    async def pauses(self, hosts: Sequence[str]) -> list[float]:
-        """Return the seconds between two requests to each host, by its pace now; 0.0: unknown."""
-        calls = [
-            self._connection.call(_PAUSES, pace_key(host), name_as_key(host)) for host in hosts
-        ]
-        return [pause / 1e6 for (pause,) in await _all(calls)]
 
     # All shards
 

@@ -236,7 +236,7 @@ def _moment(text: str) -> float:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise ArgumentTypeError(
-            f"`{printable(text)}` is no moment: write 2026-11-20, 2026-11-20T06:00, 12h or 7d"
+            f"`{printable(text)}` is not a moment: write 2026-11-20, 2026-11-20T06:00, 12h or 7d"
         ) from None
     return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
