@@ -5,4 +5,5 @@ queue.py          the values that the queue takes and gives
 errors.py         the errors of the state
 counts.py         the counts of a worker, and the limits of the crawl
 neighbours.py     the detection of dead workers on this machine
+conformance/      the tests that every store has to pass
 redis/            the state on a Redis or Valkey server, or in a Cluster of these"""
