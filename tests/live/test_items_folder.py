@@ -78,7 +78,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 
 def manifests(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_bytes()) for path in (folder / "_crawl").iterdir()]
+    return [json.loads(path.read_bytes()) for path in (folder / "_crawl").glob("*.json")]
 
 
 def listed(folder: Path) -> Counter[str]:
