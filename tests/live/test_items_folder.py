@@ -175,6 +175,15 @@ def test_an_export_of_the_last_fetch_drops_doubles_by_their_request(
     assert listed(folder) == Counter(names(folder))
 
 
+def test_parts_are_completed_beside_scrapys_own_scheduler(
+    run: Run, server: Loopback, tmp_path: Path
+) -> None:
+    scheduler = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "JOBDIR": str(tmp_path / "job")}
+    run(tmp_path / "items", {"COMITY_PART_OCTETS": 3000, **scheduler})
+    assert pairs(records(tmp_path / "items")) == expected(server)
+    assert len(names(tmp_path / "items")) > 1
+
+
 def test_a_crawl_without_items_leaves_a_manifest_alone(
     run: Run, server: Loopback, tmp_path: Path
 ) -> None:

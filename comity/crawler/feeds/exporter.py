@@ -23,8 +23,8 @@ from comity.crawler.scrapy_internals import next_batch
 class Feeds(FeedExporter):
     """Ends the crawl if a feed cannot be written. Scrapy would log each lost item and go on.
 
-    It completes the parts of COMITY_ITEMS in a crawl without JOBDIR and COMITY_STATE. With one of
-    these the item barrier completes them."""
+    It completes the parts of COMITY_ITEMS in a crawl without JOBDIR and COMITY_STATE, or without
+    comity's scheduler. Otherwise the item barrier completes them."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -45,7 +45,7 @@ class Feeds(FeedExporter):
         if worker is None:
             return None
         self._manifest = manifest_of(self.crawler, worker)
-        if not self._is_kept:
+        if not self._is_kept or Crawl.of(self.crawler).scheduler is None:
             self._tick = create_looping_call(self._begin_parts)
             self._tick.start(max(EACH, self._options.part_seconds), now=False)
         return self._watch_manifest(self._manifest.begin())
