@@ -71,6 +71,10 @@ class Frontier(Protocol):
     def goes_on(self) -> bool:
         """True if earlier processes may have stored items of this crawl."""
 
+    @property
+    def run(self) -> int:
+        """The number of the run: 1 at first, one more each time the crawl begins again."""
+
     def __len__(self) -> int:
         """Return the number of requests that wait."""
 

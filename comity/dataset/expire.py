@@ -32,7 +32,7 @@ from comity.dataset.job import (
 )
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.permissions.expiry import ExpiryTerms, judge_expiry
-from comity.dataset.records import DatasetError, PositionedRecord, Record
+from comity.dataset.records import FETCH, DatasetError, PositionedRecord, Record
 from comity.dataset.side_files import (
     PendingLines,
     UnreadLines,
@@ -241,7 +241,7 @@ def _expire(task: _Expiring, expire_one: _Expire, options: JobOptions) -> _Expir
         writer = None if dry_run else stack.enter_context(rewriter or open_writer(path, [path]))
         sinks = Sinks(summary.merge, note, unread.add, options.progress)
         run(
-            ExpirePass(terms, fields_with_tag(terms.tags, "fetched_at") if rewriter else None),
+            ExpirePass(terms, fields_with_tag(terms.tags, *FETCH) if rewriter else None),
             [reader],
             sinks,
             writer=writer,

@@ -15,7 +15,7 @@ from comity.dataset.files.places import is_local, is_within
 from comity.dataset.passes import Note, Outcome, Sinks, is_small, run
 from comity.dataset.permissions.expiry import NEVER_RECRAWLED, Fetches, Recrawled
 from comity.dataset.permissions.terms import CURRENT
-from comity.dataset.records import DatasetError, Record
+from comity.dataset.records import FETCH, PAGE_URLS, DatasetError, Record
 from comity.dataset.sidecar import Sidecar
 from comity.dataset.tags.sources import TagSource
 
@@ -107,7 +107,7 @@ def _may_mention(
 class FetchPass(NamedTuple):
     """A pass that finds the last fetch of each page."""
 
-    fields: Sequence[str] | None = ("url", "final_url", "fetched_at")
+    fields: Sequence[str] | None = (*PAGE_URLS, *FETCH)
     """The fields to read. None: all fields."""
 
     def __call__(self, records: list[Record]) -> Outcome:

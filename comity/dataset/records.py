@@ -25,7 +25,17 @@ INSTEAD = "must_use"
 # Fields that identify the page, and contain none of its content. The names are those of
 # comity.spiders.pages.PageItem.
 KEY = "__key__"  # the key of a sample in a shard (see comity.dataset.files.shards.reader)
-IDENTITY = frozenset(("url", "final_url", "status", "fetched_at", "content_type", "sha256", KEY))
+# Fields that a crawl adds to items in COMITY_ITEMS: the fingerprint of the request of the item's
+# page, and the moment at which the page arrived.
+REQUEST = "comity_request"
+ARRIVED_AT = "comity_fetched_at"
+IDENTITY = frozenset(
+    (
+        *("url", "final_url", "status", "fetched_at", "content_type", "sha256"),
+        *(KEY, REQUEST, ARRIVED_AT),
+    )
+)
+FETCH = ("fetched_at", REQUEST, ARRIVED_AT)  # fields that identify the fetch of a page
 PAGE_URLS = ("url", "final_url")  # fields with a URL of the page
 
 

@@ -24,7 +24,9 @@ from weakref import finalize
 
 from comity.bounded import Bounded
 from comity.dataset.records import (
+    ARRIVED_AT,
     FIELD,
+    REQUEST,
     SPARE_FIELD,
     DatasetError,
     PositionedRecord,
@@ -44,9 +46,13 @@ _ROW = re.compile(rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?')
 def item_id(item: Record) -> str:
     """Return the SHA-256 of an item in JSON, in hexadecimal digits.
 
-    `item`: without its tag. The order of fields, fields with null, and the difference between 1 and
-    1.0 do not matter."""
-    present = {name: _plain(value) for name, value in item.items() if value is not None}
+    `item`: without its tag. The order of fields, fields with null, the difference between 1 and
+    1.0, and the fields that COMITY_ITEMS adds do not matter."""
+    present = {
+        name: _plain(value)
+        for name, value in item.items()
+        if value is not None and name not in (REQUEST, ARRIVED_AT)
+    }
     return hashlib.sha256(
         json.dumps(present, sort_keys=True, separators=(",", ":")).encode()
     ).hexdigest()

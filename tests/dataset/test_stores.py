@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,6 +21,11 @@ from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
 from comity.dataset.stats import stats
+from tests.live.test_jobdir import Project, links
+from tests.live.two_items import TwoItems
+
+if TYPE_CHECKING:
+    from tests.conftest import Serve
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -152,3 +157,44 @@ def test_what_is_killed_between_two_files_leaves_no_mixture_and_no_manifest(
     export_folder([crawled], out, Terms.of(["train"], now=NOW))
     assert numbers(out) == PERMITTED
     assert manifest.path_of(out).exists()
+
+
+@pytest.mark.requirement("STATE-2")
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "warc.gz"])
+def test_a_crawl_uploads_its_items_in_parts(
+    tmp_path: Path, store: Path, serve: Serve, form: str
+) -> None:
+    """Nothing but complete parts and a manifest appears in the store."""
+    pages = {f"/{number}": "page" for number in range(1, 12)}
+    site = serve({"/robots.txt": "User-agent: *\nDisallow:\n", "/0": links(*pages), **pages})
+    project = Project(tmp_path, reactor=True)
+    settings = {
+        "COMITY_ITEMS": str(store),
+        "COMITY_ITEMS_FORMAT": form,
+        "COMITY_PART_OCTETS": 3000,
+        "ITEM_PIPELINES": {},
+        "SPIDER_MODULES": ["two_items"],
+    }
+    project.crawl(TwoItems, settings, url=site.url("/0"))
+    assert sorted(numbers(store)) == sorted([0, 1] * 12)
+    files = {name: octets for name, octets in snapshot(store).items() if "/" not in name}
+    assert all(name.endswith(f".{form}") for name in files)
+    [described] = [json.loads(file.read_bytes()) for file in (store / "_crawl").iterdir()]
+    assert described["finish_reason"] == "finished"
+    listed = {part["name"]: part["sha256"] for part in described["parts"]}
+    assert listed == {name: hashlib.sha256(octets).hexdigest() for name, octets in files.items()}
+    assert len(listed) > 1 or form == "parquet"  # it is written in groups of rows
+
+
+@pytest.mark.requirement("STATE-2")
+def test_a_store_that_is_not_there_ends_the_crawl_with_one_line(
+    tmp_path: Path, store: Path, serve: Serve
+) -> None:
+    site = serve({"/0": "page"})
+    project = Project(tmp_path, reactor=True)
+    settings = {"COMITY_ITEMS": "s3://no-bucket/items", "SPIDER_MODULES": ["two_items"]}
+    ended = project.begin(TwoItems, settings | {"ITEM_PIPELINES": {}}, url=site.url("/0"))
+    assert ended.end() == 1
+    assert "The crawl ends: COMITY_ITEMS cannot be written (s3://no-bucket/items/" in ended.log
+    assert "'finish_reason': 'items_lost'" in ended.log
+    assert site.paths == []

@@ -1,4 +1,4 @@
-"""A spider for processes of their own: two items a page."""
+"""Spiders for processes of their own: two items a page."""
 
 from __future__ import annotations
 
@@ -24,5 +24,24 @@ class TwoItems(Spider):
         assert isinstance(response, TextResponse)
         for number in range(ITEMS):
             yield {"url": response.url, "number": number, "text": response.css("p::text").get("")}
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link)
+
+
+class ForeignItems(Spider):
+    """Yields items whose `url` is not that of their page, and one that came from no page."""
+
+    name = "foreign_items"
+    number = ITEMS
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.start_urls[0])
+        if self.number:
+            yield {"url": "of no page"}
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        assert isinstance(response, TextResponse)
+        for number in range(self.number):
+            yield {"url": "https://example.com/", "page": response.url, "number": number}
         for link in response.css("a::attr(href)").getall():
             yield response.follow(link)

@@ -8,7 +8,7 @@ from typing import Any
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from comity.crawler.feeds import parquet, storage
+from comity.crawler.feeds import items_folder, parquet, storage
 from comity.crawler.feeds.filters import OPTION, TAG_OPTION, PermittedFor
 from comity.dataset.tags.setting import SIDECAR
 from comity.gate.options import Options, stop
@@ -40,7 +40,7 @@ def add_exporters(settings: BaseSettings) -> None:
 
 
 def register(settings: BaseSettings, options: Options, *, place: str = "") -> None:
-    """Add the exporters that the project has not replaced, and the feed of tags.
+    """Add the exporters that the project has not replaced, and the feeds of tags and COMITY_ITEMS.
 
     The filters of feeds get the uses and COMITY_TAG.
 
@@ -66,6 +66,10 @@ def register(settings: BaseSettings, options: Options, *, place: str = "") -> No
     if place:
         storage.add_storage(settings)
         filled = storage.kept_feeds(settings, filled, place)
+    if options.items:
+        items_folder.check(settings, options, filled)
+        items_folder.add_storage(settings)
+        filled = {**filled, **items_folder.feed(options.items_format)}
     if filled != feeds:
         settings.set("FEEDS", filled, settings.getpriority("FEEDS") or 0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from w3lib.url import file_uri_to_path
 
 from comity import extras
 from comity.crawler.crawl import Crawl
+from comity.crawler.feeds.responses import FetchFields, no_fields
 from comity.crawler.scrapy_internals import fields_of
 from comity.gate.options import stop
 from comity.policies.syntax.printable import without_passwords
@@ -60,9 +62,12 @@ class ParquetExporter(BaseItemExporter):
         *,
         tagged: bool = True,
         columns: dict[str, Any] | None = None,
+        fetch_fields: Callable[[object], dict[str, str]] = no_fields,
         **kwargs: Any,
     ) -> None:
         """`tagged`: True if items carry their tags.
+
+        `fetch_fields`: returns the fields to add to an item.
 
         `columns`: the columns of earlier parts by name; the file adds its own. None: no parts."""
         super().__init__(**kwargs)
@@ -73,17 +78,24 @@ class ParquetExporter(BaseItemExporter):
         self._parquet, self._typed = parquet, typed
         self._file = _CountingFile(file)
         self._tagged = tagged
+        self._fetch_fields = fetch_fields
         self._columns = {} if columns is None else columns
         self._rows: RowGroupWriter | None = None
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
         self._items: list[dict[str, Any]] = []
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, file: IO[bytes], **options: Any) -> Self:
+    def from_crawler(
+        cls, crawler: Crawler, file: IO[bytes], *, has_fetch: bool = False, **options: Any
+    ) -> Self:
+        """`has_fetch`: True if items get the fields about the fetch of their page."""
+        if has_fetch:
+            options["fetch_fields"] = FetchFields(crawler)
         return cls(file, tagged=Crawl.of(crawler).tags.are_in_items, **options)
 
     def export_item(self, item: Any) -> None:
-        self._items.append(json.loads(self._encoder.encode(fields_of(self, item))))
+        record = fields_of(self, item) | self._fetch_fields(item)
+        self._items.append(json.loads(self._encoder.encode(record)))
         if len(self._items) >= BATCH:
             self._flush()
 

@@ -14,6 +14,7 @@ from scrapy.settings import BaseSettings
 
 from comity import extras
 from comity.crawler.crawl import Crawl
+from comity.dataset.records import ARRIVED_AT, REQUEST
 from comity.gate.options import stop
 from comity.gate.request.passage import Arrival, Passage
 from comity.policies.syntax.printable import without_passwords
@@ -21,16 +22,19 @@ from comity.policies.syntax.printable import without_passwords
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+FETCHED = "comity_fetched"  # option of a feed whose items get FetchFields
+NEEDS_RESPONSES = "{} EXTENSIONS to have comity.crawler.feeds.responses.ItemResponses at -1"
 WARC_FORMATS = {"warc": False, "warc.gz": True, "gz": True}  # format -> is it compressed?
 
 
 class ItemResponses:
-    """Extension, active if a feed is a WARC file.
+    """Extension, active if a feed is a WARC file, and with COMITY_ITEMS.
 
     Its number must be below that of FeedExporter (0), so that it receives each item first."""
 
     def __init__(self, crawler: Crawler) -> None:
-        if not _archives(crawler.settings):
+        feeds = crawler.settings.getdict("FEEDS")
+        if not (_archives(crawler.settings) or any(FETCHED in feed for feed in feeds.values())):
             raise NotConfigured
         self._crawler = crawler
         # The responses of items that are exported now, by the id of the item.
@@ -53,9 +57,13 @@ class ItemResponses:
         return entry[1] if entry else None
 
     def arrival(self, response: Response) -> Arrival:
-        """Return the response's arrival. A response from a cache arrives now."""
-        arrival = self._passage(response.request).arrival if response.request else None
-        return arrival or _arriving_now(response)
+        """Return the response's arrival. A response from a cache arrives at the first call."""
+        if response.request is None:
+            return _arriving_now(response)
+        passage = self._passage(response.request)
+        if passage.arrival is None:
+            passage.arrival = _arriving_now(response)
+        return passage.arrival
 
     def _note_arrival(self, response: Response, request: Request) -> None:
         self._passage(request).arrival = _arriving_now(response)
@@ -73,6 +81,37 @@ class ItemResponses:
 
     def _forget_item(self, item: object) -> None:
         self._responses.pop(id(item), None)
+
+
+class FetchFields:
+    """The fields about the fetch of an item's page, for each item in COMITY_ITEMS.
+
+    A page that was fetched twice has equal values of REQUEST, and different ones of ARRIVED_AT."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        responses = crawler.get_extension(ItemResponses)
+        if responses is None:
+            raise NotConfigured(NEEDS_RESPONSES.format("COMITY_ITEMS needs"))
+        self._responses = responses
+        assert crawler.request_fingerprinter is not None
+        self._fingerprint = crawler.request_fingerprinter.fingerprint
+
+    def __call__(self, item: object) -> dict[str, str]:
+        """Return the fields. {} for an item that came from no page."""
+        response = self._responses.response(item)
+        if response is None or response.request is None:
+            return {}
+        return {
+            REQUEST: self._fingerprint(response.request).hex(),
+            ARRIVED_AT: self._responses.arrival(response).received_at.isoformat(
+                timespec="microseconds"
+            ),
+        }
+
+
+def no_fields(_: object) -> dict[str, str]:
+    """Return no fields, in the place of FetchFields for other feeds."""
+    return {}
 
 
 def _arriving_now(response: Response) -> Arrival:

@@ -25,7 +25,12 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 
 from comity.bounded import Bounded
 from comity.crawler.crawl import Crawl
-from comity.crawler.feeds.responses import ItemResponses
+from comity.crawler.feeds.responses import (
+    NEEDS_RESPONSES,
+    FetchFields,
+    ItemResponses,
+    no_fields,
+)
 from comity.crawler.scrapy_internals import fields_of
 from comity.dataset.files.warc.items import POLICY
 from comity.dataset.records import FIELD, SPARE_FIELD
@@ -57,17 +62,18 @@ class WarcExporter(BaseItemExporter):
 
     compressed: ClassVar[bool] = False
 
-    def __init__(self, file: IO[bytes], *, crawler: Crawler, **options: Any) -> None:
+    def __init__(
+        self, file: IO[bytes], *, crawler: Crawler, has_fetch: bool = False, **options: Any
+    ) -> None:
+        """`has_fetch`: True if items get the fields about the fetch of their page."""
         super().__init__(**options)
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
         responses = crawler.get_extension(ItemResponses)
         if responses is None:
-            raise NotConfigured(
-                "WARC feeds need EXTENSIONS to have"
-                " comity.crawler.feeds.responses.ItemResponses at -1"
-            )
+            raise NotConfigured(NEEDS_RESPONSES.format("WARC feeds need"))
         self._responses = responses
+        self._fetch_fields = FetchFields(crawler) if has_fetch else no_fields
         self._secret = SECRET | {self._crawl.agent.key_header.lower().encode("latin-1")}
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
         self._records = RecordWriter(file, compressed=self.compressed)
@@ -89,7 +95,7 @@ class WarcExporter(BaseItemExporter):
 
     def export_item(self, item: Any) -> None:
         """Write the item, after the policies that its tag names and before its new exchange."""
-        record = fields_of(self, item)
+        record = fields_of(self, item) | self._fetch_fields(item)
         tag = self._crawl.tags.tag_of(item)
         # The file is an archive, so its items carry their tag even if COMITY_TAG says otherwise.
         if tag is not None:

@@ -11,7 +11,8 @@ A feed is stored in one of two ways (comity/crawler/feeds/storage.py decides whi
     added to        The file can be read up to any whole record. Its buffer is written, and the
                     file is put on the disk.
     in parts        The file can be read, or is uploaded, only when it is complete. It is completed,
-                    and the next items go to another file, as with Scrapy's own batches.
+                    and the next items go to another file, as with Scrapy's own batches. A part of
+                    COMITY_PART_OCTETS is completed at once.
 
 If a feed fails, it has lost items for good. Then no further page is marked as done, and the crawl
 ends. When it is started again, it fetches the pages of these items once more."""
@@ -56,13 +57,21 @@ class ItemsLostError(OSError):
 class ItemBarrier:
     """The step between pages that are through and pages that are done."""
 
-    def __init__(self, crawler: Crawler, flushes: Sequence[Flush], part_seconds: float) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        flushes: Sequence[Flush],
+        part_seconds: float,
+        part_octets: int,
+    ) -> None:
         """`flushes`: functions of pipelines that buffer items; more may be added later.
 
-        `part_seconds`: seconds that a part of a feed grows, at least."""
+        `part_seconds`: seconds that a part of a feed grows, at least. `part_octets`: the size at
+        which a part is complete. 0: any size."""
         self._crawler = crawler
         self._flushes = flushes
         self._part_seconds = part_seconds
+        self._part_octets = part_octets
         self._exporter: FeedExporter | None = None
         self._batches: dict[str, int] = {}  # feed -> items of a batch; 0: any number
         self._stored: WeakKeyDictionary[FeedSlot, int] = WeakKeyDictionary()  # items on the disk
@@ -94,7 +103,8 @@ class ItemBarrier:
             self._error = self._error or error
             raise
         for slot in [*self._exporter.slots]:
-            if 0 < self._batches[slot.uri_template] <= slot.itemcount:
+            is_whole = 0 < self._batches[slot.uri_template] <= slot.itemcount
+            if is_whole or is_full(slot, self._part_octets):
                 self._closings.add(next_batch(self._exporter, slot))
 
     @property
@@ -110,7 +120,7 @@ class ItemBarrier:
         `pages`: the number of pages that are through. `is_idle`: True if no page waits or is out
         here, so that no part of a feed would grow."""
         slots = self._exporter.slots if self._exporter is not None else ()
-        grows = any(map(_is_in_parts, slots)) and pages < MOST_PAGES and not is_idle
+        grows = any(map(is_in_parts, slots)) and pages < MOST_PAGES and not is_idle
         seconds = self._part_seconds if grows else EACH
         is_over = monotonic() >= self._stored_at + seconds
         return is_over and not (self._is_storing or self.has_failed)
@@ -141,7 +151,7 @@ class ItemBarrier:
             try:
                 descriptors: list[int] = []
                 for slot in self._files_to_store(exporter):
-                    if _is_in_parts(slot):
+                    if is_in_parts(slot):
                         self._closings.add(next_batch(exporter, slot))
                         continue
                     assert slot.file is not None
@@ -164,8 +174,18 @@ class ItemBarrier:
         self._stored.update(counts)
 
 
-def _is_in_parts(slot: FeedSlot) -> bool:
+def is_in_parts(slot: FeedSlot) -> bool:
     return bool(slot.feed_options.get(STORED) == PARTS)
+
+
+def is_full(slot: FeedSlot, octets: int) -> bool:
+    """Return True if a file is a part with so many octets. `octets`: 0 for any number."""
+    if not octets or slot.file is None or not slot.itemcount or not is_in_parts(slot):
+        return False
+    try:
+        return slot.file.tell() >= octets
+    except (OSError, ValueError):  # a file that is packed, or in memory
+        return False
 
 
 def _is_failure(statistic: str) -> bool:

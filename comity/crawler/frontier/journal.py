@@ -63,6 +63,7 @@ class Journal:
 
     setting = "JOBDIR"
     is_shared = False
+    run = 1
     is_finished = True  # no request waits elsewhere: the file belongs to this process alone
 
     def __init__(self, folder: Path) -> None:

@@ -58,11 +58,15 @@ class Queue(Protocol):
         is_shared: True if requests that are put arrive when their host is leased, here or in
             another process. False if they wait here at once.
         has_begun: True if earlier processes may have stored items of the crawl.
+        run: The number of the run: 1 at first, one more each time the crawl begins again.
     """
 
     setting: str
     is_shared: bool
     has_begun: bool
+
+    @property
+    def run(self) -> int: ...
 
     def open(self, spider: Spider) -> Awaitable[None] | None:
         """Begin. If an awaitable is returned, the queue has begun when it was awaited.

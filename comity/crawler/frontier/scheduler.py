@@ -90,7 +90,8 @@ class Scheduler(BaseScheduler):
             # `enqueue_request` calls `make` itself: it is faster than a signal.
             crawler.signals.disconnect(crawl.referrals.make, signals.request_scheduled)
         self._dupefilter = make_dupefilter(crawler, is_stored=is_stored(crawler))
-        barrier = ItemBarrier(crawler, crawl.flushes, crawl.options.part_seconds)
+        options = crawl.options
+        barrier = ItemBarrier(crawler, crawl.flushes, options.part_seconds, options.part_octets)
         with stop_if_unusable(crawler):
             storage = open_storage(crawler, self._dupefilter)
             self._book = Book(crawler, self._dupefilter, storage)
@@ -130,6 +131,10 @@ class Scheduler(BaseScheduler):
     @property
     def goes_on(self) -> bool:
         return self._book.storage is not None and self._book.storage.has_begun
+
+    @property
+    def run(self) -> int:
+        return 1 if self._book.storage is None else self._book.storage.run
 
     def __len__(self) -> int:
         return self._waiting.number + len(self._turns.refused) + len(self._book.held)

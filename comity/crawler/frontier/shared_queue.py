@@ -142,6 +142,10 @@ class SharedQueue:
         self._is_lost = False  # True if the state is lost: nothing is written to it any more
         self.is_finished = False
 
+    @property
+    def run(self) -> int:
+        return self._queue.run
+
     async def open(self, spider: Spider) -> None:
         self._spider = self._hosts.spider = spider
         self._neighbours.appear()

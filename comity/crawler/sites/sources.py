@@ -24,6 +24,7 @@ class CommandSpider(Spider):
     # Scrapy reads it from the class only.
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "ADDONS": {"comity.crawler.addon.Addon": 100},
+        "COMITY_ITEMS": "",
         "COMITY_METRICS": "",
         "COMITY_PROGRESS": "off",
         "COMITY_REPORT": "",  # the report of the last crawl stays

@@ -66,11 +66,12 @@ def open_dataset(path: Path) -> Dataset:
     if not path.is_dir():
         return Dataset(path, (path,), is_folder=False)
     path = nameable_folder(path)
-    files = tuple(sorted(_files_in(path), key=str))
+    files = tuple(sorted(files_in(path), key=str))
     forms = {FORMATS[ending_of(file.name)]: file for file in files}
     if not files:
         for file in sorted(path.rglob("*"), key=str):
-            if ending_of(file.name, OTHERS):
+            names = file.relative_to(path).parts
+            if ending_of(file.name, OTHERS) and not any(map(_is_hidden, names)):
                 format_of(file)  # the error has the remedy
         raise DatasetError(f"{path}: there are no files of records in this folder")
     if len(forms) > 1:
@@ -94,10 +95,13 @@ def nameable_folder(folder: Path) -> Path:
     return folder
 
 
-def _files_in(folder: Path) -> Iterator[Path]:
-    names = {
-        entry.name: entry for entry in folder.iterdir() if not entry.name.startswith((".", "_"))
-    }
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "_"))
+
+
+def files_in(folder: Path) -> Iterator[Path]:
+    """Yield the files of records in a folder and its subfolders, in no particular order."""
+    names = {entry.name: entry for entry in folder.iterdir() if not _is_hidden(entry.name)}
     for name, entry in names.items():
         is_folder = entry.is_dir()
         if any(
@@ -106,7 +110,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
         ):
             continue
         if is_folder:
-            yield from _files_in(entry)
+            yield from files_in(entry)
         elif name.startswith("cache-") and "state.json" in names:
             continue  # `datasets` keeps results of earlier work beside a saved dataset
         elif ending_of(name) and f"{name.removesuffix('.parquet')}.tar" not in names:

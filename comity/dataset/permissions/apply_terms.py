@@ -87,7 +87,7 @@ def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
 
 def _require_uses(record: Record, tag: Tag, terms: Terms) -> list[Use]:
     """Return the requested uses from the tag. RefusedError: one of them is not permitted."""
-    if terms.last_fetch and terms.recrawled.supersedes(record):
+    if terms.last_fetch and terms.recrawled.is_earlier_fetch(record):
         raise RefusedError(SUPERSEDED)
     uses: list[Use] = []
     for name in terms.uses:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self, cast
 from weakref import finalize
 
 from comity.dataset.execution.sorted_runs import SortedRuns, chunks
-from comity.dataset.records import DatasetError, Record, moment_of
+from comity.dataset.records import ARRIVED_AT, REQUEST, DatasetError, Record, moment_of
 from comity.dataset.tags.sources import GUESSED, RawTag, TagSource
 from comity.policies.registry import NO_OPT_OUTS, OptOut, OptOuts
 from comity.policies.syntax.path_patterns import normal_target
@@ -123,6 +123,16 @@ class Recrawled:
             self._when(_hash(page_of(url)), moment) > moment for url in urls
         )
 
+    def is_earlier_fetch(self, record: Record) -> bool:
+        """Return True if there is a record of a later fetch of the page.
+
+        A record in COMITY_ITEMS names the request of its page. Then that decides, and not `url`,
+        which need not be the URL of the page."""
+        request, arrived_at = _request_of(record)
+        if arrived_at is None:
+            return bool(self.supersedes(record))
+        return self._when(_hash(request), arrived_at) > arrived_at
+
     def may_supersede(self, record: Record) -> bool:
         """Return True if a later record of the page may exist, because this record has no date.
 
@@ -194,6 +204,9 @@ class Fetches:
         moment, urls = _fetch_of(record)
         for page in {_hash(page_of(url)) for url in urls}:
             self._note(page, _UNKNOWN_MOMENT if moment is None else moment)
+        request, arrived_at = _request_of(record)
+        if arrived_at is not None:
+            self._note(_hash(request), arrived_at)
 
     def merge(self, other: Fetches) -> None:
         for page, moment, is_again in other._all() if other._runs else other._in_memory():
@@ -268,11 +281,26 @@ def _fetch_of(record: Record) -> tuple[int | None, set[str]]:
     urls = {
         url for url in (record.get("url"), record.get("final_url")) if isinstance(url, str) and url
     }
-    moment = moment_of(record.get("fetched_at"))
+    return _microseconds(record.get("fetched_at")), urls
+
+
+def _request_of(record: Record) -> tuple[str, int | None]:
+    """Return the request of a record's page, and the moment of its answer, as `_fetch_of` does.
+
+    Only items in COMITY_ITEMS have both. Otherwise the moment is None."""
+    request = record.get(REQUEST)
+    if not isinstance(request, str) or not request:
+        return "", None
+    return f"{REQUEST} {request}", _microseconds(record.get(ARRIVED_AT))
+
+
+def _microseconds(value: Any) -> int | None:
+    """Return a moment in microseconds since 1970. None if the value is no moment."""
+    moment = moment_of(value)
     if moment is None:
-        return None, urls
+        return None
     since = moment - _EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds, urls
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

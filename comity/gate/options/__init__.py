@@ -81,7 +81,10 @@ class Options:
         keep_seen: COMITY_KEEP_SEEN, in seconds. 0 means not beyond a run, inf all runs.
         worker_timeout: COMITY_WORKER_TIMEOUT, in seconds.
         limits: COMITY_LIMITS: "crawl" or "worker".
+        items: COMITY_ITEMS. "" means no folder for items.
+        items_format: COMITY_ITEMS_FORMAT: "jsonl", "parquet", "warc" or "warc.gz".
         part_seconds: COMITY_PART_SECONDS.
+        part_octets: COMITY_PART_OCTETS. 0 means any size.
         client: The options of the client for policy files, with COMITY_PROXY.
         policy_timeout: COMITY_POLICY_TIMEOUT, in seconds.
         download_handler: COMITY_DOWNLOAD_HANDLER.
@@ -112,7 +115,10 @@ class Options:
     keep_seen: float = declared.KEEP_SEEN.attribute()
     worker_timeout: float = declared.WORKER_TIMEOUT.attribute()
     limits: str = declared.LIMITS.attribute()
+    items: str = declared.ITEMS.attribute()
+    items_format: str = declared.ITEMS_FORMAT.attribute()
     part_seconds: float = declared.PART_SECONDS.attribute()
+    part_octets: int = declared.PART_OCTETS.attribute()
     client: ClientOptions
     policy_timeout: float = declared.POLICY_TIMEOUT.attribute()
     download_handler: bool = declared.DOWNLOAD_HANDLER.attribute()

@@ -379,14 +379,40 @@ LIMITS = Setting(
     ),
     agrees=Agrees.SHOULD,
 )
+ITEMS = Setting(
+    name="COMITY_ITEMS",
+    default="",
+    kind=text_of("folder, or URL of a folder in an object store"),
+    meaning=(
+        "the folder to which all processes of a crawl write their items, in complete files. It can"
+        " be read at any time ([datasets.md](datasets.md#the-folder-of-a-crawl)). Empty: none"
+    ),
+)
+ITEMS_FORMAT = Setting(
+    name="COMITY_ITEMS_FORMAT",
+    default="jsonl",
+    kind=one_of("jsonl", "parquet", "warc", "warc.gz"),
+    meaning="the format of the files in `COMITY_ITEMS`",
+    agrees=Agrees.SHOULD,
+)
 PART_SECONDS = Setting(
     name="COMITY_PART_SECONDS",
     default=60,
     kind=SECONDS,
     meaning=(
-        "the least time for which a part of a feed grows, in a crawl with `JOBDIR` or "
-        "`COMITY_STATE`. After a kill, the pages of this time are fetched again "
+        "the least time for which a part of a feed grows, in `COMITY_ITEMS` and in a crawl with "
+        "`JOBDIR` or `COMITY_STATE`. After a kill, the pages of this time are fetched again "
         "([scheduler.md](scheduler.md#items-are-on-the-disk-before-their-pages-are-done))"
+    ),
+    agrees=Agrees.SHOULD,
+)
+PART_OCTETS = Setting(
+    name="COMITY_PART_OCTETS",
+    default=128 * 2**20,
+    kind=NUMBER_OR_0,
+    meaning=(
+        "the size in octets at which a part of a feed is complete, before `COMITY_PART_SECONDS`. "
+        "0: any size"
     ),
     agrees=Agrees.SHOULD,
 )

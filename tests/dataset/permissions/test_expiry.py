@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from comity.dataset.permissions import expiry
 from comity.dataset.permissions.expiry import ExpiryTerms, Fetches, Recrawled, judge_expiry, page_of
-from comity.dataset.records import DatasetError
+from comity.dataset.records import ARRIVED_AT, REQUEST, DatasetError
 
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord
@@ -139,6 +139,28 @@ def test_a_later_record_of_the_same_page(other: dict[str, Any], is_later: bool) 
     record = fetched("https://example.com/a", "2026-11-21T12:00:00+00:00")
     for records in ((record, other), (other, record)):
         assert recrawled(*records).supersedes(record) is is_later
+
+
+@pytest.mark.requirement("STATE-2")
+@pytest.mark.parametrize(
+    ("other", "is_later"),
+    [
+        ({REQUEST: "ab", ARRIVED_AT: "2026-11-21T12:00:01+00:00"}, True),
+        ({REQUEST: "ab", ARRIVED_AT: "2026-11-21T12:00:00+00:00"}, False),
+        ({REQUEST: "cd", ARRIVED_AT: "2026-11-21T12:00:01+00:00"}, False),
+        ({REQUEST: "ab", ARRIVED_AT: "tomorrow"}, False),
+        ({REQUEST: ["ab"], ARRIVED_AT: "2026-11-21T12:00:01+00:00"}, False),
+        ({REQUEST: "ab"}, False),
+        (fetched("ab", "2026-11-21T12:00:01+00:00"), False),
+        (fetched("https://example.com/a", "2026-11-21T12:00:01+00:00"), False),
+    ],
+)
+def test_a_later_record_of_the_same_request(other: dict[str, Any], *, is_later: bool) -> None:
+    """The URL does not count, because items of several pages may have it."""
+    record = fetched("https://example.com/a", "2026-11-21T12:00:00+00:00")
+    record |= {REQUEST: "ab", ARRIVED_AT: "2026-11-21T12:00:00+00:00"}
+    for records in ((record, other), (other, record)):
+        assert recrawled(*records).is_earlier_fetch(record) is is_later
 
 
 @pytest.mark.requirement("ACAP-32")

@@ -24,7 +24,7 @@ from comity.dataset.files.formats import open_reader, open_writer
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.apply_terms import apply_terms
 from comity.dataset.permissions.terms import Terms
-from comity.dataset.records import DatasetError, Record, Unreadable
+from comity.dataset.records import ARRIVED_AT, REQUEST, DatasetError, Record, Unreadable
 from comity.dataset.sidecar import Sidecar, item_id, row
 from comity.dataset.stats import stats
 from comity.dataset.tags.setting import TagSetting
@@ -196,6 +196,8 @@ JSON = st.recursive(
 def test_the_id_outlasts_lines_and_columns(records: list[Record]) -> None:
     ids = [item_id(record) for record in records]
     assert [item_id(json.loads(json.dumps(record))) for record in records] == ids
+    added = {REQUEST: "ab", ARRIVED_AT: "2026-11-21T12:00:00+00:00"}
+    assert [item_id(record | added) for record in records] == ids
     assert [
         item_id(record) for record in decode(encode(records)) if not isinstance(record, Unreadable)
     ] == ids
