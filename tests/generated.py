@@ -16,6 +16,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
+from comity.authoring.expectations.sentences import FORMS, NOUNS, VERBS
 from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, Artefact, Form, Intent
 from comity.authoring.rules import as_markdown
 from comity.commands import COMMANDS
@@ -398,10 +399,37 @@ def _python(value: object) -> str:
     return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
+def sentence_forms() -> str:
+    """Return the table of sentences in docs/expectations.md."""
+    return table(
+        ("sentence", "example", "it holds if"),
+        (
+            (
+                f"`{form.pattern}`".replace("|", "\\|"),
+                f"`{form.example}`",
+                form.explanation,
+            )
+            for form in FORMS
+        ),
+    )
+
+
+def words_of_uses() -> str:
+    """Return the table of words for uses in docs/expectations.md."""
+    return table(
+        ("word", "use"),
+        (
+            *((f"`{noun}`", f"`{use}`") for noun, use in NOUNS.items()),
+            *((f"`may {verb}`, `must not {verb}`", f"`{use}`") for verb, use in VERBS.items()),
+        ),
+    )
+
+
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"formats": formats},
     "docs/authoring.md": {"intents": intents},
     "docs/commands.md": {"commands": commands},
+    "docs/expectations.md": {"forms": sentence_forms, "uses": words_of_uses},
     "docs/fetching.md": {
         "files": unreachable_files,
         "causes": causes,
