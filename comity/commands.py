@@ -73,6 +73,7 @@ COMMANDS = {
     ),
     "new": Command(POLICIES, "Write the policy files for a wish", f"{_AUTHORING}.new"),
     "explain": Command(POLICIES, "Explain the files of a site together", f"{_AUTHORING}.explain"),
+    "check": Command(POLICIES, "Test sentences about the files of a site", f"{_AUTHORING}.check"),
     "lint": Command(POLICIES, "Find the problems in policy files", f"{_AUTHORING}.lint"),
     "rule": Command(
         POLICIES, "Explain a rule: its reason, its remedy, an example", f"{_AUTHORING}.rule"

@@ -16,6 +16,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
+from comity.authoring.expectations.sentences import FORMS, NOUNS, VERBS
 from comity.authoring.rules import as_markdown
 from comity.authoring.wishes import WISHES
 from comity.authoring.wishes.readers import named_crawlers, readers_of
@@ -439,9 +440,36 @@ def _python(value: object) -> str:
     return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
+def sentence_forms() -> str:
+    """Return the table of sentences in docs/expectations.md."""
+    return table(
+        ("sentence", "example", "it holds if"),
+        (
+            (
+                f"`{form.pattern}`".replace("|", "\\|"),
+                f"`{form.example}`",
+                form.explanation,
+            )
+            for form in FORMS
+        ),
+    )
+
+
+def words_of_uses() -> str:
+    """Return the table of words for uses in docs/expectations.md."""
+    return table(
+        ("word", "use"),
+        (
+            *((f"`{noun}`", f"`{use}`") for noun, use in NOUNS.items()),
+            *((f"`may {verb}`, `must not {verb}`", f"`{use}`") for verb, use in VERBS.items()),
+        ),
+    )
+
+
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"formats": formats},
     "docs/commands.md": {"commands": commands},
+    "docs/expectations.md": {"forms": sentence_forms, "uses": words_of_uses},
     "docs/fetching.md": {
         "files": unreachable_files,
         "causes": causes,

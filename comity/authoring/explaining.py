@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import time
+from datetime import datetime, time
 from functools import cached_property
 from itertools import groupby, islice
 from operator import attrgetter
@@ -25,11 +25,12 @@ from comity.authoring.source import SiteSource, SourceFile
 from comity.gate.options import DEFAULTS
 from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
-from comity.policies.answers.decision import Condition
+from comity.policies.answers.decision import Condition, UseDecision
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.answers.markup import is_marked_up, without_tags
 from comity.policies.answers.rule import RULES
+from comity.policies.page import Page
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
 from comity.policies.syntax.windows import StatedLimit
@@ -179,8 +180,14 @@ class Explanation:
     notes: tuple[str, ...]
 
 
-class _Outcome(NamedTuple):
-    """The parts of a decision that a sentence depends on."""
+class Outcome(NamedTuple):
+    """The parts of a decision that a sentence depends on.
+
+    Attributes:
+        verdict: "allow", "deny", "defer", "limit" or SILENT.
+        citations: The lines that decide, the deciding one first.
+        limits: The limits of the permission.
+    """
 
     verdict: str
     citations: tuple[Citation, ...]
@@ -214,11 +221,11 @@ def explain(
     if len(source.pages) > MAX_PAGES:
         notes.append(f"there are {len(source.pages)} pages: only {MAX_PAGES} are explained")
     explainer = _Explainer(source, tuple(samples[:MAX_SAMPLES]), pages)
-    everybody = explainer.answers(_agent(agent, unnamed_token(source.site)))
+    everybody = explainer.answers(agent_named(agent, unnamed_token(source.site)))
     groups: dict[tuple[ExplainedAnswer, ...], list[str]] = {}
     for name in names:
         crawler = known(name)
-        groups.setdefault(explainer.answers(_agent(agent, name)), []).append(
+        groups.setdefault(explainer.answers(agent_named(agent, name)), []).append(
             crawler.token if crawler else printable(name)
         )
     as_everybody = tuple(groups.pop(everybody, ()))
@@ -288,7 +295,7 @@ def unnamed_token(*sites: Site) -> str:
     return token
 
 
-def _agent(agent: Agent, name: str) -> Agent:
+def agent_named(agent: Agent, name: str) -> Agent:
     """Return the agent with another name, without its purposes, uses, arrangements and defaults.
 
     A name of several words, which ACAP allows, becomes the value of the User-Agent field."""
@@ -325,7 +332,7 @@ def _outcome_of_file(fetched: Fetched) -> str:
 
 # ---- sample URLs
 
-_PATH = re.compile(r"(?<![^\s:,])[/*]\S*")  # in a line of text, not in a URL or a media type
+_PATH = re.compile(r"(?<![^\s:,])[/*.]\S*")  # in a line of text, not in a URL or a media type
 _QUOTED = re.compile(r"[\"'](/[^\"'\s]*)[\"']")  # in JSON and XML
 _COMMENT = re.compile(r"#.*")
 
@@ -339,7 +346,14 @@ def spoken_of(source: SiteSource) -> list[str]:
 
 
 def _patterns(source: SiteSource) -> Iterator[str]:
-    """Yield the paths and patterns in the policy files of every format."""
+    """Yield the paths and patterns in the policy files of every format, without file types."""
+    for pattern in written_patterns(source):
+        if pattern.startswith(("/", "*")) and "/" in pattern and not pattern.startswith("//"):
+            yield pattern
+
+
+def written_patterns(source: SiteSource) -> Iterator[str]:
+    """Yield each text in the policy files that may be a path, a pattern or a file type."""
     for file in source.files:
         body = file.fetched.body
         text = (without_tags(body) if is_marked_up(body) else body).decode("utf-8", "replace")
@@ -347,12 +361,8 @@ def _patterns(source: SiteSource) -> Iterator[str]:
             yield from _QUOTED.findall(text)
             continue
         for line in text.splitlines():
-            patterns = (
-                match.group().rstrip(",") for match in _PATH.finditer(_COMMENT.sub("", line))
-            )
-            yield from (
-                pattern for pattern in patterns if "/" in pattern and not pattern.startswith("//")
-            )
+            for match in _PATH.finditer(_COMMENT.sub("", line)):
+                yield match.group().rstrip(",")
 
 
 def unspoken_path(source: SiteSource) -> str:
@@ -379,7 +389,7 @@ def _matches(path: str, parts: Sequence[str]) -> bool:
 # ---- decisions, in words
 
 
-def _is_unreachable(rule: str) -> bool:
+def is_unreachable(rule: str) -> bool:
     """Return True if the rule refuses because a policy file cannot be fetched."""
     return rule in RULES and RULES[rule].is_unreachable
 
@@ -389,6 +399,66 @@ def _failure(citation: Citation) -> str:
     if citation.line:
         return f"a file that {citation.file} names cannot be fetched: `{citation.text}`"
     return f"{citation.file} cannot be fetched: {citation.text}"
+
+
+def met_reasons(conditions: Iterable[Condition]) -> frozenset[Reason]:
+    """Return the reasons that some requests can satisfy. They limit access and do not refuse it."""
+    return frozenset(condition.reason for condition in conditions if condition.can_be_met)
+
+
+def access_outcome(
+    source: SiteSource,
+    page: Page,
+    agent: Agent,
+    url: str,
+    met: frozenset[Reason],
+    now: datetime | None = None,
+) -> Outcome:
+    """Return the decision about a plain request for a page.
+
+    `page`: the permissions of the page. The page itself may refuse to be crawled.
+    `met`: the reasons that some requests can satisfy (`met_reasons`).
+    `now`: an aware datetime. None: the clock."""
+    decision = source.site.access(agent, url, now=now)
+    crawl = page.uses["crawl"]
+    if crawl.verdict is Verdict.DENY and crawl.reasons != decision.reasons:
+        return Outcome("deny", _citations(source, crawl.reasons[:1]), ())
+    limits = (
+        (("not_before", f"{decision.not_before:%Y-%m-%d %H:%M} UTC"),)
+        if decision.not_before
+        else ()
+    )
+    is_limited = decision.verdict is Verdict.DENY and met.issuperset(decision.reasons)
+    return Outcome(
+        "limit" if is_limited else decision.verdict.value,
+        _citations(source, decision.reasons[:1]),
+        limits,
+    )
+
+
+def use_outcome(source: SiteSource, use: UseDecision) -> Outcome:
+    """Return the decision about a use of a page. The operator's defaults do not count."""
+    is_decided = use.stated or is_unreachable(use.reasons[0].rule)
+    verdict = use.verdict.value if is_decided else SILENT
+    limits = tuple((name, _value_text(value)) for name, value in write_conditions(use).items())
+    reasons = [reason for reason in use.reasons if reason.rule != "comity.default"]
+    return Outcome(verdict, _citations(source, reasons if limits else reasons[:1]), limits)
+
+
+def _citations(source: SiteSource, reasons: Iterable[Reason]) -> tuple[Citation, ...]:
+    return tuple(
+        dict.fromkeys(
+            Citation(
+                source.name_of(reason.source.url),
+                reason.source.line,
+                reason.source.part,
+                reason.source.text,
+                reason.rule,
+                reason.spec,
+            )
+            for reason in reasons
+        )
+    )
 
 
 class _TooManySitesError(Exception):
@@ -421,12 +491,10 @@ class _Explainer:
                 agent, file.url, headers=fetched.headers, body=fetched.body
             )
         conditions = tuple(self._site.conditions(agent))
-        met = frozenset(condition.reason for condition in conditions if condition.can_be_met)
-        access = {url: self._access(agent, url, met) for url in pages}
-        for file in self._pages:
-            crawl = pages[file.url].uses["crawl"]
-            if crawl.verdict is Verdict.DENY:  # the page itself refuses to be crawled
-                access[file.url] = _Outcome("deny", self._citations(crawl.reasons[:1]), ())
+        met = met_reasons(conditions)
+        access = {
+            url: access_outcome(self._source, page, agent, url, met) for url, page in pages.items()
+        }
         allowed = [
             url
             for url in access
@@ -436,16 +504,7 @@ class _Explainer:
         for class_ in CLASSES:
             outcomes = {}
             for url in (self._general, *allowed):
-                use = pages[url].uses[class_.use]
-                is_decided = use.stated or _is_unreachable(use.reasons[0].rule)
-                verdict = use.verdict.value if is_decided else SILENT
-                limits = tuple(
-                    (name, _value_text(value)) for name, value in write_conditions(use).items()
-                )
-                reasons = [reason for reason in use.reasons if reason.rule != "comity.default"]
-                outcomes[url] = _Outcome(
-                    verdict, self._citations(reasons if limits else reasons[:1]), limits
-                )
+                outcomes[url] = use_outcome(self._source, pages[url].uses[class_.use])
             uses.append(self._use_answer(class_, outcomes))
         return (
             self._access_answer(access),
@@ -457,45 +516,16 @@ class _Explainer:
             *self._requests(agent),
         )
 
-    def _access(self, agent: Agent, url: str, met: frozenset[Reason]) -> _Outcome:
-        """Return the decision about a plain request.
-
-        `met`: the reasons that some requests can satisfy. They limit access and do not refuse
-        it."""
-        decision = self._site.access(agent, url)
-        limits = (
-            (("not_before", f"{decision.not_before:%Y-%m-%d %H:%M} UTC"),)
-            if decision.not_before
-            else ()
-        )
-        is_limited = decision.verdict is Verdict.DENY and met.issuperset(decision.reasons)
-        return _Outcome(
-            "limit" if is_limited else decision.verdict.value,
-            self._citations(decision.reasons[:1]),
-            limits,
-        )
-
     def _citations(self, reasons: Iterable[Reason]) -> tuple[Citation, ...]:
-        return tuple(dict.fromkeys(map(self._citation, reasons)))
+        return _citations(self._source, reasons)
 
-    def _citation(self, reason: Reason) -> Citation:
-        source = reason.source
-        return Citation(
-            self._source.name_of(source.url),
-            source.line,
-            source.part,
-            source.text,
-            reason.rule,
-            reason.spec,
-        )
-
-    def _access_answer(self, outcomes: Mapping[str, _Outcome]) -> ExplainedAnswer:
+    def _access_answer(self, outcomes: Mapping[str, Outcome]) -> ExplainedAnswer:
         general, exceptions = self._divide(outcomes)
         reference, is_silent = (
             _reference(general.citations),
             not general.citations or not general.citations[0].line,
         )
-        unreachable = [citation for citation in general.citations if _is_unreachable(citation.rule)]
+        unreachable = [citation for citation in general.citations if is_unreachable(citation.rule)]
         limited = [exception for exception in exceptions if exception.verdict == "limit"]
         match general.verdict:
             case "allow" | "limit":
@@ -552,7 +582,7 @@ class _Explainer:
             tuple(citation for citations in words for citation in citations),
         )
 
-    def _use_answer(self, class_: UseClass, outcomes: Mapping[str, _Outcome]) -> ExplainedAnswer:
+    def _use_answer(self, class_: UseClass, outcomes: Mapping[str, Outcome]) -> ExplainedAnswer:
         """Return the answer about a class of uses.
 
         Its sentence is empty if no file and no page mentions the class."""
@@ -563,7 +593,7 @@ class _Explainer:
             return ExplainedAnswer(class_.name, SILENT, "")
         if general.verdict == "allow":
             sentence = f"{{subject}} may {class_.verb}{limits}{reference}"
-        elif general.verdict == "deny" and _is_unreachable(general.citations[0].rule):
+        elif general.verdict == "deny" and is_unreachable(general.citations[0].rule):
             failure = _failure(general.citations[0])
             sentence = f"{{subject}} may not {class_.verb} as long as {failure}"
         elif general.verdict == "deny":
@@ -585,10 +615,10 @@ class _Explainer:
             general.limits,
         )
 
-    def _divide(self, outcomes: Mapping[str, _Outcome]) -> tuple[_Outcome, tuple[Exceptional, ...]]:
+    def _divide(self, outcomes: Mapping[str, Outcome]) -> tuple[Outcome, tuple[Exceptional, ...]]:
         """Return the outcome for the ordinary path, and an exception for each other outcome."""
         general = outcomes[self._general]
-        others: dict[_Outcome, list[str]] = {}
+        others: dict[Outcome, list[str]] = {}
         for url, outcome in outcomes.items():
             if (outcome.verdict, outcome.limits) != (general.verdict, general.limits):
                 others.setdefault(outcome, []).append(url)
@@ -697,6 +727,12 @@ class _Explainer:
                 f"{{subject}} is asked for: {actions}{_reference(citations)}.",
                 citations,
             )
+
+
+def rate_citations(source: SiteSource, agent: Agent) -> tuple[Citation, ...]:
+    """Return the lines that ask an agent to keep a pace."""
+    answer = next(_Explainer(source, (), ())._rates(agent), None)
+    return answer.citations if answer else ()
 
 
 def _condition_groups(conditions: Iterable[Condition]) -> list[tuple[Condition, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -146,11 +146,6 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
 def as_sarif(problems: Sequence[Problem]) -> None:
     """Print the problems in SARIF 2.1.0."""
     rules = sorted({problem.rule for problem in problems})
-    driver = {
-        "name": "comity",
-        "version": __version__,
-        "rules": [_rule(rule) for rule in rules],
-    }
     results = [
         {
             "ruleId": problem.rule,
@@ -162,8 +157,14 @@ def as_sarif(problems: Sequence[Problem]) -> None:
         }
         for problem in problems
     ]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    say(json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2))
+    say(sarif_document([_rule(rule) for rule in rules], results))
+
+
+def sarif_document(rules: Sequence[dict[str, Any]], results: Sequence[dict[str, Any]]) -> str:
+    """Return a SARIF document. `rules` has the rules of all `results`."""
+    driver = {"name": "comity", "version": __version__, "rules": list(rules)}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": list(results)}
+    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
 def _rule(rule: str) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def _rule(rule: str) -> dict[str, Any]:
 
 
 def _location(problem: Problem) -> dict[str, Any]:
-    location: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem.file)}}
+    location: dict[str, Any] = {"artifactLocation": {"uri": uri_of(problem.file)}}
     if span := problem.span:
         location["region"] = {
             "startLine": span.line,
@@ -190,7 +191,8 @@ def _location(problem: Problem) -> dict[str, Any]:
     return location
 
 
-def _uri(name: str) -> str:
+def uri_of(name: str) -> str:
+    """Return the URI of a file for SARIF. `name`: a URL, or a path as the user writes it."""
     return name if "://" in name else quote(os.fsencode(PurePath(name).as_posix()))
 
 
@@ -203,7 +205,7 @@ def _fix(problem: Problem) -> dict[str, Any]:
         }
         for edit in problem.fix.edits
     ]
-    change = {"artifactLocation": {"uri": _uri(problem.file)}, "replacements": replacements}
+    change = {"artifactLocation": {"uri": uri_of(problem.file)}, "replacements": replacements}
     return {"description": {"text": problem.fix.title}, "artifactChanges": [change]}
 
 
@@ -217,9 +219,14 @@ def as_github(problems: Sequence[Problem]) -> None:
                 "col": str(span.column),
                 "endColumn": str(span.end_column),
             }
-        properties = ",".join(f"{name}={_escape(value, ':,')}" for name, value in fields.items())
-        message = _escape(f"{problem.message} ({problem.spec})")
-        say(f"::{_COMMANDS[problem.severity]} {properties}::{message}")
+        message = f"{problem.message} ({problem.spec})"
+        say(workflow_command(_COMMANDS[problem.severity], fields, message))
+
+
+def workflow_command(name: str, fields: Mapping[str, str], message: str) -> str:
+    """Return a workflow command of GitHub. `name`: "error", "warning" or "notice"."""
+    properties = ",".join(f"{field}={_escape(value, ':,')}" for field, value in fields.items())
+    return f"::{name} {properties}::{_escape(message)}"
 
 
 def _escape(text: str, more: str = "") -> str:

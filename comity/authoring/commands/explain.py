@@ -9,9 +9,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from comity.authoring.expectations.judging import Judge
+from comity.authoring.expectations.sentences import write
+from comity.authoring.expectations.today import sentences_of_today
 from comity.authoring.explaining import AgentGroup, ExplainedAnswer, Explanation, explain
-from comity.authoring.sites import agent_for, load
-from comity.authoring.source import DEFAULT_ORIGIN
+from comity.authoring.sites import agent_for, is_url, load
+from comity.authoring.source import DEFAULT_ORIGIN, SiteSource
 from comity.gate.run.console import add_row, complain, line, open_console, read_or_not, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
@@ -45,11 +48,17 @@ def add_options(parser: ArgumentParser) -> None:
         default=[],
         help="sample URL or path; may be repeated (default: the root, and the paths in the files)",
     )
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
         "--format",
         choices=FORMATS,
         default="table",
         help="form of the output (default: %(default)s)",
+    )
+    form.add_argument(
+        "--as-expectations",
+        action="store_true",
+        help="print a file for `comity check`: sentences that hold today",
     )
 
 
@@ -70,7 +79,9 @@ def run(options: Namespace) -> int:
             complain(note)
         complain(f"comity explain: no policy file and no page of {options.target} could be fetched")
         return FAILED
-    if options.format == "json":
+    if options.as_expectations:
+        say(as_expectations(options, source))
+    elif options.format == "json":
         say(json.dumps(as_json(explanation), indent=2))
     elif options.format == "markdown":
         say(as_markdown(explanation))
@@ -78,6 +89,22 @@ def run(options: Namespace) -> int:
         with read_or_not():
             show(explanation, open_console())
     return 0
+
+
+def as_expectations(options: Namespace, source: SiteSource) -> str:
+    """Return a file of expectations with the sentences that hold today."""
+    judge = Judge(source, agent_for(options.target))
+    sentences = map(write, sentences_of_today(judge, options.agent, options.url))
+    place = {"site": options.target} if is_url(options.target) else {"folder": options.target}
+    origin = {"origin": options.origin} if options.origin else {}
+    # Texts of JSON are texts of TOML, with the same escapes.
+    lines = [f"{key} = {_toml(value)}" for key, value in (place | origin).items()]
+    lines += ["expectations = [", *(f"  {_toml(sentence)}," for sentence in sentences), "]"]
+    return "\n".join(lines)
+
+
+def _toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
