@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import resource
 import signal
@@ -34,6 +35,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
@@ -102,27 +104,40 @@ class Neighbours(Spider):
             )
 
 
-def work(job: dict[str, Any]) -> None:
-    """Crawl, in a process of its own, and print the CPU time of the crawl, imports not counted."""
+def work(job: dict[str, Any], spider: type[Spider] = Neighbours) -> None:
+    """Crawl in this process, print the CPU time of the crawl, and exit as `comity crawl` does.
+
+    Imports do not count as time of the crawl."""
     from scrapy.crawler import AsyncCrawlerProcess
 
     process = AsyncCrawlerProcess({**job["settings"], "LOG_LEVEL": job["level"]})
-    crawler = process.create_crawler(Neighbours)
+    crawler = process.create_crawler(spider)
     process.crawl(crawler, addresses=job["addresses"], **job["arguments"])
     before = resource.getrusage(resource.RUSAGE_SELF)
     process.start()
     after = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps({"cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}))
+    if process.bootstrap_failed or not getattr(crawler.spider, "comity_is_complete", True):
+        sys.exit(1)
 
 
 class Worker:
-    def __init__(self, job: dict[str, Any], log: Path) -> None:
+    """A process that runs this program, or another one, with a job."""
+
+    def __init__(
+        self,
+        job: dict[str, Any],
+        log: Path,
+        program: str = __file__,
+        environment: dict[str, str] | None = None,
+    ) -> None:
         with log.open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, __file__, "--job", json.dumps(job)],
+                [sys.executable, program, "--job", json.dumps(job)],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
+                env=os.environ | (environment or {}),
             )
 
     @property
@@ -159,70 +174,139 @@ class Outcome(NamedTuple):
     octets: float  # to and from Redis a page
 
 
+@dataclass(slots=True)
+class Fault:
+    """A fault begins, ends `lasts` seconds later, and may come again."""
+
+    name: str
+    at: float  # of the next begin: seconds after all workers work, then monotonic
+    begin: Callable[[], str | None]  # returns its details, or None if it cannot begin now
+    end: Callable[[], object] = bool
+    lasts: float = 0.0
+    each: float = inf  # seconds from one begin to the next
+    until: float = inf  # monotonic, while it lasts
+
+
 class Faults:
-    """The faults of the workers and of the state's server while they crawl."""
+    """The faults of the workers and of the server of the state while the workers crawl."""
 
-    def __init__(self, options: argparse.Namespace, start: Any, state: State | None) -> None:
-        self._options = options
-        self._start = start
-        self._state = state
-        self.workers = [start() for _ in range(options.workers)]
-        self.killed = 0
-        self._kill_at = self._stop_at = self._server_at = self._join_at = inf  # monotonic
+    def __init__(
+        self, workers: list[Worker], do_work: Callable[[], bool], plan: list[Fault]
+    ) -> None:
+        self.workers = workers
+        self._do_work = do_work
+        self._plan = plan
         self._has_begun = False
-        self._stopped: Worker | None = None
-
-    def _begin(self, now: float) -> None:
-        self._has_begun = True
-        if self._options.kill:
-            self._kill_at = now + self._options.kill
-        if self._options.freeze:
-            self._stop_at = now + 8
-        if self._options.server:
-            self._server_at = now + 7
-        if self._options.join:
-            self._join_at = now + self._options.join_at
-
-    def _all_work(self) -> bool:
-        """True where each worker has given a sign of life. On a busy machine it takes long to begin, and a crawl whose workers
-        are all killed before would never end."""
-        if self._state is None:
-            return True
-        signs = asyncio.run(signs_of_life(self._state))
-        return signs >= len(self.workers) and all(worker.runs for worker in self.workers)
+        self.happened: list[tuple[str, str]] = []  # name, details
 
     def go_on(self) -> None:
+        """Begin and end the faults that are due."""
         now = time.monotonic()
-        if not self._has_begun and self._all_work():
-            self._begin(now)
-        if now > self._kill_at and self._all_work():
-            self._kill_at = now + self._options.kill
-            self.killed += 1
-            number = random.randrange(len(self.workers))
-            self.workers[number].kill()
-            self.workers[number] = self._start()
-        if self._stopped is None and now > self._stop_at and self.workers[0].runs:
-            self._stopped, self._stop_at = self.workers[0], now + 2 * self._options.timeout
-            self._stopped.process.send_signal(signal.SIGSTOP)
-        elif self._stopped is not None and now > self._stop_at:
-            self._stop_at = inf
-            if self._stopped.runs:
-                self._stopped.process.send_signal(signal.SIGCONT)
-        if now > self._join_at:
-            self._join_at = inf
-            self.workers += (self._start() for _ in range(self._options.join))
-        if self._state is not None and now > self._server_at:
-            self._server_at = inf
-            assert not isinstance(self._state, SqliteFile), "SQLite has no server"
-            self._state.kill()
-            time.sleep(20 if self._options.server == "away" else 0)
-            self._state.start()
+        if not self._has_begun:
+            if not self._do_work():
+                return
+            self._has_begun = True
+            for fault in self._plan:
+                fault.at += now
+        for fault in self._plan:
+            if now > fault.until:
+                fault.until = inf
+                fault.end()
+            if now > fault.at and (details := fault.begin()) is not None:
+                fault.at, fault.until = now + fault.each, now + fault.lasts
+                self.happened.append((fault.name, details))
+
+    def numbers(self) -> Counter[str]:
+        return Counter(name for name, _ in self.happened)
 
     def end(self) -> None:
-        """Leave no worker behind: without the state it would wait for ever."""
+        """End the faults that last."""
+        for fault in self._plan:
+            if fault.until < inf:
+                fault.until = inf
+                fault.end()
+
+    def finish(self) -> None:
+        """End the faults that last, and all workers: without the state they would wait for ever."""
+        self.end()
         for worker in self.workers:
             if worker.runs:
                 worker.kill()
+
+
+def all_work(workers: list[Worker], state: State | None) -> Callable[[], bool]:
+    """Return a function that returns True if each worker has given a sign of life.
+
+    Workers on a busy machine take long to begin. If all of them were killed before, the crawl would
+    never end."""
+    if state is None:
+        return lambda: True
+
+    def do_all() -> bool:
+        signs = asyncio.run(signs_of_life(state))
+        return signs >= len(workers) and all(worker.runs for worker in workers)
+
+    return do_all
+
+
+def freeze(
+    workers: list[Worker], choose: Callable[[], int], at: float, lasts: float, each: float = inf
+) -> Fault:
+    """Return the fault that a worker is stopped for a while. `choose`: returns its number."""
+    frozen: list[Worker] = []
+
+    def begin() -> str | None:
+        worker = workers[number := choose()]
+        if not worker.runs:
+            return None
+        worker.process.send_signal(signal.SIGSTOP)
+        frozen.append(worker)
+        return str(number)
+
+    def end() -> None:
+        if (worker := frozen.pop()).runs:
+            worker.process.send_signal(signal.SIGCONT)
+
+    return Fault("freeze", at, begin, end, lasts, each)
+
+
+def planned(
+    options: argparse.Namespace,
+    workers: list[Worker],
+    start: Callable[[], Worker],
+    do_work: Callable[[], bool],
+    state: State | None,
+) -> list[Fault]:
+    """Return the faults that the options ask for."""
+
+    def kill() -> str | None:
+        if not do_work():
+            return None
+        number = random.randrange(len(workers))
+        workers[number].kill()
+        workers[number] = start()
+        return str(number)
+
+    def end_server() -> str:
+        assert isinstance(state, Redis | PostgresServer), "SQLite has no server"
+        state.kill()
+        return ""
+
+    def join() -> str:
+        workers.extend(start() for _ in range(options.join))
+        return str(options.join)
+
+    plan = []
+    if options.kill:
+        plan.append(Fault("kill", options.kill, kill, each=options.kill))
+    if options.freeze:
+        plan.append(freeze(workers, lambda: 0, 8, 2 * options.timeout))
+    if options.server and isinstance(state, Redis | PostgresServer):
+        lasts = 20 if options.server == "away" else 0
+        plan.append(Fault("server", 7, end_server, state.start, lasts))
+    if options.join:
+        plan.append(Fault("join", options.join_at, join))
+    return plan
 
 
 def crawled(
@@ -272,16 +356,19 @@ def crawled(
                 {**job, "addresses": next(shares), "settings": {**job["settings"], **fields}}, log
             )
 
-        faults = Faults(options, worker, state)
-        stack.callback(faults.end)
+        workers = [worker() for _ in range(options.workers)]
+        do_work = all_work(workers, state)
+        faults = Faults(workers, do_work, planned(options, workers, worker, do_work, state))
+        stack.callback(faults.finish)
         give_up = time.monotonic() + PATIENCE
-        while any(worker.runs for worker in faults.workers):
+        while any(worker.runs for worker in workers):
             time.sleep(0.05)
             faults.go_on()
             if time.monotonic() > give_up:
-                running = sum(worker.runs for worker in faults.workers)
+                running = sum(worker.runs for worker in workers)
                 raise SystemExit(
-                    f"{running} workers still run after {PATIENCE:g} s, {faults.killed} were killed:\n{log.read_text()[-5000:]}"
+                    f"{running} workers still run after {PATIENCE:g} s,"
+                    f" {faults.numbers()['kill']} were killed:\n{log.read_text()[-5000:]}"
                 )
         text = log.read_text()
         lines = text.splitlines(keepends=True)
@@ -296,11 +383,11 @@ def crawled(
 
 
 async def signs_of_life(server: State) -> int:
-    """How many workers have given one."""
+    """Return how many workers have given a sign of life; 0 if the server is away."""
     state = open_state(server.url, Neighbours.name, 60)
     try:
         return len((await state.queue().status())["workers"])
-    except StateError:  # there is no crawl yet
+    except StateError:  # there is no crawl yet, or no server
         return 0
     finally:
         await state.close()
@@ -353,7 +440,7 @@ def judged(
         span=max((moment for moment, *_ in pages), default=0.0)
         - min((moment for moment, *_ in pages), default=0.0),
         policies=max(policies.values(), default=0),
-        killed=faults.killed,
+        killed=faults.numbers()["kill"],
         errors=text.count("Traceback") + text.count(" ERROR:"),
         failed=sum(worker.process.returncode != 0 for worker in faults.workers),
         cpu=1000 * sum(worker.cpu for worker in faults.workers) / number,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -64,9 +65,14 @@ class Server:
     """One server, with its files in a folder of its own."""
 
     def __init__(
-        self, folder: Path, program: Path | None = None, options: dict[str, str] | None = None
+        self,
+        folder: Path,
+        program: Path | None = None,
+        options: dict[str, str] | None = None,
+        environment: dict[str, str] | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self._environment = os.environ | (environment or {})
         self.folder = folder
         self.program = program or newest_program()
         self.options = SOUND | (options or {})
@@ -95,7 +101,11 @@ class Server:
         ]
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=self._environment,
             )
         deadline = time.monotonic() + DEADLINE
         while True:

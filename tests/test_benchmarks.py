@@ -41,6 +41,19 @@ def test_the_table_is_put_between_the_marks_of_the_page(tmp_path: Path) -> None:
     assert int(row[1].replace(",", "")) > 0
 
 
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-2", "REACH-3", "REACH-4")
+def test_a_short_soak_loses_nothing_and_keeps_the_pace() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "soak.py"), "--minutes", "0.3"]
+    command += ["--hosts", "20", "--delay", "1", "--kill", "4", "--timeout", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert not done.returncode, done.stdout + done.stderr
+    for row in ("pages lost", "requests too soon", "items lost"):
+        assert re.search(rf"{row} +│ 0 ", done.stdout), done.stdout
+    for fault in ("kill", "freeze", "restart", "fail-over", "memory full"):
+        assert f" s  {fault}" in done.stdout, done.stdout
+
+
 def test_the_page_names_every_program_and_has_the_marks() -> None:
     page = PAGE.read_text()
     assert page.index(BEGIN) < page.index(END)

@@ -128,7 +128,7 @@ def test_compose_accepts_its_file() -> None:
 
 @pytest.mark.slow
 def test_the_manifests_keep_to_the_schemas_of_kubernetes() -> None:
-    import kubernetes_validate  # type: ignore[import-untyped]  # in the group test-all
+    import kubernetes_validate  # in the group test-all
 
     for document in documents("kubernetes.yaml"):
         version = kubernetes_validate.latest_version()
