@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from datetime import time
 from hashlib import sha1
 from pathlib import Path
+from time import monotonic
 from typing import Any, Self
 
 import pytest
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 from comity.cluster.line import LineConnection
 from comity.cluster.queue import QueuedRequest
+from comity.cluster.redis import connection as connection_module
 from comity.cluster.redis import queue as queue_module
 from comity.cluster.redis import turns as turns_module
 from comity.cluster.redis.address import StateAddress, pace_key
@@ -419,6 +421,33 @@ def test_after_a_replica_has_taken_over_a_whole_window_is_waited(
             assert grant.number is None
             process.turns.close()
             await process.connection.close()
+
+    asyncio.run(test())
+
+
+@pytest.mark.requirement("REACH-3", "RATE-2")
+def test_after_the_clock_was_set_forward_a_whole_window_is_waited(
+    own_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock of the worker that goes back by an hour shows the same as a server's that goes on."""
+    behind = 0.0
+    monkeypatch.setattr(connection_module, "monotonic", lambda: monotonic() - behind)
+
+    async def test() -> None:
+        nonlocal behind
+        async with processes(own_server) as (one, other):
+            limit = PaceLimit(HOST, (Window(10, 60),))
+            for process in (one, other):
+                number(await process.acquire(limit))
+            behind = 3600
+            for process in (one, other):
+                dropped = await process.acquire(limit)
+                assert dropped.number is None
+                assert dropped.due - NOW <= FAILING
+            for process in (one, other):
+                grant = await process.acquire(limit)
+                assert grant.number is None
+                assert 59 < grant.due - NOW <= 60
 
     asyncio.run(test())
 

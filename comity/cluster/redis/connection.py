@@ -1,12 +1,15 @@
 """A connection to a server of Redis or Valkey, or one to each node of a Cluster.
 
-A batch of calls is a pipeline of scripts (comity/cluster/line.py)."""
+A batch of calls is a pipeline of scripts (comity/cluster/line.py). It begins with the time of the
+server. If the server's clock was set forward, starts of requests look older than they are, so the
+answers to the batch are dropped, and the server counts as another one."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from time import monotonic
 from typing import Any, ClassVar
 
 from redis.asyncio import Redis, RedisCluster
@@ -20,6 +23,11 @@ from comity.cluster.line import PATIENCE, Call, Line, LineConnection
 from comity.cluster.redis.address import StateAddress
 from comity.cluster.redis.tls import tls_remedy
 from comity.policies.syntax.printable import printable
+
+
+# How far the server's clock may be ahead of its last time: seconds, and a part of the time since
+# then. A clock that chrony corrects runs faster by a twelfth at most.
+AHEAD = (0.01, 0.1)
 
 
 class StateConnection(LineConnection):
@@ -47,6 +55,9 @@ class RedisLine(Line):
         super().__init__(address, patience)
         self._nodes: list[tuple[str, int]] = []  # the nodes of a Cluster, as last seen
         self._client: Any = None
+        # The latest time of the server, less the monotonic time when it was requested; and that
+        # monotonic time.
+        self._clock: tuple[float, float] | None = None
 
     @property
     def is_connected(self) -> bool:
@@ -81,13 +92,36 @@ class RedisLine(Line):
 
     async def _pipeline(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         pipeline = self._client.pipeline(transaction=False)
+        watches_clock = not self._address.is_cluster  # the nodes have clocks of their own
+        if watches_clock:
+            pipeline.execute_command("TIME")
+        sent = monotonic()
         for script, key, *arguments in calls:
             pipeline.execute_command("EVALSHA", script.sha, 1, key, *arguments)
         answers: list[Any] = await pipeline.execute(raise_on_error=False)
+        if watches_clock:
+            self._watch_clock(answers.pop(0), sent)
         for answer in answers:
             if isinstance(answer, Exception) and not isinstance(answer, ResponseError):
                 raise answer  # a node of a Cluster cannot be reached
         return answers
+
+    def _watch_clock(self, answer: Any, sent: float) -> None:
+        """Note the time of the server. ConnectionError: its clock was set forward.
+
+        Then the steps that begin a connection get another id than the server's: no start is granted
+        before a whole window is over."""
+        if isinstance(answer, Exception):
+            return
+        now = answer[0] + answer[1] / 1e6
+        before, self._clock = self._clock, (now - sent, sent)
+        if before is None:
+            return
+        ahead, moment = before
+        seconds, part = AHEAD
+        if now - monotonic() > ahead + seconds + part * (sent - moment):
+            self.first = dict.fromkeys(self.first, f"clock-{now:.0f}".encode())
+            raise ConnectionError("its clock was set forward")
 
     async def _connect(self) -> None:
         # `Line` has a timeout for all calls. redis-py would set a timeout for
