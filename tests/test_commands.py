@@ -143,6 +143,7 @@ def test_an_unknown_command_is_one_line(
         (["frontier"], "comity frontier: frontier takes the name of one crawl"),
         (["demo", "x"], "comity demo: demo takes no argument: remove `x`"),
         (["lint", "--fixx"], "comity lint: unrecognized arguments: --fixx"),
+        (["check", "nosuch.toml"], "comity check: nosuch.toml cannot be read"),
         (["explain"], "comity explain: the following arguments are required"),
         (["rule", "nosuch"], "comity rule: `nosuch` is not a rule"),
         (["languageserver", "--tcp", "x"], "comity languageserver: argument --tcp"),
