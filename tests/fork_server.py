@@ -71,6 +71,7 @@ LEFT_OUT = (
     "comity.authoring.language_server.",
     "comity.authoring.workbench.",
     "comity.browser.",
+    "comity.cluster.conformance.",
     "comity.dataset.datatrove",
     # turbohtml may be missing.
     *(() if importlib.util.find_spec("turbohtml") else ("comity.policies.document.html.turbo",)),

@@ -7,5 +7,6 @@ counts.py         the counts of a worker, and the limits of the crawl
 line.py           the calls that wait for a store, in batches
 records.py        policy files as records
 neighbours.py     the detection of dead workers on this machine
+conformance/      the tests that every store has to pass
 sql/              the state in a database of PostgreSQL or SQLite
 redis/            the state on a Redis or Valkey server, or in a Cluster of these"""

@@ -261,7 +261,8 @@ class CrawlQueue(Protocol):
         """Send counts of this worker in this run, by their names. Each replaces its earlier value.
 
         If the call is made before `ack`, the store has the counts before the requests are done.
-        The counts of workers that left or died still count."""
+        The counts of workers that left or died still count. A worker gives a sign of life before it
+        calls this first."""
 
     async def sums(self, names: Sequence[str] = ()) -> Sums:
         """Return these counts of the whole crawl. StateError: there is no such crawl."""

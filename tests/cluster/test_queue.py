@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from comity.cluster.errors import StateError, StateFullError, StateLostError
+from comity.cluster.errors import StateError, StateLostError
 from comity.cluster.queue import Lease, QueuedRequest
 from comity.cluster.redis.queue import RedisQueue
 from comity.policies import PolicyError
@@ -57,64 +57,6 @@ def keys(lease: Lease) -> list[bytes]:
     return [entry.key for entry in lease.requests]
 
 
-def test_requests_come_by_priority_and_then_in_order(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "one", "two") as (one, two):
-            put = [
-                row(one, number, priority=priority)
-                for number, priority in enumerate([0, 5, 0, -1, 5, 2**60, -(2**60)])
-            ]
-            assert await one.put(put) == [True] * 7
-            (lease,) = await two.lease(10, 4)
-            assert (lease.host, lease.waiting, lease.rests) == (A, 3, 0.0)
-            assert [(entry.priority, entry.body) for entry in lease.requests] == [
-                (2**53, b"request 5"),
-                (5, b"request 1"),
-                (5, b"request 4"),
-                (0, b"request 0"),
-            ]
-            assert await one.lease(10, 3) == []
-            assert await one.more(A, 3) is None
-            assert not await one.is_finished()
-            rest = await two.more(A, 10)
-            assert rest is not None
-            assert (bodies(rest), rest.waiting) == ([2, 3, 6], 0)
-            assert not await one.is_finished()
-            await two.ack(A, keys(lease) + keys(rest))
-            assert await one.is_finished()
-
-    asyncio.run(run())
-
-
-def test_what_was_seen_is_not_put_and_what_no_filter_asks_for_is(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "one", "two") as (one, two):
-            assert await one.put([row(one, 1), row(one, 1), row(one, 1, is_filtered=False)]) == [
-                True,
-                False,
-                True,
-            ]
-            assert await two.put([row(two, 1), row(two, 1, is_filtered=False), row(two, 1, B)]) == [
-                False,
-                True,
-                True,
-            ]
-            status = await one.status()
-            assert {
-                name: status[name]
-                for name in ("waiting", "out", "put", "filtered", "seen", "hosts")
-            } == {
-                "waiting": 4,
-                "out": 0,
-                "put": 4,
-                "filtered": 2,
-                "seen": 2,
-                "hosts": 2,
-            }
-
-    asyncio.run(run())
-
-
 def test_a_put_that_is_repeated_happens_once_and_answers_the_same(server: Server) -> None:
     """Its answer was lost; another worker may have done the request meanwhile."""
 
@@ -130,185 +72,6 @@ def test_a_put_that_is_repeated_happens_once_and_answers_the_same(server: Server
             assert (await one.status())["put"] == 5
             assert bodies(await two.more(A, 10)) == [4]
             assert await one.put([row(one, 5)]) == [True]
-
-    asyncio.run(run())
-
-
-def test_many_fingerprints_are_seen_once_each(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "one") as (one,):
-            for begin in range(0, 4000, 2000):
-                assert await one.put(rows(one, range(begin, begin + 2000))) == [True] * 2000
-            assert await one.put(rows(one, range(4000))) == [False] * 4000
-            assert (await one.status())["seen"] == 4000
-
-    asyncio.run(run())
-
-
-def test_what_is_done_is_done_whoever_says_so(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "one", "two") as (one, two):
-            await one.put(rows(one, range(4)))
-            (lease,) = await one.lease(1, 2)
-            for _ in range(2):
-                await two.ack(A, keys(lease)[:1])
-            status = await one.status()
-            assert (status["waiting"], status["out"], status["done"]) == (2, 1, 1)
-            await one.release(A)
-            await one.ack(A, keys(lease))  # it waits again by now
-            (lease,) = await two.lease(1, 9)
-            assert bodies(lease) == [2, 3]
-            assert (await one.status())["done"] == 2
-
-    asyncio.run(run())
-
-
-def test_what_is_given_back_comes_first_again(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "one", "two") as (one, two):
-            await one.put(rows(one, range(5)))
-            await one.lease(1, 3)
-            await two.release(A)  # it has nothing to say there
-            assert await two.lease(1, 9) == []
-            await one.release(A)
-            (lease,) = await two.lease(1, 9)
-            assert bodies(lease) == [0, 1, 2, 3, 4]
-
-    asyncio.run(run())
-
-
-def test_nobody_waits_for_a_host_that_is_set_aside(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "one", "two") as (one, two):
-            await one.put(rows(one, range(3)))
-            (lease,) = await one.lease(1, 1)
-            await two.set_aside(A, 1000)  # it has nothing to say there
-            assert not await one.is_finished()
-            await one.set_aside(A, 1000)
-            await two.put(rows(two, [3]))  # it comes to those that wait there
-            assert await one.is_finished()
-            assert (one.left, one.aside) == (4, 4)
-            assert await two.lease(9, 9) == []
-            (host,) = await one.hosts(9)
-            assert (host.host, host.worker, host.waiting, host.out, host.is_aside) == (
-                A,
-                "",
-                4,
-                0,
-                True,
-            )
-            await one.ack(A, keys(lease))  # as it was out
-            assert await one.is_finished()
-            status = await one.status()
-            assert (status["waiting"], status["set_aside"], status["out"], status["hosts"]) == (
-                0,
-                3,
-                0,
-                1,
-            )
-            await two.recall()
-            assert not await one.is_finished()
-            (lease,) = await two.lease(9, 9)
-            assert bodies(lease) == [1, 2, 3]
-            await two.ack(A, keys(lease))
-            await two.release(A)
-            assert await one.is_finished()
-            assert (one.left, one.aside) == (0, 0)
-
-    asyncio.run(run())
-
-
-def test_a_host_that_was_set_aside_can_be_leased_when_its_time_has_come(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "one", "two") as (one, two):
-            await one.put(rows(one, range(2)))
-            await one.lease(1, 1)
-            await one.set_aside(A, 0)
-            (lease,) = await two.lease(1, 9)
-            assert bodies(lease) == [0, 1]
-            assert sum(shard.aside for shard in await one.look()) == 0
-
-    asyncio.run(run())
-
-
-def test_a_worker_that_gives_no_signs_of_life_loses_its_hosts(server: Server) -> None:
-    async def run() -> None:
-        async with (
-            workers(server, "frozen", ttl=0) as (frozen,),
-            workers(server, "other") as (other,),
-        ):
-            await frozen.put(rows(frozen, range(3)))
-            (lost,) = await frozen.lease(1, 2)
-            (lease,) = await other.lease(1, 9)
-            assert bodies(lost) == [0, 1]
-            assert bodies(lease) == [0, 1, 2]
-            assert await frozen.renew([A]) == {A}
-            assert await frozen.more(A, 1) is None
-            await frozen.release(A)
-            await frozen.set_aside(A, 1000)
-            assert await other.renew([A]) == set()
-            await frozen.ack(A, keys(lost))
-            await other.ack(A, keys(lease))
-            assert await other.is_finished()
-
-    asyncio.run(run())
-
-
-def test_a_lease_that_has_ended_counts_until_another_worker_takes_the_host(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "slow", ttl=0) as (slow,):
-            await slow.put(rows(slow, range(3)))
-            await slow.lease(1, 2)
-            slow.ttl = TTL
-            assert await slow.renew([A]) == set()
-            assert bodies(await slow.more(A, 9)) == [2]
-
-    asyncio.run(run())
-
-
-def test_no_host_has_two_workers(server: Server) -> None:
-    hosts = [f"{number}.example" for number in range(40)]
-
-    async def run() -> None:
-        async with workers(server, "one", "two", "three") as queues:
-            await queues[0].put(
-                [row(queues[0], number, host) for host in hosts for number in range(2)]
-            )
-            leased: list[str] = []
-            while len(leased) < len(hosts):
-                for leases in await asyncio.gather(*(queue.lease(7, 5) for queue in queues)):
-                    assert len(leases) <= 7
-                    leased += [lease.host for lease in leases]
-            assert sorted(leased) == sorted(hosts)
-
-    asyncio.run(run())
-
-
-def test_a_host_that_was_released_waits_as_long_as_it_is_to_and_is_forgotten_when_empty(
-    server: Server,
-) -> None:
-    async def run() -> None:
-        async with workers(server, "one", "two") as (one, two):
-            await one.put([row(one, 0), row(one, 0, B)])
-            await one.lease(2, 1)
-            await one.put([row(one, 1)])
-            await one.release(A, 3600)
-            assert await two.lease(2, 9) == []
-            assert [
-                (host.host, host.worker, host.waiting, host.out) for host in await two.hosts(9)
-            ] == [
-                (A, "", 2, 0),
-                (B, "one", 0, 1),
-            ]
-            assert (await two.status())["next_due"] <= TTL  # when the lease of the other host ends
-            await one.close([B])
-            (lease,) = await two.lease(2, 9)
-            assert lease.host == B
-            await two.ack(B, keys(lease))
-            await two.release(B)
-            assert [host.host for host in await two.hosts(9)] == [A]
-            await two.put([row(two, 2)])  # that brings it forward no more
-            assert await two.lease(2, 9) == []
 
     asyncio.run(run())
 
@@ -342,28 +105,6 @@ def test_a_crawl_is_paused_resumed_ended_and_deleted(server: Server) -> None:
     assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
 
 
-def test_in_a_full_memory_nothing_is_put_and_all_else_goes_on(own_server: Server) -> None:
-    async def run() -> None:
-        async with workers(own_server, "one", "two") as (one, two):
-            await one.put(rows(one, range(20)) + rows(one, range(20), B))
-            (lease,) = await one.lease(1, 5)
-            own_server.client().config_set("maxmemory", 1)
-            with pytest.raises(StateFullError, match="used memory > 'maxmemory'"):
-                await one.put(rows(one, range(100, 105)))
-            assert await one.renew([lease.host]) == set()
-            assert len((await two.lease(1, 3))[0].requests) == 3
-            assert await one.more(lease.host, 5) is not None
-            await one.ack(lease.host, keys(lease))
-            await one.set_aside(lease.host, 1000)
-            await two.recall()
-            own_server.client().config_set("maxmemory", 2**29)
-            assert await one.put(rows(one, range(100, 105))) == [True] * 5
-            status = await one.status()
-            assert (status["put"], status["done"], status["out"]) == (45, 5, 3)
-
-    asyncio.run(run())
-
-
 def test_data_of_another_version_is_not_touched(server: Server) -> None:
     server.client().hset("comity:{crawl}:meta", mapping={"version": 7, "shards": 4})
 
@@ -376,74 +117,6 @@ def test_data_of_another_version_is_not_touched(server: Server) -> None:
         match="has data of version 7, and this comity knows version 1: continue with the comity",
     ):
         asyncio.run(run())
-
-
-def test_nothing_acknowledged_is_lost_when_the_server_is_killed(own_server: Server) -> None:
-    """Requests that were put are there, those that were done are not; what got no answer is repeated."""
-
-    async def run() -> None:
-        async with workers(own_server, "one") as (one,):
-            put: set[int] = set()
-            done: set[int] = set()
-            number = 0
-            for fall in range(3):
-                for _ in range(20):
-                    batch = range(number, number := number + 10)
-                    assert await one.put(rows(one, batch)) == [True] * 10
-                    put.update(batch)
-                if fall == 0:
-                    assert bodies((await one.lease(1, 1))[0]) == [0]
-                    await one.ack(A, [])
-                more = await one.more(A, 30)
-                assert more is not None
-                await one.ack(A, keys(more))
-                done.update(bodies(more))
-                unanswered = rows(one, range(number, number := number + 100))
-                task = asyncio.ensure_future(one.put(unanswered))
-                await asyncio.sleep(0)
-                own_server.kill()
-                await asyncio.gather(task, return_exceptions=True)
-                own_server.start()
-                while True:
-                    try:
-                        assert await one.put(unanswered) == [True] * 100
-                        break
-                    except StateFullError:
-                        raise
-                    except StateError:
-                        continue
-                put.update(range(number - 100, number))
-            left: set[int] = {0}
-            while (more := await one.more(A, 100)) and more.requests:
-                left.update(bodies(more))
-            assert left == put - done
-            assert (await one.status())["put"] == len(put)
-
-    asyncio.run(run())
-
-
-@pytest.mark.requirement("REACH-2")
-def test_what_a_dead_worker_had_goes_to_others_at_once(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "m:1:one", "m:2:two", "m:3:three") as (one, two, three):
-            await one.put([*rows(one, range(3)), *rows(one, range(3), B)])
-            leases = await one.lease(10, 2)
-            assert {lease.host for lease in leases} == {A, B}
-            await one.ack(A, keys(next(lease for lease in leases if lease.host == A))[:1])
-            await one.renew([A, B])
-            await two.renew([])
-            assert await two.lease(10, 2) == []
-            await three.bury("m:1:one")
-            assert sorted((lease.host, *bodies(lease)) for lease in await two.lease(10, 5)) == [
-                (A, 1, 2),
-                (B, 0, 1, 2),
-            ]
-            assert await one.renew([A, B]) == {A, B}
-            await three.bury("m:1:one")  # again, as the answer was lost
-            assert await two.renew([A, B]) == set()
-            assert list((await two.status())["workers"]) == ["m:2:two"]
-
-    asyncio.run(run())
 
 
 async def lose(queue: RedisQueue, message: str) -> None:
@@ -605,91 +278,6 @@ def test_a_finished_crawl_begins_again_once_for_all_workers(server: Server) -> N
     assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
 
 
-@pytest.mark.requirement("REACH-1")
-def test_a_worker_of_a_run_before_ends(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "frozen") as (frozen,), workers(server, "one") as (one,):
-            await one.put(rows(one, range(2)))
-            await finish(one)
-            await one.finish()
-            await one.begin_again()
-            await frozen.renew([])
-            assert frozen.state == "ended"
-
-    asyncio.run(run())
-
-
-def reads(lease: Lease | None) -> dict[int, int]:
-    """How many workers died while they read each request."""
-    assert lease is not None
-    return {int(entry.body.split()[1]): entry.reads for entry in lease.requests}
-
-
-@pytest.mark.requirement("REACH-2")
-def test_a_request_whose_readers_die_is_set_aside(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "one", "two") as (one, two):
-            await one.put(rows(one, range(3)) + rows(one, [0], B))
-            for dead in range(3):
-                for lease in await one.lease(9, 9):
-                    if lease.host == A:
-                        assert reads(lease) == dict.fromkeys(range(3), -1 if not dead else 0) | (
-                            {1: dead} if dead else {}
-                        )
-                        await one.read(A, keys(lease), is_done=False)
-                        await one.read(
-                            A,
-                            [entry.key for entry in lease.requests if entry.body != b"request 1"],
-                            is_done=True,
-                        )
-                await two.bury("one")
-            (lease,) = [lease for lease in await one.lease(9, 9) if lease.host == A]
-            assert reads(lease) == {0: 0, 2: 0}
-            (unreadable,) = await two.unreadable_requests(9)
-            assert (unreadable.host, unreadable.body) == (A, b"request 1")
-            assert unreadable.why == "3 workers died while they read it"
-            await one.ack(A, keys(lease))
-            await one.release(A)
-            await one.release(B)
-            await finish(one)
-            status = await two.status()
-            assert {
-                name: status[name] for name in ("state", "waiting", "out", "done", "unreadable")
-            } == {
-                "state": "finished",
-                "waiting": 0,
-                "out": 0,
-                "done": 3,
-                "unreadable": 1,
-            }
-            assert await two.retry() == 1
-            (lease,) = await one.lease(9, 9)
-            assert reads(lease) == {1: -1}
-            await one.ack(A, keys(lease))
-            await one.release(A)
-            assert await one.is_finished()
-            assert await two.unreadable_requests(9) == []
-
-    asyncio.run(run())
-
-
-@pytest.mark.requirement("REACH-2")
-def test_requests_that_cannot_be_read_do_not_hide_those_behind_them(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "one", "two") as (one, two):
-            await one.put(rows(one, range(4)))
-            (lease,) = await one.lease(1, 2)
-            for _ in range(3):
-                await one.read(A, keys(lease), is_done=False)
-            await two.bury("one")
-            (lease,) = await two.lease(1, 2)
-            assert bodies(lease) == [2, 3]
-            await two.release(A)
-            assert (await two.status())["unreadable"] == 2
-
-    asyncio.run(run())
-
-
 @pytest.mark.requirement("REACH-2")
 def test_a_worker_sets_a_request_aside_wherever_it_is(server: Server) -> None:
     """Out, waiting again, or waiting for a host that is set aside. A worker that was taken for dead may have done it."""
@@ -724,18 +312,6 @@ def test_a_worker_sets_a_request_aside_wherever_it_is(server: Server) -> None:
 
     asyncio.run(run())
     assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
-
-
-@pytest.mark.requirement("REACH-2")
-def test_what_a_frozen_worker_had_out_is_suspected(server: Server) -> None:
-    async def run() -> None:
-        async with workers(server, "frozen", ttl=0) as (frozen,), workers(server, "one") as (one,):
-            await frozen.put(rows(frozen, range(2)))
-            await frozen.lease(1, 1)
-            (lease,) = await one.lease(1, 9)
-            assert reads(lease) == {0: 0, 1: -1}
-
-    asyncio.run(run())
 
 
 def test_tries_of_an_origin_are_those_of_all_workers(server: Server) -> None:

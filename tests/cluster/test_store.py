@@ -16,7 +16,7 @@ from comity.cluster.records import ACTION, SESSION, TERM, YEAR
 from comity.cluster.redis import store as store_module
 from comity.cluster.redis.store import ACTIONS, BODY, LIFETIME, SALT, SITE, RedisStore
 from comity.gate.fetching.policy_copy import PolicyFile
-from comity.gate.fetching.store import REFERENCES, PolicyStore, Store
+from comity.gate.fetching.store import PolicyStore, Store
 from comity.policies.answers.fetched import Fetched
 from tests.gate.fetching.policy_files import answers, policy_files, utc
 from tests.redis_server import Server
@@ -101,23 +101,6 @@ def test_what_was_written_long_ago_is_dropped(
     monkeypatch.setattr(store_module, "LIFETIME", -1)
     store.save(ORIGIN, {})  # as if it were later
     assert store.load(ORIGIN) == {}
-
-
-def test_a_site_that_names_other_files_every_day_does_not_fill_the_store(store: RedisStore) -> None:
-    for number in range(3 * REFERENCES):
-        store.save(ORIGIN, {ROBOTS: had(), f"https://b.test/{number:03}": had()})
-    paths = store.load(ORIGIN)
-    assert ROBOTS in paths
-    assert len(paths) == REFERENCES + 1
-    assert f"https://b.test/{3 * REFERENCES - 1:03}" in paths
-
-
-def test_the_first_moment_is_remembered(store: RedisStore, other: RedisStore) -> None:
-    first = store.first_taken("https://a.test/x", ["train-ai", "search"], utc(NOW + 0.25))
-    assert first == dict.fromkeys(["train-ai", "search"], utc(NOW + 0.25))
-    again = other.first_taken("https://a.test/x", ["search", "other"], utc(NOW + 9))
-    assert again == {"search": utc(NOW + 0.25), "other": utc(NOW + 9)}
-    assert store.first_taken("https://a.test/x", [], utc(NOW)) == {}
 
 
 def test_what_is_taken_down_is_asked_for_no_more(store: RedisStore, other: RedisStore) -> None:
@@ -217,25 +200,6 @@ def test_a_session_that_was_not_seen_for_long_is_forgotten(
     assert store.session_began("a.test", b"one", utc(NOW + 4)) == utc(NOW + 4)
 
 
-@pytest.mark.requirement("REACH-1")
-def test_one_worker_fetches_an_origin(store: RedisStore, other: RedisStore, server: Server) -> None:
-    assert store.claims_fetch(ORIGIN, 60)
-    assert not other.claims_fetch(ORIGIN, 60)
-    assert store.claims_fetch(ORIGIN, 60)  # it claims on
-    other.gives_back(ORIGIN)
-    assert not other.claims_fetch(ORIGIN, 60)
-    store.gives_back(ORIGIN)
-    assert other.claims_fetch(ORIGIN, 60)
-    store.gives_back(ORIGIN)
-    assert not store.claims_fetch(ORIGIN, 60)
-    server.client().delete(f"comity:claim:{ORIGIN}")  # its time is over
-    assert store.claims_fetch(ORIGIN, 60)
-    other.gives_back(ORIGIN)
-    assert not other.claims_fetch(ORIGIN, 60)
-    store.close()
-    assert other.claims_fetch(ORIGIN, 60)
-
-
 @pytest.mark.parametrize("value", [b"no line", b"1\n{}", b"1\n[", b'1\n{"due": "x"}'])
 def test_what_cannot_be_read_is_an_error_and_no_permission(
     store: RedisStore, server: Server, value: bytes
@@ -243,19 +207,3 @@ def test_what_cannot_be_read_is_an_error_and_no_permission(
     server.client().hset(f"comity:site:{ORIGIN}", ROBOTS, value)
     with pytest.raises(OSError, match=r"redis://127.0.0.1:[0-9]+/0 cannot be read: "):
         store.load(ORIGIN)
-
-
-def test_a_server_that_is_away_is_an_error(own_server: Server) -> None:
-    store = RedisStore(own_server.address())
-    store.save(ORIGIN, {ROBOTS: had()})
-    own_server.client().hset(ACTIONS, "x", "y")
-    with pytest.raises(OSError, match="cannot be read"):
-        store.take_downs()
-    own_server.kill()
-    with pytest.raises(OSError, match="cannot be read"):
-        store.load(ORIGIN)
-    with pytest.raises(OSError, match="cannot be written"):
-        store.save(ORIGIN, {ROBOTS: had()})
-    own_server.start()
-    assert store.load(ORIGIN) == {ROBOTS: had()}
-    store.close()

@@ -26,9 +26,9 @@ from comity.cluster.redis.connection import StateConnection
 from comity.cluster.redis.queue import RedisQueue
 from comity.cluster.redis.scripts import Script
 from comity.cluster.redis.turns import RedisTurns
-from comity.gate.pace.ledger import ASK_THROUGH, FAILING, PENALTY, Grant, PaceLimit, RateLedger
+from comity.gate.pace.ledger import FAILING, PENALTY, Grant, PaceLimit, RateLedger
 from comity.policies.syntax.windows import Window
-from tests.redis_server import DEADLINE, Server, call_for
+from tests.redis_server import Server
 
 NOW = 1_800_000_000.0
 TTL = 10.0
@@ -129,26 +129,6 @@ def run(server: Server, clock: Clock, test: Test, count: int = 2) -> None:
 
 
 @pytest.mark.requirement("RATE-2")
-def test_a_delay_counts_from_the_headers_for_every_process(server: Server, clock: Clock) -> None:
-    async def test(them: list[Process], clock: Clock) -> None:
-        one, other = them
-        limit = PaceLimit(HOST, DELAY)
-        first = number(await one.acquire(limit))
-        for process in them:
-            assert wait(await process.acquire(limit), clock) == 2
-        clock.set(NOW + 6)
-        one.turns.settle(first, 0)
-        await one.told()
-        clock.set(NOW + 7)
-        assert wait(await other.acquire(limit), clock) == 1
-        clock.set(NOW + 8)
-        number(await other.acquire(limit))
-        number(await one.acquire(PaceLimit("example.com", DELAY)))
-
-    run(server, clock, test)
-
-
-@pytest.mark.requirement("RATE-2")
 def test_what_never_went_out_counts_as_nothing(server: Server, clock: Clock) -> None:
     async def test(them: list[Process], clock: Clock) -> None:
         one, other = them
@@ -164,64 +144,6 @@ def test_what_never_went_out_counts_as_nothing(server: Server, clock: Clock) -> 
         await other.told()
         clock.set(NOW + 1)
         assert wait(await one.acquire(*limits), clock) == 1
-
-    run(server, clock, test)
-
-
-@pytest.mark.requirement("AUTX-2", "RATE-2")
-def test_a_turn_is_one_of_all_its_limits_or_of_none(server: Server, clock: Clock) -> None:
-    async def test(them: list[Process], clock: Clock) -> None:
-        one, other = them
-        host, scope = PaceLimit(HOST, DELAY), PaceLimit(SCOPE, (Window(2, 60),))
-        for seconds in (0, 10):
-            clock.set(NOW + seconds)
-            one.turns.settle(number(await one.acquire(host, scope)), 0)
-            await one.told()
-        clock.set(NOW + 11)
-        refused = await other.acquire(host, scope)
-        assert (wait(refused, clock), refused.limit) == (49, scope)
-        refused = await other.acquire(host)
-        assert (wait(refused, clock), refused.limit) == (1, host)
-        clock.set(NOW + 13)
-        await other.acquire(host, scope)
-        number(await other.acquire(host))  # what was not let out has used nothing up
-
-    run(server, clock, test)
-
-
-@pytest.mark.requirement("AUTX-3", "RATE-2")
-def test_as_many_are_in_flight_as_may_be_over_all_processes(server: Server, clock: Clock) -> None:
-    """From the turn to the end, and not to the headers; and no longer."""
-
-    async def test(them: list[Process], clock: Clock) -> None:
-        one, other = them
-        free = PaceLimit(HOST, (Window(9, 1),))
-        first, second = number(await one.acquire(free, FEW)), number(await other.acquire(free, FEW))
-        one.turns.settle(first, 0)
-        await one.told()
-        for process in them:
-            refused = await process.acquire(free, FEW)
-            assert (wait(refused, clock), refused.limit) == (round(ASK_THROUGH, 2), FEW)
-        one.turns.end(first)
-        await one.told()
-        number(await other.acquire(free, FEW))
-        other.turns.settle(second, 0)
-
-    run(server, clock, test)
-
-
-@pytest.mark.requirement("RATE-2")
-def test_a_grant_of_a_worker_that_died_counts_until_it_was_dead(
-    server: Server, clock: Clock
-) -> None:
-    async def test(them: list[Process], clock: Clock) -> None:
-        _frozen, other = them
-        limit = PaceLimit(HOST, (Window(1, 100),))
-        number(await _frozen.acquire(limit))
-        clock.set(NOW + TTL - 1)
-        assert wait(await other.acquire(limit), clock) == TTL  # it may be cancelled
-        clock.set(NOW + TTL + 1)
-        assert wait(await other.acquire(limit), clock) == 99  # 100 s after it was dead
 
     run(server, clock, test)
 
@@ -247,24 +169,6 @@ def test_a_worker_that_was_taken_for_dead_has_its_request_in_flight_when_it_goes
         await frozen.told()
         clock.set(NOW + TTL + 199)
         assert wait(await other.acquire(limit), clock) == 1
-
-    run(server, clock, test)
-
-
-@pytest.mark.requirement("RATE-2")
-def test_signs_of_life_keep_a_grant(server: Server, clock: Clock) -> None:
-    async def test(them: list[Process], clock: Clock) -> None:
-        one, other = them
-        limit = PaceLimit(HOST, (Window(1, 2),))
-        first = number(await one.acquire(limit))
-        for seconds in range(0, 60, 3):
-            clock.set(NOW + seconds)
-            one.turns.beat(0)
-            await one.told()
-            assert (await other.acquire(limit)).number is None
-        one.turns.end(first)
-        await one.told()
-        number(await other.acquire(limit))
 
     run(server, clock, test)
 
@@ -394,30 +298,6 @@ def test_who_leaves_has_nothing_in_flight_any_more(server: Server, clock: Clock)
         assert wait(await other.acquire(limit), clock) == 100
         number(await other.acquire(PaceLimit("c.example", DELAY)))
         assert server.client().zcard(f"{pace_key(HOST)}:beat") == 1
-
-    run(server, clock, test)
-
-
-@pytest.mark.requirement("RATE-2")
-def test_a_time_that_lies_ahead_counts_as_now(server: Server, clock: Clock) -> None:
-    """The server's clock was set back by an hour."""
-
-    async def test(them: list[Process], clock: Clock) -> None:
-        one, other = them
-        limit = PaceLimit(HOST, DELAY)
-        one.turns.settle(number(await one.acquire(limit)), 0)
-        one.turns.back_off("b.example", 60, NOW)
-        flying = PaceLimit("c.example", DELAY)
-        number(await one.acquire(flying))
-        await one.told()
-        clock.set(NOW - 3600)
-        assert wait(await other.acquire(limit), clock) == 2
-        assert wait(await other.acquire(PaceLimit("b.example", DELAY)), clock) == 60
-        assert wait(await other.acquire(flying), clock) == 2
-        clock.set(NOW - 3600 + 2)
-        number(await other.acquire(limit))
-        clock.set(NOW - 3600 + TTL + 2)
-        number(await other.acquire(flying))
 
     run(server, clock, test)
 
@@ -568,59 +448,6 @@ def test_workers_that_come_back_one_after_the_other_wait_once(
             for process in (one, two):
                 process.turns.close()
                 await process.connection.close()
-
-    asyncio.run(test())
-
-
-@pytest.mark.requirement("RATE-2")
-def test_in_a_full_memory_the_pace_goes_on(own_server: Server) -> None:
-    """What is left of the crawl has to be done to empty it."""
-
-    async def test() -> None:
-        async with processes(own_server) as (one, other):
-            limit = PaceLimit(HOST, (Window(2, 3600),))
-            own_server.client().config_set("maxmemory", 1)
-            first = number(await one.acquire(limit, FEW))
-            one.turns.beat(NOW)
-            one.turns.settle(first, NOW)
-            one.turns.end(first)
-            one.turns.back_off("b.example", 60, NOW)
-            await one.told()
-            number(await other.acquire(limit, FEW))
-            assert 3500 < (await other.acquire(limit)).due - NOW <= 3600
-            assert 59 < (await other.acquire(PaceLimit("b.example", DELAY))).due - NOW <= 60
-
-    asyncio.run(test())
-
-
-def test_where_the_server_is_away_nothing_is_granted_and_nothing_is_lost(
-    own_server: Server,
-) -> None:
-    async def test() -> None:
-        connection = StateConnection(own_server.address())
-        process = Process(connection)
-        limit = PaceLimit(HOST, (Window(2, 3600),))
-        first = number(await process.acquire(limit))
-        call_for(connection, 0.2)
-        own_server.kill()
-        refused = await process.acquire(limit)
-        assert refused.number is None
-        assert refused.due <= NOW + FAILING
-        process.turns.settle(first, 0)
-        process.turns.back_off(HOST, 60, NOW)
-        await asyncio.gather(
-            connection.call(queue_module._RESTS, pace_key(HOST)), return_exceptions=True
-        )
-        own_server.start()
-        call_for(connection, DEADLINE)
-        client = own_server.client()
-        key = pace_key(HOST)
-        while not (client.exists(f"{key}:p:{HOST}") and client.zcount(f"{key}:t:{HOST}", 0, 7e15)):
-            await asyncio.gather(
-                connection.call(queue_module._RESTS, key, HOST), return_exceptions=True
-            )
-        process.turns.close()
-        await connection.close()
 
     asyncio.run(test())
 

@@ -1,0 +1,73 @@
+"""The conformance tests of stores, on the servers of Redis that comity supports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.harness import OldServer, OwnCluster, OwnServer
+from tests.sources import ROOT
+
+NOT_MADE = {
+    OwnServer: {"fail-over": 2},
+    OldServer: {"fail-over": 2},
+    OwnCluster: {"answer lost": 3, "server clock set": 6, "server frozen": 1},
+}
+
+
+def conform(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the conformance tests as the author of another store does."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [*command, f"--rootdir={folder}", "--pyargs", "comity.cluster.conformance", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.requirement(
+    "STATE-1",
+    "AUTX-2",
+    "AUTX-3",
+    "REACH-1",
+    "REACH-2",
+    "REACH-3",
+    "REACH-4",
+    "RATE-2",
+    "RATE-4",
+    "STATE-4",
+)
+@pytest.mark.usefixtures("new_processes")
+@pytest.mark.parametrize(
+    "harness",
+    [
+        OwnServer,
+        pytest.param(OldServer, marks=pytest.mark.slow),
+        pytest.param(OwnCluster, marks=pytest.mark.slow),
+    ],
+)
+def test_redis_keeps_every_promise(harness: type[OwnServer], tmp_path: Path) -> None:
+    done = conform(
+        tmp_path,
+        "-o",
+        f"pythonpath={ROOT}",
+        "--harness",
+        f"{harness.__module__}:{harness.__name__}",
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    summary = done.stdout.partition("faults that were not made")[2]
+    listed = dict(line.split(": ") for line in summary.splitlines() if ": test_" in line)
+    assert {fault: tests.count("test_") for fault, tests in listed.items()} == NOT_MADE[harness]
+
+
+@pytest.mark.requirement("STATE-1")
+@pytest.mark.usefixtures("new_processes")
+def test_without_a_store_the_conformance_tests_say_so(tmp_path: Path) -> None:
+    done = conform(tmp_path)
+    assert done.returncode != 0
+    assert "write the URL of the store: --state URL" in done.stdout + done.stderr
