@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from comity.cluster.sql.schema import DATA_VERSION
+from comity.cluster.redis.scripts import DATA_VERSION
 from comity.cluster.sql.steps.queue import forget_old_answers
 from comity.cluster.sql.steps.step import step
 from comity.cluster.sql.work import HOUR, Work
@@ -61,6 +61,17 @@ def _told(work: Work, crawl: str, ttl: Any) -> list[Any] | None:
 @step("crawl ask")
 def ask(work: Work, crawl: str, ttl: Any) -> list[Any] | None:
     return _told(work, crawl, ttl)
+
+
+@step("crawl noted")
+def noted(work: Work, crawl: str, age: Any) -> list[Any]:
+    """Return the state of the crawl alone: a look costs no more than its notes would."""
+    return [_told(work, crawl, 0)]
+
+
+@step("crawl note")
+def note(work: Work, crawl: str, run: Any, counts: bytes) -> int:
+    return 1
 
 
 @step("crawl beat")

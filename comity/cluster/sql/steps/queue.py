@@ -249,16 +249,28 @@ def ack(work: Work, key: str, name: bytes, *keys: bytes) -> int:
     return done
 
 
-@step("queue renew", hosts=lambda arguments: arguments[2:])
-def renew(work: Work, key: str, worker: str, ttl: Any, *names: bytes) -> list[bytes]:
-    lost = []
-    for name in names:
-        host = work.host(queue_id(key), name)
-        if _has(host, worker):
+@step("queue renew", is_alone=True)
+def renew(work: Work, key: str, worker: str, ttl: Any, *known: Any) -> list[bytes] | None:
+    """Renew the leases of a worker.
+
+    `known`: the names of its hosts: return those that it has lost, and renew only these. Or their
+    number: renew all, and return the names of all if the number differs; -1: return them anyway."""
+    queue = queue_id(key)
+    hosts = work.hosts(
+        queue,
+        f"place = {LEASED} AND owner = ? ORDER BY host{{lock}}",
+        (worker,),
+        work.db.lock,
+    )
+    names = {host.name for host in hosts}
+    listed = set(known)
+    is_number = len(known) == 1 and isinstance(known[0], int)
+    for host in hosts:
+        if is_number or host.name in listed:
             host.moment = work.now + _ms(ttl)
-        else:
-            lost.append(name)
-    return lost
+    if not is_number:
+        return [name for name in known if name not in names]
+    return None if known[0] == len(names) else sorted(names)
 
 
 @step("queue release", hosts=lambda arguments: arguments[1::2])
