@@ -6,6 +6,10 @@ from __future__ import annotations
 
 from tests.cluster.test_queue import (  # noqa: F401  # pytest runs them
     test_a_put_that_is_repeated_happens_once_and_answers_the_same,
+    test_a_run_counts_as_seen_the_requests_of_the_runs_since_a_moment,
+    test_a_run_that_keeps_the_seen_requests_asks_only_its_start_requests_again,
+    test_requests_that_wait_stay_in_a_run_that_keeps_the_seen_ones,
+    test_workers_exchange_the_state_of_the_spider,
 )
 from tests.cluster.test_shared_queue import (  # noqa: F401  # pytest runs them
     test_a_host_for_which_nobody_waits_is_given_back_once_nothing_of_it_is_out,
