@@ -616,6 +616,7 @@ class _Client:
         self.connection = StateConnection(server.address(), patience=PATIENCE)
         self.queue = RedisQueue(self.connection, name, TIMEOUT)
         self.hosts = _Hosts()
+        self.renewals = self.lost = 0
         hosts: Any = self.hosts
         self.share = HostShare(self.queue, hosts, Complaints("COMITY_STATE"), most=0)
 
@@ -639,6 +640,8 @@ class _Client:
         while True:
             for name in await self.queue.renew([*self.hosts.by_name]):
                 self.hosts.drop(name)
+                self.lost += 1
+            self.renewals += 1
             await asyncio.sleep(TIMEOUT / 3)
 
 
@@ -740,13 +743,17 @@ async def _looks(server: Redis, options: argparse.Namespace) -> None:
     for name in ("renew", "look"):
         tasks += (asyncio.create_task(getattr(client, name)()) for client in clients)
         await asyncio.sleep(TIMEOUT / 3)  # until all workers have begun
+        for client in clients:
+            client.renewals = client.lost = 0
         before, began = usage(server), time.monotonic()
         await asyncio.sleep(options.seconds)
         now, span = usage(server), time.monotonic() - began
         print(
             f"{'renewing' if name == 'renew' else 'renewing and looking'}:"
             f" {100 * (now.cpu - before.cpu) / span:.2f} % of a core,"
-            f" {(now.calls - before.calls) / span:,.0f} commands a second"
+            f" {(now.calls - before.calls) / span:,.0f} commands and"
+            f" {sum(client.renewals for client in clients) / span:.1f} renewals a second,"
+            f" {sum(client.lost for client in clients)} leases lost"
         )
     for task in tasks:
         task.cancel()

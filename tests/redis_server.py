@@ -141,6 +141,10 @@ class Server:
     def connection(self, crawl: str = "crawl", **options: float) -> StateConnection:
         return StateConnection(self.address(crawl), **options)
 
+    def set_begin(self, run: int, moment: float) -> None:
+        """Lets a run of the crawl have begun at this moment."""
+        self.client().hset("comity:{crawl}:runs", str(run), str(round(moment * 1000)))
+
     def kill(self) -> None:
         """Ends it as a fault would: by `everysec` it may have answered what is not in its log yet, where its disk is busy."""
         assert self._process is not None

@@ -7,9 +7,11 @@ import pwd
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
+from contextlib import closing
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -133,6 +135,10 @@ class PostgresServer:
     def connection(self, crawl: str = "crawl", **options: float) -> SqlConnection:
         return SqlConnection(self.address(crawl), **options)
 
+    def set_begin(self, run: int, moment: float) -> None:
+        """Lets a run of the crawl have begun at this moment."""
+        self.execute(f"UPDATE comity.run SET began = {round(moment * 1e6)} WHERE run = {run}")
+
     def erase(self) -> None:
         self.execute("DROP SCHEMA IF EXISTS comity CASCADE")
 
@@ -190,6 +196,11 @@ class SqliteFile:
 
     def connection(self, crawl: str = "crawl", **options: float) -> SqlConnection:
         return SqlConnection(self.address(crawl), **options)
+
+    def set_begin(self, run: int, moment: float) -> None:
+        """Lets a run of the crawl have begun at this moment."""
+        with closing(sqlite3.connect(self.path)) as connection, connection:
+            connection.execute("UPDATE run SET began = ? WHERE run = ?", (round(moment * 1e6), run))
 
     def erase(self) -> None:
         for path in self.path.parent.glob("state.db*"):

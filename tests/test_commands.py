@@ -154,6 +154,7 @@ def test_an_unknown_command_is_one_line(
         (["demo", "x"], "comity demo: demo takes no argument: remove `x`"),
         (["lint", "--fixx"], "comity lint: unrecognized arguments: --fixx"),
         (["new", "zebra"], "comity new: no wish is known by the words `zebra`: `comity new` lists"),
+        (["check", "nosuch.toml"], "comity check: nosuch.toml cannot be read"),
         (["explain"], "comity explain: the following arguments are required"),
         (["rule", "nosuch"], "comity rule: `nosuch` is not a rule"),
         (["languageserver", "--tcp", "x"], "comity languageserver: argument --tcp"),

@@ -52,7 +52,7 @@ SETTINGS = (
 )
 # Code in the text that is not Python's: functions of web pages; groups of entry points, a command of the language server, files.
 NOT_PYTHON = {"fetch()", "fetchLater()", "importScripts()", "sendBeacon()", "url()"}
-NOT_MODULES = {"comity.formats", "comity.otherForm", "comity.sqlite"}
+NOT_MODULES = {"comity.formats", "comity.state", "comity.otherForm", "comity.sqlite"}
 BEGINNING = """
 from __future__ import annotations
 from collections.abc import Callable
@@ -131,6 +131,7 @@ GIVEN = {
         from comity.crawler.crawl import Crawl
         insert: Any
     """,
+    "docs/state.md": "start_a_server: Any",
 }
 # What mypy says of code that is right on a page: it leaves out annotations, and what to do where a value is None.
 ALLOWED = {

@@ -9,6 +9,6 @@ spider_state.py   the `state` of the spider, which all workers share
 line.py           the calls that wait for a store, in batches
 records.py        policy files as records
 neighbours.py     the detection of dead workers on this machine
-sql/              the state in a database of PostgreSQL or SQLite
 conformance/      the tests that every store has to pass
+sql/              the state in a database of PostgreSQL or SQLite
 redis/            the state on a Redis or Valkey server, or in a Cluster of these"""

@@ -439,13 +439,6 @@ def test_a_finished_crawl_begins_again_once_for_all_workers(server: Server) -> N
     assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
 
 
-def date(server: Server, **moments: float) -> None:
-    """Let runs of the crawl have begun at these moments. The name of run 1 is `run_1`."""
-    for name, moment in moments.items():
-        number = name.removeprefix("run_")
-        server.client().hset("comity:{crawl}:runs", number, str(round(moment * 1000)))
-
-
 def start(queue: RedisQueue, number: int) -> QueuedRequest:
     return row(queue, number)._replace(is_start=True)
 
@@ -494,7 +487,7 @@ def test_a_run_counts_as_seen_the_requests_of_the_runs_since_a_moment(
                 assert await one.put([start(one, 0), *rows(one, numbers)]) == [True, False, True]
                 await finish(one)
                 await one.finish()
-                date(server, **{f"run_{number}": 1000.0 * number})
+                server.set_begin(number, 1000.0 * number)
                 if number < 3:
                     assert await one.begin_again(since=0.0)
             assert await one.begin_again(since=2000.0)
@@ -508,7 +501,7 @@ def test_a_run_counts_as_seen_the_requests_of_the_runs_since_a_moment(
             assert (await one.status())["seen"] == 4
             await finish(one)
             await one.finish()
-            date(server, run_4=4000.0)
+            server.set_begin(4, 4000.0)
             assert await one.begin_again(since=4000.1)  # a run counts if it began since then
             assert await one.put(rows(one, range(4))) == [True] * 4
             await finish(one)
@@ -546,7 +539,7 @@ def test_sweeping_forgets_in_small_steps(server: Server, monkeypatch: pytest.Mon
             await one.put(rows(one, range(900)))
             await finish(one)
             await one.finish()
-            date(server, run_1=1000.0)
+            server.set_begin(1, 1000.0)
             assert await one.begin_again(since=2000.0)
             assert await one.put(rows(one, range(500))) == [True] * 500
             await one.sweep()
@@ -593,7 +586,8 @@ def test_workers_exchange_the_state_of_the_spider(server: Server) -> None:
                 await queue.close()
             await RedisQueue(one._connection, "operator", TTL).delete()
             assert await two.exchange({"d": b"5"}) == {}
-            assert not server.client().exists("comity:{crawl}:state")
+            async with workers(server, "four") as (four,):
+                assert await four.exchange({}) == {}
 
     asyncio.run(run())
 

@@ -69,5 +69,5 @@ def test_redis_keeps_every_promise(harness: type[OwnServer], tmp_path: Path) -> 
 @pytest.mark.usefixtures("new_processes")
 def test_without_a_store_the_conformance_tests_say_so(tmp_path: Path) -> None:
     done = conform(tmp_path)
-    assert done.returncode != 0
-    assert "write the URL of the store: --state URL" in done.stdout + done.stderr
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert done.stderr.splitlines() == ["ERROR: write the URL of the store: --state URL", ""]

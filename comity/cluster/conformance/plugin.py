@@ -13,24 +13,29 @@ import pytest
 
 from comity.cluster.conformance.harness import Harness
 
+NO_FAULTS = "comity.cluster.conformance.harness:Harness"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("comity", "tests of stores for COMITY_STATE")
     group.addoption("--state", default="", metavar="URL", help="the store, as in COMITY_STATE")
     group.addoption(
         "--harness",
-        default="comity.cluster.conformance.harness:Harness",
+        default=NO_FAULTS,
         metavar="MODULE:CLASS",
         help="the faults of the server that can be made",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--harness") == NO_FAULTS and not config.getoption("--state"):
+        raise pytest.UsageError("write the URL of the store: --state URL")
 
 
 @contextmanager
 def _open(config: pytest.Config) -> Iterator[Harness]:
     module, _, name = config.getoption("--harness").partition(":")
     harness: Harness = getattr(importlib.import_module(module), name)(config.getoption("--state"))
-    if not harness.url:
-        raise pytest.UsageError("write the URL of the store: --state URL")
     try:
         yield harness
     finally:

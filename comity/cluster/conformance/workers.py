@@ -132,7 +132,7 @@ async def turns(harness: Harness, *, ttl: float = TURNS_TTL) -> AsyncIterator[Tu
 
 
 async def ask(harness: Harness, *limits: PaceLimit) -> tuple[float, PaceLimit | None]:
-    """Return the seconds to wait for a start, and the limit that makes it wait; 0.0: none.
+    """Return the seconds to wait for a start, and the limit that makes it wait; 0.0, None: none.
 
     It asks as a worker of its own, which does not use the start."""
     async with turns(harness) as other:

@@ -534,9 +534,9 @@ class RedisQueue:
                 self.worker,
                 _ms(self.ttl),
                 # Equal numbers may be of different hosts. So each shard is compared now and then.
-                -1 if (shard + self._renewals) % COMPARE_EACH == 0 else len(by_shard[key]),
+                -1 if (n + self._renewals) % COMPARE_EACH == 0 else len(by_shard[key]),
             )
-            for shard, key in enumerate(by_shard)
+            for n, key in enumerate(by_shard)
         ]
         lost, unknown = set[str](), set[str]()
         for group, answer in zip(by_shard.values(), await _all(calls), strict=True):

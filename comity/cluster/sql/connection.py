@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from comity.cluster.errors import StateError
 from comity.cluster.line import PATIENCE, Call, Line, LineConnection
 from comity.cluster.sql.address import SqlAddress
-from comity.cluster.sql.database import Database, StateAwayError
+from comity.cluster.sql.database import Database, Process, StateAwayError
 from comity.cluster.sql.schema import TABLES
 from comity.cluster.sql.sqlite import SqliteDatabase
 from comity.cluster.sql.steps import crawl, pace, queue  # noqa: F401  # they register their steps
@@ -163,7 +163,7 @@ class SqlLine(Line):
     def _transact(self, db: Database, calls: Sequence[NamedCall]) -> list[Any]:
         """Carry out calls in one transaction. If it fails, all of them fail."""
         for repeat in range(1, REPEATS + 1):
-            work = Work(db, self._slot, self._has_stepped)
+            work = Work(db, self._slot, self._read_clock)
             try:
                 with db.transaction():
                     answers = run_steps(work, calls)
@@ -176,17 +176,18 @@ class SqlLine(Line):
             return answers
         raise AssertionError
 
-    def _has_stepped(self, now: int) -> bool:
-        """Return True if the server's clock was set forward since the last transaction.
+    def _read_clock(self, db: Database) -> tuple[Process, bool]:
+        """Read the server's clock. Return True if it was set forward since the last transaction.
 
-        `now`: the moment by that clock, in microseconds."""
-        here = steady()
+        The time between two readings is at most that from before the first to after the second."""
+        begin = steady()
+        process = db.process()
         if self._clocks is not None:
             before, then = self._clocks
-            if now - before > (here - then) * 1e6 * DRIFT + STEP:
+            if process.now - before > (steady() - then) * 1e6 * DRIFT + STEP:
                 self._stepped = True  # until a transaction has noted it
-        self._clocks = now, here
-        return self._stepped
+        self._clocks = process.now, begin
+        return process, self._stepped
 
     def _error(self, call: Call, error: Exception) -> Exception:
         return error

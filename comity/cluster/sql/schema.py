@@ -32,12 +32,22 @@ COUNTS = (
 # {BYTES}: the type of octets. {KEYED}: ends a table that is stored in the order of its key.
 TABLES = (
     "CREATE TABLE version (number BIGINT NOT NULL)",
-    # The crawls. `ended`: the moment of the end. `finished`: when it was finished with `put`
-    # requests. `deployed`: how often the settings were replaced. `gone` and `died`: workers.
+    # The crawls. `emptied` to `filtered_before`: see `_Runs` of redis/queue.py. `ended`: the moment
+    # of the end. `finished`: when it was finished with `put` requests. `deployed`: how often the
+    # settings were replaced. `gone` and `died`: workers.
     """CREATE TABLE crawl (
-    crawl TEXT PRIMARY KEY, run BIGINT NOT NULL, swept BIGINT NOT NULL, began BIGINT NOT NULL,
+    crawl TEXT PRIMARY KEY, run BIGINT NOT NULL, emptied BIGINT NOT NULL, kept BIGINT NOT NULL,
+    swept BIGINT NOT NULL, forgotten BIGINT NOT NULL, put_before BIGINT NOT NULL,
+    done_before BIGINT NOT NULL, filtered_before BIGINT NOT NULL, began BIGINT NOT NULL,
     state TEXT NOT NULL, reason TEXT NOT NULL, ended BIGINT, finished BIGINT, put BIGINT,
     settings {BYTES}, deployed BIGINT NOT NULL, gone BIGINT NOT NULL, died BIGINT NOT NULL)""",
+    """CREATE TABLE run (
+    crawl TEXT NOT NULL, run BIGINT NOT NULL, began BIGINT NOT NULL,
+    PRIMARY KEY (crawl, run)){KEYED}""",
+    # The state of the spider. `change`: the number of the last change of the value.
+    """CREATE TABLE spider_state (
+    crawl TEXT NOT NULL, key TEXT NOT NULL, change BIGINT NOT NULL, value {BYTES} NOT NULL,
+    PRIMARY KEY (crawl, key)){KEYED}""",
     # `beat`: the last sign of life.
     """CREATE TABLE worker (
     crawl TEXT NOT NULL, worker TEXT NOT NULL, beat BIGINT NOT NULL,
@@ -68,8 +78,10 @@ TABLES = (
     """CREATE TABLE unreadable (
     queue BIGINT NOT NULL, host {BYTES} NOT NULL, key {BYTES} NOT NULL, why {BYTES} NOT NULL,
     score BIGINT NOT NULL, body {BYTES} NOT NULL, PRIMARY KEY (queue, host, key)){KEYED}""",
+    # Digests of fingerprints. `run`: the run in which a request with it was put last.
     """CREATE TABLE seen (
-    queue BIGINT NOT NULL, digest {BYTES} NOT NULL, PRIMARY KEY (queue, digest)){KEYED}""",
+    queue BIGINT NOT NULL, digest {BYTES} NOT NULL, run BIGINT NOT NULL,
+    PRIMARY KEY (queue, digest)){KEYED}""",
     f"""CREATE TABLE count (
     queue BIGINT NOT NULL, slot BIGINT NOT NULL,
     {", ".join(f"{name} BIGINT NOT NULL" for name in COUNTS)},

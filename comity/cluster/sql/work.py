@@ -94,11 +94,13 @@ class Work:
         memory: What the steps of one kind share.
     """
 
-    def __init__(self, db: Database, slot: int, stepped: Callable[[int], bool]) -> None:
-        """`stepped`: returns True if the clock of the server was set forward up to a moment."""
+    def __init__(
+        self, db: Database, slot: int, read: Callable[[Database], tuple[Process, bool]]
+    ) -> None:
+        """`read`: reads the clock of the database, and returns True if it was set forward."""
         self.db = db
         self.slot = slot
-        self._stepped = stepped
+        self._read = read
         self.has_stepped = False
         self.process = Process("", 0)
         self.now = 0
@@ -109,9 +111,8 @@ class Work:
 
     def look_at_clock(self) -> None:
         """Take the moment of the transaction. Lock its rows before."""
-        self.process = self.db.process()
+        self.process, self.has_stepped = self._read(self.db)
         self.now = self.process.now
-        self.has_stepped = self._stepped(self.now)
 
     # Rows
 

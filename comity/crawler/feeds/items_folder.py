@@ -181,7 +181,8 @@ class PartStorage:
         """Open the part. OSError: it cannot be written."""
         self._path = folder_of(self._crawler) / self.name
         if not is_local(self._path):
-            temporary = TemporaryFile(dir=self._crawler.settings["FEED_TEMPDIR"] or None)  # noqa: SIM115
+            folder = self._crawler.settings["FEED_TEMPDIR"] or None
+            temporary = TemporaryFile(dir=folder)  # noqa: SIM115  # the stack closes it
             return self._stack.enter_context(temporary)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 While this worker has room, it leases hosts that are due, up to its share: the number of hosts
 divided by the number of workers. When it learns that its share has become smaller, it gives back
 the hosts beyond it. If a host is free although other workers had their chance, it leases more than
-its share."""
+its share. One look at the crawl serves all workers for LOOK_AGE."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ How it works. These steps run beside the scheduler, which waits for none of them
              spider are taken over.
     bury     The hosts of a dead worker of this machine go to other workers at once.
     look     While no request waits here, the server is asked whether any request waits, or is out,
-             anywhere. If not, the crawl is finished.
+             anywhere. If not, the crawl is finished. The first answer may be the one that another
+             worker has noted.
     limit    While CLOSESPIDER_* limit the crawl, its counts are compared with them each second. The
              worker that sees first that a limit is reached ends the crawl.
     sweep    Data of earlier runs of the crawl is deleted.

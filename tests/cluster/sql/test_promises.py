@@ -5,26 +5,11 @@ The functions are those of the tests on Redis. They run with the fixtures of thi
 from __future__ import annotations
 
 from tests.cluster.test_queue import (  # noqa: F401  # pytest runs them
-    test_a_host_that_was_released_waits_as_long_as_it_is_to_and_is_forgotten_when_empty,
-    test_a_host_that_was_set_aside_can_be_leased_when_its_time_has_come,
-    test_a_lease_that_has_ended_counts_until_another_worker_takes_the_host,
     test_a_put_that_is_repeated_happens_once_and_answers_the_same,
-    test_a_request_whose_readers_die_is_set_aside,
-    test_a_worker_of_a_run_before_ends,
-    test_a_worker_that_gives_no_signs_of_life_loses_its_hosts,
-    test_many_fingerprints_are_seen_once_each,
-    test_no_host_has_two_workers,
-    test_nobody_waits_for_a_host_that_is_set_aside,
-    test_requests_come_by_priority_and_then_in_order,
-    test_requests_that_cannot_be_read_do_not_hide_those_behind_them,
-    test_what_a_dead_worker_had_goes_to_others_at_once,
-    test_what_a_frozen_worker_had_out_is_suspected,
-    test_what_is_done_is_done_whoever_says_so,
-    test_what_is_given_back_comes_first_again,
-    test_what_was_seen_is_not_put_and_what_no_filter_asks_for_is,
-)
-from tests.cluster.test_queue_model import (  # noqa: F401  # pytest runs them
-    test_the_queue_is_as_its_model,
+    test_a_run_counts_as_seen_the_requests_of_the_runs_since_a_moment,
+    test_a_run_that_keeps_the_seen_requests_asks_only_its_start_requests_again,
+    test_requests_that_wait_stay_in_a_run_that_keeps_the_seen_ones,
+    test_workers_exchange_the_state_of_the_spider,
 )
 from tests.cluster.test_shared_queue import (  # noqa: F401  # pytest runs them
     test_a_host_for_which_nobody_waits_is_given_back_once_nothing_of_it_is_out,
@@ -44,16 +29,10 @@ from tests.cluster.test_shared_queue import (  # noqa: F401  # pytest runs them
     test_what_is_done_and_not_told_yet_goes_out_no_more,
 )
 from tests.cluster.test_turns import (  # noqa: F401  # pytest runs them
-    test_a_delay_counts_from_the_headers_for_every_process,
-    test_a_grant_of_a_worker_that_died_counts_until_it_was_dead,
     test_a_grant_that_nobody_takes_is_given_back,
     test_a_penalty_holds_for_all_and_grows,
-    test_a_time_that_lies_ahead_counts_as_now,
-    test_a_turn_is_one_of_all_its_limits_or_of_none,
     test_a_worker_that_was_taken_for_dead_has_its_request_in_flight_when_it_goes_on,
     test_an_answer_that_took_long_is_not_used,
-    test_as_many_are_in_flight_as_may_be_over_all_processes,
-    test_signs_of_life_keep_a_grant,
     test_turns_are_granted_as_the_pace_file_grants_them,
     test_what_ends_while_it_is_told_to_be_in_flight_has_ended,
     test_what_never_went_out_counts_as_nothing,

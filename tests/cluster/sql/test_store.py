@@ -16,8 +16,6 @@ from tests.cluster.test_store import (
     ORIGIN,
     ROBOTS,
     had,
-    test_a_site_that_names_other_files_every_day_does_not_fill_the_store,  # noqa: F401
-    test_the_first_moment_is_remembered,  # noqa: F401
     test_what_is_saved_is_loaded_as_from_the_file,  # noqa: F401
     test_what_is_taken_down_is_asked_for_no_more,  # noqa: F401
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from comity.cluster.sql.schema import DATA_VERSION
+from comity.cluster.redis.scripts import DATA_VERSION
 from comity.cluster.sql.steps.queue import forget_old_answers
 from comity.cluster.sql.steps.step import step
 from comity.cluster.sql.work import HOUR, Work
 
 SHARDS = 1  # the rows of a table need no shards
+_RUNS = "run, emptied, kept, swept, forgotten, put_before, done_before, filtered_before"
 
 
 def _row(work: Work, crawl: str, columns: str, lock: str = "") -> tuple[Any, ...] | None:
@@ -29,20 +30,22 @@ def _began(began: int) -> bytes:
 @step("crawl open", is_alone=True)
 def open_(work: Work, crawl: str, version: Any, shards: Any) -> list[Any]:
     work.db.rows(
-        "INSERT INTO crawl VALUES (?, 1, 0, ?, 'running', '', NULL, NULL, NULL, NULL, 0, 0, 0)"
+        "INSERT INTO crawl VALUES"
+        " (?, 1, 1, 1, 0, 0, 0, 0, 0, ?, 'running', '', NULL, NULL, NULL, NULL, 0, 0, 0)"
         " ON CONFLICT DO NOTHING",
         (crawl, work.now),
     )
-    row = _row(work, crawl, "state, run, began, swept", work.db.lock)
+    row = _row(work, crawl, f"state, began, {_RUNS}", work.db.lock)
     assert row is not None
+    state, began, *runs = row
+    work.db.rows("INSERT INTO run VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (crawl, runs[0], began))
     gone = work.db.rows(
         "SELECT worker FROM worker WHERE crawl = ? AND beat < ?", (crawl, work.now - 24 * HOUR)
     )
     for (worker,) in gone:
         _forget(work, crawl, worker, "died")
     forget_old_answers(work)
-    state, run, began, swept = row
-    return [DATA_VERSION, SHARDS, state.encode(), run, _began(began), swept]
+    return [DATA_VERSION, SHARDS, state.encode(), _began(began), runs]
 
 
 def _told(work: Work, crawl: str, ttl: Any) -> list[Any] | None:
@@ -61,6 +64,17 @@ def _told(work: Work, crawl: str, ttl: Any) -> list[Any] | None:
 @step("crawl ask")
 def ask(work: Work, crawl: str, ttl: Any) -> list[Any] | None:
     return _told(work, crawl, ttl)
+
+
+@step("crawl noted")
+def noted(work: Work, crawl: str, age: Any) -> list[Any]:
+    """Return the state of the crawl alone: a look costs no more than its notes would."""
+    return [_told(work, crawl, 0)]
+
+
+@step("crawl note")
+def note(work: Work, crawl: str, run: Any, counts: bytes) -> int:
+    return 1
 
 
 @step("crawl beat")
@@ -126,31 +140,67 @@ def finish(work: Work, crawl: str, run: Any, put: Any) -> int | None:
 
 
 @step("crawl again", is_alone=True)
-def again(work: Work, crawl: str, run: Any) -> int:
-    row = _row(work, crawl, "run", work.db.lock)
+def again(work: Work, crawl: str, run: Any, since: Any, put: Any, done: Any, filtered: Any) -> int:
+    row = _row(work, crawl, "run, emptied, kept", work.db.lock)
     if row is None or row[0] != int(run):
         return 0
+    number, emptied, kept = row
+    first = number + 1
+    if since == "":
+        emptied = first
+    else:
+        begins: dict[int, int] = dict(
+            work.db.rows("SELECT run, began FROM run WHERE crawl = ?", (crawl,))
+        )
+        while first > kept and begins.get(first - 1, 0) // 1000 >= int(since):
+            first -= 1
     work.db.rows(
-        "UPDATE crawl SET run = run + 1, began = ?, state = 'running', reason = '', ended = NULL,"
+        "UPDATE crawl SET run = ?, emptied = ?, kept = ?, put_before = ?, done_before = ?,"
+        " filtered_before = ?, began = ?, state = 'running', reason = '', ended = NULL,"
         " finished = NULL, put = NULL, settings = NULL, gone = 0, died = 0 WHERE crawl = ?",
-        (work.now, crawl),
+        (number + 1, emptied, first, int(put), int(done), int(filtered), work.now, crawl),
     )
+    work.db.rows("INSERT INTO run VALUES (?, ?, ?)", (crawl, number + 1, work.now))
     work.db.rows("DELETE FROM told WHERE crawl = ?", (crawl,))
     return 1
 
 
 @step("crawl swept")
-def swept(work: Work, crawl: str, runs: Any) -> int:
-    work.db.rows("UPDATE crawl SET swept = ? WHERE crawl = ?", (int(runs), crawl))
+def swept(work: Work, crawl: str, runs: Any, forgotten: Any) -> int:
+    work.db.rows(
+        "UPDATE crawl SET swept = ?, forgotten = ? WHERE crawl = ?",
+        (int(runs), int(forgotten), crawl),
+    )
     return 1
+
+
+@step("crawl exchange", is_alone=True)
+def exchange(work: Work, crawl: str, change: Any, *pairs: Any) -> list[Any]:
+    if _row(work, crawl, "1", work.db.lock) is None:
+        return [0]
+    last = work.db.one("SELECT max(change) FROM spider_state WHERE crawl = ?", (crawl,))
+    assert last is not None
+    number = last[0] or 0
+    for key, value in zip(pairs[::2], pairs[1::2], strict=True):
+        number += 1
+        work.db.rows(
+            "INSERT INTO spider_state VALUES (?, ?, ?, ?) ON CONFLICT (crawl, key)"
+            " DO UPDATE SET change = excluded.change, value = excluded.value",
+            (crawl, key, number, value),
+        )
+    changed = work.db.rows(
+        "SELECT key, value FROM spider_state WHERE crawl = ? AND change > ? ORDER BY change",
+        (crawl, int(change)),
+    )
+    return [number, *(member for key, value in changed for member in (key.encode(), value))]
 
 
 @step("crawl look")
 def look(work: Work, crawl: str) -> list[Any] | None:
-    row = _row(work, crawl, "state, run, swept, began, put, finished, settings")
+    row = _row(work, crawl, f"state, began, put, finished, settings, {_RUNS}")
     if row is None:
         return None
-    state, run, swept, began, put, finished, settings = row
+    state, began, put, finished, settings, *runs = row
     workers = work.db.rows(
         "SELECT worker, beat FROM worker WHERE crawl = ? ORDER BY worker", (crawl,)
     )
@@ -158,8 +208,7 @@ def look(work: Work, crawl: str) -> list[Any] | None:
         DATA_VERSION,
         SHARDS,
         state.encode(),
-        run,
-        swept,
+        runs,
         _ago(work, began),
         put or 0,
         _ago(work, finished),
@@ -170,7 +219,7 @@ def look(work: Work, crawl: str) -> list[Any] | None:
 
 @step("crawl delete", is_alone=True)
 def delete(work: Work, crawl: str) -> int:
-    for table in ("crawl", "worker", "told"):
+    for table in ("crawl", "worker", "told", "run", "spider_state"):
         work.db.rows(f"DELETE FROM {table} WHERE crawl = ?", (crawl,))
     return 1
 

@@ -7,7 +7,7 @@ that were out wait again, in their old places."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from comity.cluster.sql.schema import ASIDE, COUNTS, DUE, LEASED, NOWHERE
@@ -37,36 +37,34 @@ def _bytes(text: str | bytes) -> bytes:
     return text.encode() if isinstance(text, str) else text
 
 
-@step("queue put", new_hosts=lambda arguments: arguments[2::5])
-def put(work: Work, key: str, worker: str, is_first: str, *arguments: Any) -> bytes:
+@step("queue put", new_hosts=lambda arguments: arguments[4::6])
+def put(
+    work: Work, key: str, worker: str, is_first: str, run: Any, kept: Any, *arguments: Any
+) -> bytes:
     queue, db = queue_id(key), work.db
-    rows = list(zip(*(arguments[i::5] for i in range(5)), strict=True))
+    rows = [
+        (host, digest, int(first or kept), request, score, body)
+        for host, digest, first, request, score, body in zip(
+            *(arguments[i::6] for i in range(6)), strict=True
+        )
+    ]
     answers: dict[str, str] = {}
     if is_first != "1":
         before = db.one(
             "SELECT answers FROM answer WHERE queue = ? AND worker = ?", (queue, worker)
         )
         answers = json.loads(before[0]) if before else {}
-    rows_now = [row for row in rows if row[2].hex() not in answers]
-    digests = sorted({row[1] for row in rows_now if row[1]})
-    new = {
-        digest
-        for (digest,) in db.insert(
-            "INSERT INTO seen VALUES {list} ON CONFLICT DO NOTHING RETURNING digest",
-            [(queue, digest) for digest in digests],
-        )
-    }
-    work.count(queue, "seen", len(new))
+    rows_now = [row for row in rows if row[3].hex() not in answers]
+    is_new = _seen(work, queue, int(run), [(row[1], row[2]) for row in rows_now if row[1]])
     put: dict[bytes, tuple[Any, ...]] = {}
-    for host, digest, request, score, body in rows_now:
+    for host, digest, first, request, score, body in rows_now:
         name = request.hex()
         if name in answers:  # the key is in the call twice
             continue
-        if digest and digest not in new:
+        if digest and not is_new(digest, first):
             answers[name] = "0"
             work.count(queue, "filtered", 1)
         else:
-            new.discard(digest)
             answers[name] = "1"
             put[request] = (queue, host, int(score), request, body)
     _put_requests(work, queue, list(put.values()))
@@ -75,7 +73,61 @@ def put(work: Work, key: str, worker: str, is_first: str, *arguments: Any) -> by
         " moment = excluded.moment, answers = excluded.answers",
         (queue, worker, work.now, json.dumps(answers, separators=(",", ":"))),
     )
-    return "".join(answers[row[2].hex()] for row in rows).encode()
+    return "".join(answers[row[3].hex()] for row in rows).encode()
+
+
+def _seen(
+    work: Work, queue: int, run: int, digests: Sequence[tuple[bytes, int]]
+) -> Callable[[bytes, int], bool]:
+    """Note that requests with these digests are put in the run.
+
+    `digests`: each with the first run of which it counts as seen. Return a function that takes such
+    a pair, and returns True once for each digest that was not seen."""
+    rows = [(queue, digest, run) for digest in sorted({digest for digest, _ in digests})]
+    insert = "INSERT INTO seen VALUES {list} ON CONFLICT DO NOTHING RETURNING digest"
+    new = {digest for (digest,) in work.db.insert(insert, rows)}
+    work.count(queue, "seen", len(new))
+    # Nearly always there is none.
+    earlier: dict[bytes, int] = dict(
+        work.db.rows_in(
+            "SELECT digest, run FROM seen WHERE queue = ? AND run < ? AND digest IN ({list})"
+            f" ORDER BY digest{work.db.lock}",
+            (queue, max((first for _, first in digests), default=0)),
+            [digest for _, digest, _ in rows if digest not in new],
+        )
+    )
+    if earlier:
+        work.db.many(
+            "UPDATE seen SET run = ? WHERE queue = ? AND digest = ?",
+            [
+                (run, queue, digest)
+                for digest in sorted({d for d, first in digests if earlier.get(d, run) < first})
+            ],
+        )
+
+    def is_new(digest: bytes, first: int) -> bool:
+        if digest in new:
+            new.discard(digest)
+            return True
+        if earlier.get(digest, run) < first:
+            earlier[digest] = run
+            return True
+        return False
+
+    return is_new
+
+
+@step("queue forget")
+def forget(work: Work, key: str, kept: Any, bucket: Any, number: Any) -> int:
+    """Delete the digests of a bucket, which is their first octet, that are of earlier runs."""
+    queue, past = queue_id(key), int(bucket) + 1
+    end = "" if past > 255 else " AND digest < ?"
+    parameters = (queue, int(kept), bytes([past - 1]), *([bytes([past])] if end else []))
+    gone = work.db.rows(
+        f"DELETE FROM seen WHERE queue = ? AND run < ? AND digest >= ?{end} RETURNING 1", parameters
+    )
+    work.count(queue, "seen", -len(gone))
+    return past if past < 256 else -1
 
 
 def _put_requests(work: Work, queue: int, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -249,16 +301,28 @@ def ack(work: Work, key: str, name: bytes, *keys: bytes) -> int:
     return done
 
 
-@step("queue renew", hosts=lambda arguments: arguments[2:])
-def renew(work: Work, key: str, worker: str, ttl: Any, *names: bytes) -> list[bytes]:
-    lost = []
-    for name in names:
-        host = work.host(queue_id(key), name)
-        if _has(host, worker):
+@step("queue renew", is_alone=True)
+def renew(work: Work, key: str, worker: str, ttl: Any, *known: Any) -> list[bytes] | None:
+    """Renew the leases of a worker.
+
+    `known`: the names of its hosts: return those that it has lost, and renew only these. Or their
+    number: renew all, and return the names of all if the number differs; -1: return them anyway."""
+    queue = queue_id(key)
+    hosts = work.hosts(
+        queue,
+        f"place = {LEASED} AND owner = ? ORDER BY host{{lock}}",
+        (worker,),
+        work.db.lock,
+    )
+    names = {host.name for host in hosts}
+    listed = set(known)
+    is_number = len(known) == 1 and isinstance(known[0], int)
+    for host in hosts:
+        if is_number or host.name in listed:
             host.moment = work.now + _ms(ttl)
-        else:
-            lost.append(name)
-    return lost
+    if not is_number:
+        return [name for name in known if name not in names]
+    return None if known[0] == len(names) else sorted(names)
 
 
 @step("queue release", hosts=lambda arguments: arguments[1::2])
