@@ -9,7 +9,7 @@ These faults come again and again, at moments that `--seed` decides:
     items full  the disk of the items is full
     state full  the disk of the server of the state is full
     memory full the server of the state has reached its `maxmemory`
-    clock       the clock of a worker is moved
+    clock       the clock of a worker is moved, or the clock of the server of the state is set forward
 
 The first worker is never killed, so that its memory can be seen to grow. A disk is a tmpfs in a mount namespace of this process
 (`unshare`), and clocks are moved by libfaketime: the program says so if one of them is not here, and leaves out these faults.
@@ -133,12 +133,15 @@ class Clock:
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        self._seconds = 0
         self.move(0)
 
-    def move(self, seconds: int) -> None:
+    def move(self, seconds: int) -> str:
+        self._seconds += seconds
         written = self._file.with_suffix(".new")
-        written.write_text(f"{seconds:+d}\n")
+        written.write_text(f"{self._seconds:+d}\n")
         written.replace(self._file)
+        return f"{self._file.name} {seconds:+d} s"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -302,9 +305,10 @@ class Soak:
             return self.items.fill() if self.elapsed < self.seconds / 2 else None
 
         def move() -> str:
-            number, step = choose(), self.random.choice(STEPS)
-            self.clocks[number].move(step)
-            return f"worker {number} {step:+d} s"
+            step = self.random.choice(STEPS)
+            if not (number := self.random.randrange(len(self.clocks) + 1)):
+                return self.states.clock.move(abs(step))
+            return self.clocks[number - 1].move(step)
 
         def of_state(
             name: str,

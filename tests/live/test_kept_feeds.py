@@ -225,6 +225,18 @@ def test_what_a_killed_process_left_unfinished_is_taken_off(
     )
 
 
+def test_the_file_of_a_feed_that_could_not_be_opened_is_not_locked(
+    run: Run, tmp_path: Path
+) -> None:
+    """The place for the unfinished record is a folder, so that each item tries to open the file."""
+    path = tmp_path / "items.jsonl"
+    path.write_bytes(b'{"url": "to')
+    (tmp_path / "items.jsonl.torn").mkdir()
+    failed = run({str(path): {}})
+    assert "items are lost" in failed.log
+    assert "is written by another process" not in failed.log
+
+
 def test_feed_that_overwrites_keeps_what_the_crawl_has_found_before(
     run: Run, server: Loopback, tmp_path: Path
 ) -> None:

@@ -24,7 +24,6 @@ from comity.cluster.redis.address import StateAddress
 from comity.cluster.redis.tls import tls_remedy
 from comity.policies.syntax.printable import printable
 
-
 # How far the server's clock may be ahead of its last time: seconds, and a part of the time since
 # then. A clock that chrony corrects runs faster by a twelfth at most.
 AHEAD = (0.01, 0.1)

@@ -175,6 +175,15 @@ class FileStorage(FileFeedStorage):
             raise OSError(f"{self.path} is written by another process: {remedy}") from None
         except OSError:  # the file system has no locks
             pass
+        try:
+            self._prepare(file, overwrites=overwrites)
+        except OSError:  # e.g. the disk is full
+            file.close()  # or the file would stay locked
+            raise
+        return file
+
+    def _prepare(self, file: IO[bytes], *, overwrites: bool) -> None:
+        """Empty the file, or take an unfinished record off, and move to its end."""
         frontier = Crawl.of(self._crawler).scheduler
         goes_on = frontier is not None and frontier.goes_on
         if overwrites and goes_on and file.tell():
@@ -186,7 +195,6 @@ class FileStorage(FileFeedStorage):
             self._cut(file, Path(self.path))
         file.seek(0, os.SEEK_END)
         sync(Path(self.path).resolve().parent)
-        return file
 
     def _cut(self, file: IO[bytes], path: Path) -> None:
         """Move a record that a killed process has left unfinished to the file with TORN.
