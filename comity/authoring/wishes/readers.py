@@ -72,7 +72,7 @@ READERS: Mapping[str, tuple[Reader, ...]] = {
     ),
     SIGNALS: (
         Reader(
-            "The crawl endpoint of Cloudflare obeys Content Signals",
+            "The crawl endpoint of Cloudflare obeys the key `use` of Content Signals",
             "https://developers.cloudflare.com/changelog/post/2026-08-31-crawl-content-use/",
         ),
     ),

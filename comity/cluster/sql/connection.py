@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, ClassVar
@@ -105,7 +106,7 @@ class _Thread:
                 answer.set_exception(error)
 
         def done(result: Any, error: BaseException | None) -> None:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(finish, result, error)
 
         self._work.put((function, done))
@@ -167,7 +168,8 @@ class SqlLine(Line):
             try:
                 with db.transaction():
                     answers = run_steps(work, calls)
-                    pace.since(work) if work.has_stepped else None
+                    if work.has_stepped:
+                        pace.since(work)
             except db.failures as error:
                 if db.is_worth_a_repeat(error) and repeat < REPEATS:
                     continue
