@@ -77,7 +77,6 @@ def test_the_command_of_compose_is_one_of_a_shell(tmp_path: Path) -> None:
     words = ["sh", "-c", " ".join(command.split()).replace("$$", "$")]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    host = os.uname().nodename
     assert (tmp_path / "calls").read_text().split("\n") == [
         *("pip", "install", "--quiet", "comity[redis]"),
         *(
@@ -88,8 +87,10 @@ def test_the_command_of_compose_is_one_of_a_shell(tmp_path: Path) -> None:
             "COMITY_STATE=redis://state:6379/0",
             "-s",
             "COMITY_CRAWL=news",
+            "-s",
+            "COMITY_ITEMS=/items",
+            "",
         ),
-        *("-o", f"/items/{host}-%(time)s.jsonl", ""),
     ]
 
 
@@ -185,14 +186,10 @@ def compose() -> Deployment:
 def kubernetes() -> Deployment:
     given = {"$(PASSWORD)": PASSWORD, "/etc/state/state.conf": "redis.conf"}
     state = [given.get(word, word) for word in container("StatefulSet")["args"]]
-
-    def worker(number: int) -> list[str]:
-        words: list[str] = container("Job")["command"]
-        return [word.replace("$(POD)", f"comity-workers-{number}") for word in words]
-
+    command: list[str] = container("Job")["command"]
     configuration = manifest("ConfigMap")["data"]["state.conf"]
     places = ("comity-state:6379", "/items")
-    return Deployment(state, worker, places, signal.SIGTERM, configuration)
+    return Deployment(state, lambda _: command, places, signal.SIGTERM, configuration)
 
 
 @contextmanager
@@ -237,7 +234,6 @@ def make_project(folder: Path, urls: list[str]) -> None:
     programs = {
         "scrapy": f'exec {sys.executable} -m scrapy "$@"',
         "pip": "exit 0",
-        "hostname": "echo $CONTAINER",
     }
     for name, line in programs.items():
         program = folder / "bin" / name
@@ -270,14 +266,15 @@ def test_the_commands_crawl_to_the_end_and_a_worker_that_is_stopped_loses_nothin
         def start(number: int) -> subprocess.Popen[bytes]:
             command = [
                 word.replace(f"//{state}", f"//127.0.0.1:{port}").replace(
-                    f"{items}/", f"{tmp_path}/items/"
+                    f"COMITY_ITEMS={items}", f"COMITY_ITEMS={tmp_path}/items"
                 )
                 for word in deployment.worker(number)
             ]
             log = tmp_path / f"worker-{len(running)}.log"
-            own = environment | {"CONTAINER": f"container-{number}"}
             with log.open("wb") as file:
-                running.append(subprocess.Popen(command, cwd=tmp_path, env=own, stderr=file))
+                running.append(
+                    subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=file)
+                )
             return running[-1]
 
         try:
@@ -296,7 +293,7 @@ def test_the_commands_crawl_to_the_end_and_a_worker_that_is_stopped_loses_nothin
                 worker.wait()
     for site in sites:
         assert sorted(asked(site)) == sorted(numbered(PAGES))
-    files = (tmp_path / "items").iterdir()
+    files = (tmp_path / "items").glob("*.jsonl")
     lines = [line for file in files for line in file.read_text().splitlines()]
     found = [json.loads(line)["url"] for line in lines]
     assert sorted(found) == sorted(site.url(path) for site in sites for path in numbered(PAGES))

@@ -260,7 +260,7 @@ FIRST = {arguments[0]: arguments for arguments, _ in reversed(SAME)}  # of each 
 @pytest.mark.parametrize(
     ("arguments", "status"), SAME, ids=[" ".join(arguments) for arguments, _ in SAME]
 )
-@pytest.mark.parametrize("place", ["folder", "project"])
+@pytest.mark.parametrize("place", one_in(2, ["folder", "project"]))
 def test_output_and_status_are_the_same(
     place: str, arguments: list[str], status: int, request: pytest.FixtureRequest
 ) -> None:

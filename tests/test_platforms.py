@@ -33,6 +33,7 @@ def run_on_windows(folder: Path, *commands: list[str]) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("new_processes")
 def test_commands_need_no_name_of_unix(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()

@@ -1,10 +1,9 @@
 """Start the workers of a crawl on a Ray cluster, and restart those that die.
 
-    python workers_on_ray.py 4 news -o 'items-{worker}.jsonl'
+    python workers_on_ray.py 4 news -s COMITY_ITEMS=/shared/items
 
-`{worker}` in an argument is the number of the worker, so that each writes its own file. Ray only
-starts the workers. They share the state at COMITY_STATE: set this variable for this program, and
-let every node reach the server that it names."""
+Ray only starts the workers. They share the state at COMITY_STATE: set this variable for this
+program, and let every node reach the server that it names, and the folder of the items."""
 
 from __future__ import annotations
 
@@ -41,10 +40,7 @@ def main(number: int, arguments: list[str]) -> int:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
     ray.init(ignore_reinit_error=True)
     workers = [Worker.remote() for _ in range(number)]  # type: ignore[attr-defined]  # what @ray.remote makes
-    crawls = []
-    for place, worker in enumerate(workers):
-        own = [argument.replace("{worker}", str(place)) for argument in arguments]
-        crawls.append(worker.crawl.remote([*own, *settings], environment))
+    crawls = [worker.crawl.remote([*arguments, *settings], environment) for worker in workers]
     statuses: list[int] = ray.get(crawls)
     return max(statuses)
 

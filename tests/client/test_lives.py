@@ -203,6 +203,7 @@ class Driver:
             assert not left
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WEB-3", "MEET-1", "RATE-2")
 @pytest.mark.parametrize("seed", one_in(6, range(12)))
 def test_however_clients_live_nothing_refused_goes_out_and_the_pace_is_kept(

@@ -273,6 +273,7 @@ def tls_port(tls_front: Callable[[Path], int], certificate: Path) -> int:
     return tls_front(certificate)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -332,6 +333,7 @@ def test_over_tls_the_server_has_to_be_the_one_that_was_meant(
 LET_TRUST = "let SSL_CERT_FILE name the certificates to trust"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("REACH-1")
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"

@@ -400,6 +400,7 @@ def wait_for_copy(primary: Server) -> None:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("REACH-3", "RATE-2")
 def test_after_a_replica_has_taken_over_a_whole_window_is_waited(
     own_server: Server, replica: Server
@@ -425,6 +426,7 @@ def test_after_a_replica_has_taken_over_a_whole_window_is_waited(
     asyncio.run(test())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("REACH-3", "RATE-2")
 def test_after_the_clock_was_set_forward_a_whole_window_is_waited(
     own_server: Server, monkeypatch: pytest.MonkeyPatch

@@ -318,6 +318,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "output"), PAIRS)
 def test_tag(
     tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, output: str, *, in_full: bool

@@ -91,6 +91,7 @@ def demo(servers: Servers) -> Iterator[str]:
         yield origin
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("GUARD-1", "AUTO-15", "AUTO-17", "AUTX-13")
 def test_a_crawl_with_the_add_on_has_nothing_to_be_refused(
     crawl: Callable[..., Crawled], demo: str, servers: Servers

@@ -153,6 +153,7 @@ def test_no_window_of_a_scope_holds_more_than_it_may(
     assert crawled.finish_reason == "finished"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("AUTX-2", "RATE-2")
 def test_crawls_that_share_a_store_share_the_windows_of_a_scope(
     serve: Serve, crawl_together: CrawlTogether
@@ -259,6 +260,7 @@ def test_what_waits_in_place_holds_up_nothing_else_and_is_refused(
     assert crawled.finish_reason == "finished"
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.requirement("AUTX-2", "RATE-3")
 def test_scope_that_waits_holds_up_nothing_else(

@@ -557,6 +557,7 @@ def everything(path: Path) -> bytes:
     return octets
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MEET-3", "MEET-5", "AIT-5", "AIT-7", "AIT-16")
 def test_what_is_refused_is_in_no_file_that_comes_out(
     planted: Loopback, crawl: Crawl, tmp_path: Path, *, in_full: bool

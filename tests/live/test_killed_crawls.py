@@ -34,6 +34,7 @@ def state(place: str, tmp_path: Path) -> Iterator[Server | None]:
     server.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-2")
 @pytest.mark.parametrize(("feed", "tag", "place"), CASES)
 def test_kill_9_loses_no_item(

@@ -83,6 +83,7 @@ def test_a_worker_that_would_decide_differently_is_refused_before_its_first_requ
     )
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_new_settings_are_deployed_by_a_command(serve: Serve, workers: Workers) -> None:
     """A worker with the old settings ends, and a worker with the new ones goes on with what is left."""
@@ -203,6 +204,7 @@ def test_a_limit_ends_the_crawl_for_all_workers(serve: Serve, workers: Workers) 
     assert "crawl `test` has been ended (closespider_pagecount)" in ended(refused, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_crawl_that_a_limit_has_ended_begins_again_when_it_is_time(
     serve: Serve, workers: Workers, state: Server
@@ -262,6 +264,7 @@ def test_prometheus_gets_the_counts_of_the_crawl(serve: Serve, workers: Workers)
     assert 'comity_crawl_state{state="finished"} 1.0' in lines
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_command_begins_the_crawl_again(serve: Serve, workers: Workers) -> None:
     server = serve(tree(5))

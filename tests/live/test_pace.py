@@ -156,6 +156,7 @@ def test_what_a_connection_took_without_an_answer_waits_for_another_turn(
     assert min(gaps(starts(server))) > 0.2 - TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RATE-1", "RATE-2")
 @pytest.mark.parametrize(
     ("line", "requests", "seconds", "pages"),
@@ -172,6 +173,7 @@ def test_no_window_holds_more_than_it_may(
     assert crawled.finish_reason == "finished"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RATE-2")
 @pytest.mark.parametrize(
     ("line", "requests", "seconds", "pages"),
@@ -409,6 +411,7 @@ def test_host_does_not_wait_for_an_answer_out_of_the_http_cache(
     assert crawled.finish_reason == "finished"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RATE-2")
 def test_crawl_hears_that_another_was_told_to_wait(
     serve: Serve, crawl_together: CrawlTogether

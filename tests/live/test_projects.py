@@ -171,6 +171,7 @@ def test_the_log_ends_with_a_summary(tmp_path: Path, server: Loopback) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("progress", "has_line"), [("line", True), ("summary", False)])
 def test_a_line_on_a_terminal(tmp_path: Path, serve: Serve, progress: str, has_line: bool) -> None:
     server = serve(

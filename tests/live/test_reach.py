@@ -416,6 +416,7 @@ def test_a_state_that_is_lost_ends_the_crawl_with_a_word(
     assert min(gaps(server)) >= 0.045
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("REACH-1")
 def test_a_host_that_is_dead_keeps_each_worker_no_longer_than_one(
     serve: Serve, workers: Workers

@@ -292,6 +292,7 @@ def test_no_more_than_five_are_had(serve: Serve, crawl: Callable[..., Crawled]) 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("ACAP-14", "SEC-3")
 def test_a_file_that_never_comes_ends_at_the_deadline(
     serve: Serve, crawl: Callable[..., Crawled]

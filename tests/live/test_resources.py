@@ -232,6 +232,7 @@ def test_what_cannot_be_had_refuses_the_use(serve: Servers, crawl: Crawl) -> Non
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("ACAP-33", "SEC-3")
 @pytest.mark.parametrize("path", ["/robots.txt", "/short.txt"])
 def test_a_server_that_never_answers_is_left_in_time(serve: Serve, crawl: Crawl, path: str) -> None:

@@ -126,6 +126,7 @@ def feeds(tmp_path: Path, *names: str, **options: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WHY-2", "MEET-3")
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_feed_can_be_judged(serve: Serve, crawl: Crawl, tmp_path: Path, setting: str) -> None:

@@ -30,11 +30,9 @@ class SqlState:
         seconds without a sign of life. PolicyError: the URL or the crawl's name is invalid, or the
         extra `postgresql` is missing."""
         self.address = SqlAddress.parse(url, crawl)
-        with required(
-            SETTING, "postgresql" if self.address.path is None else "sqlite", PolicyError
-        ):
+        with required(SETTING, "sqlite", PolicyError):
             import msgpack  # noqa: F401  # requests are packed with it
-
+        with required(SETTING, "postgresql", PolicyError):
             database_class(self.address)
         self._ttl = ttl
         self._connection = SqlConnection(self.address)

@@ -200,6 +200,7 @@ def test_a_refusal_of_another_crawler_names_it(tmp_path: Path, form: str) -> Non
     assert "secret" not in manifest.path_of(output).read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("AUDIT-3")
 @pytest.mark.parametrize("form", FORMS)
 def test_the_bytes_do_not_depend_on_the_processes(

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comity.dataset.records import IDENTITY, KEY
+from comity.dataset.records import ARRIVED_AT, IDENTITY, KEY, REQUEST
 from comity.dataset.tagging.judging import DECLARED, Judge
 from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.record_tagger import Making
@@ -174,5 +174,5 @@ def outcomes(judge: Judge, path: Path) -> list[dict[str, Any]]:
         for batch in reader.read(part):
             assert all(isinstance(one, dict) for one in batch), batch
             found += work(batch).records  # type: ignore[arg-type]
-    assert all(one.keys() >= IDENTITY - {KEY} for one in found)
+    assert all(one.keys() >= IDENTITY - {KEY, REQUEST, ARRIVED_AT} for one in found)
     return found

@@ -107,6 +107,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return jsonl(path, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("TAG-1", "TAG-2")
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_in_random_order_agree_with_the_site_asked_directly(

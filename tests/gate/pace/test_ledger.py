@@ -717,6 +717,7 @@ def say(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RATE-2")
 @pytest.mark.parametrize("window", [Window(1, 0.02), Window(10, 0.2)])
 def test_two_processes_share_a_host(path: Path, window: Window) -> None:
