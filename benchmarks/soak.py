@@ -62,7 +62,7 @@ from tests.redis_server import Server as Redis
 START_AGAIN = 5.0  # seconds; RestartSec of examples/cluster/comity-worker@.service
 SAMPLED = 10.0  # seconds from one look at the memory to the next
 FULL = 20.0  # seconds for which a disk or a memory is full
-PATIENCE = 2.0  # times `--minutes`, until the crawl is given up
+PATIENCE = 600.0  # seconds after twice `--minutes`, until the crawl is given up
 IN_NAMESPACE = "SOAK_MAY_MOUNT"  # environment variable
 STEPS = (-86400, -3600, -30, 30, 3600, 86400)  # seconds by which clocks are moved
 SHOWN = 30.0  # seconds from one line about the progress to the next
@@ -381,7 +381,7 @@ class Soak:
                 show_at = now + SHOWN
                 asked = sum(path[1:].isdigit() for _, _, path, _ in self.seen)
                 print(f"{now:7.1f} s  {asked:,} pages of {self.expected:,}", flush=True)
-            if now > PATIENCE * self.seconds + 60:
+            if now > 2 * self.seconds + PATIENCE:
                 print(f"{now:7.1f} s  given up", flush=True)
                 return False
         return True
