@@ -62,7 +62,7 @@ from tests.redis_server import Server as Redis
 START_AGAIN = 5.0  # seconds; RestartSec of examples/cluster/comity-worker@.service
 SAMPLED = 10.0  # seconds from one look at the memory to the next
 FULL = 20.0  # seconds for which a disk or a memory is full
-PATIENCE = 2.0  # times `--minutes`, until the crawl is given up
+PATIENCE = 600.0  # seconds after twice `--minutes`, until the crawl is given up
 IN_NAMESPACE = "SOAK_MAY_MOUNT"  # environment variable
 STEPS = (-86400, -3600, -30, 30, 3600, 86400)  # seconds by which clocks are moved
 SHOWN = 30.0  # seconds from one line about the progress to the next
@@ -141,7 +141,7 @@ class Clock:
         written = self._file.with_suffix(".new")
         written.write_text(f"{self._seconds:+d}\n")
         written.replace(self._file)
-        return f"{self._file.name} {seconds:+d} s"
+        return f"{self._file.name.removeprefix('clock-of-')} {seconds:+d} s"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -170,22 +170,21 @@ class States:
         self._folder = folder
         self._stack = stack
         self._numbers = count(1)
-        self.server, self._disk, self.clock = self._new()
+        self.clock = Clock(folder / "clock-of-server")
+        self.server, self._disk = self._new()
         self._replica = self._new_replica()
         self.client: Any = self.server.client()
         self._fails = False
 
-    def _new(self) -> tuple[Redis, Disk, Clock]:
-        number = next(self._numbers)
-        clock = Clock(self._folder / f"clock-of-state-{number}")
-        disk = Disk(self._folder / f"state-{number}", self._stack)
+    def _new(self) -> tuple[Redis, Disk]:
+        disk = Disk(self._folder / f"state-{next(self._numbers)}", self._stack)
         options = {"maxmemory": UNLIMITED}
-        server = Redis(disk.folder, options=options, environment=clock.environment)
+        server = Redis(disk.folder, options=options, environment=self.clock.environment)
         self._stack.callback(server.stop)
         server.start()
-        return server, disk, clock
+        return server, disk
 
-    def _new_replica(self) -> tuple[Redis, Disk, Clock]:
+    def _new_replica(self) -> tuple[Redis, Disk]:
         new = self._new()
         new[0].client().replicaof("127.0.0.1", self.server.port)
         return new
@@ -211,7 +210,7 @@ class States:
     def promote(self) -> None:
         """Let the replica take over the address of the server, which is dead, and begin another."""
         port = self.server.port
-        self.server, self._disk, self.clock = self._replica
+        self.server, self._disk = self._replica
         client: Any = self.server.client()
         client.replicaof("NO", "ONE")
         client.config_set("port", port)
@@ -259,7 +258,9 @@ class Soak:
         # Process -> seconds, its id, and its octets.
         self.memory: dict[str, list[tuple[float, int, int]]] = {}
         self.failed = 0  # workers that ended with a status above 0
-        self.clocks = [Clock(folder / f"clock-of-{number}") for number in range(options.workers)]
+        self.clocks = [
+            Clock(folder / f"clock-of-worker-{number}") for number in range(options.workers)
+        ]
         self.start_at = [inf] * options.workers  # seconds
         self.began = time.monotonic()
         self.workers = [self.start(number) for number in range(options.workers)]
@@ -380,7 +381,7 @@ class Soak:
                 show_at = now + SHOWN
                 asked = sum(path[1:].isdigit() for _, _, path, _ in self.seen)
                 print(f"{now:7.1f} s  {asked:,} pages of {self.expected:,}", flush=True)
-            if now > PATIENCE * self.seconds + 60:
+            if now > 2 * self.seconds + PATIENCE:
                 print(f"{now:7.1f} s  given up", flush=True)
                 return False
         return True
