@@ -426,7 +426,6 @@ def test_after_a_replica_has_taken_over_a_whole_window_is_waited(
     asyncio.run(test())
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("REACH-3", "RATE-2")
 def test_after_the_clock_was_set_forward_a_whole_window_is_waited(
     own_server: Server, monkeypatch: pytest.MonkeyPatch
@@ -454,6 +453,7 @@ def test_after_the_clock_was_set_forward_a_whole_window_is_waited(
     asyncio.run(test())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("REACH-3", "RATE-2")
 def test_workers_that_come_back_one_after_the_other_wait_once(
     own_server: Server, replica: Server

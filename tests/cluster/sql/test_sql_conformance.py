@@ -22,7 +22,7 @@ NOT_MADE = {
 @pytest.mark.usefixtures("new_processes")
 @pytest.mark.parametrize(
     "harness",
-    [OwnSqlite, OwnPostgres, pytest.param(OldPostgres, marks=pytest.mark.slow)],
+    [OwnSqlite, *(pytest.param(one, marks=pytest.mark.slow) for one in (OwnPostgres, OldPostgres))],
 )
 def test_a_database_keeps_every_promise(harness: type[Harness], tmp_path: Path) -> None:
     name = f"{harness.__module__}:{harness.__name__}"
