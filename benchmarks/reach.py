@@ -56,9 +56,9 @@ from scrapy.http import Request, Response
 from comity.cluster.errors import StateError
 from comity.cluster.queue import Lease, QueuedRequest
 from comity.cluster.redis.connection import StateConnection
-from comity.cluster.redis.queue import RedisQueue
 from comity.cluster.redis.store import RedisStore
 from comity.cluster.state import CrawlQueue, open_state
+from comity.cluster.steps.queue import StepQueue
 from comity.crawler.frontier.complaints import Complaints
 from comity.crawler.frontier.host_share import HOSTS, HostShare
 from comity.crawler.frontier.leased_hosts import LeasedHost
@@ -614,7 +614,7 @@ class _Client:
     def __init__(self, server: Redis, name: str) -> None:
         # Patient, because the server may stand still for some seconds while it is filled.
         self.connection = StateConnection(server.address(), patience=PATIENCE)
-        self.queue = RedisQueue(self.connection, name, TIMEOUT)
+        self.queue = StepQueue(self.connection, name, TIMEOUT)
         self.hosts = _Hosts()
         self.renewals = self.lost = 0
         hosts: Any = self.hosts
@@ -650,7 +650,7 @@ def memory_of(server: Redis) -> int:
     return int(info["used_memory"])
 
 
-async def fill(queue: RedisQueue, hosts: range, each: int) -> None:
+async def fill(queue: StepQueue, hosts: range, each: int) -> None:
     """Put so many requests of each of the hosts."""
     body = pack(
         Request(
@@ -677,7 +677,7 @@ async def fill(queue: RedisQueue, hosts: range, each: int) -> None:
 async def sizes(server: Redis, number: int) -> None:
     """Print the memory of requests at 3 a host, of hosts, and of the policies of origins."""
     connection = StateConnection(server.address("sizes"))
-    queue = RedisQueue(connection, "one", TIMEOUT)
+    queue = StepQueue(connection, "one", TIMEOUT)
     await queue.open()
     before = memory_of(server)
     await fill(queue, range(number), 3)

@@ -19,7 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from comity.cluster.redis.scripts import DATA_VERSION, SHARED_VERSION
+from comity.cluster.redis.scripts import SHARED_VERSION
+from comity.cluster.steps.queue import DATA_VERSION
 from comity.completion import full_parser, subparsers
 from comity.crawler.feeds.policy_archive import JOURNAL
 from comity.crawler.frontier.journal import KIND as QUEUE

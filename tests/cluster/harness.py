@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import signal
@@ -12,11 +11,11 @@ from pathlib import Path
 
 from comity.cluster.conformance.harness import FaultNotMade, Harness
 from comity.cluster.conformance.proxy import Proxy
-from comity.cluster.redis.scripts import Script
+from comity.cluster.redis import connection, store
+from comity.cluster.redis.scripts import Script, script
 from tests.redis_server import Cluster, Server, newest_program, oldest_program
 
 CLOCK = "conformance:clock"
-MODULES = ("queue", "store", "turns")
 READ = "local time = redis.call('TIME')\n  return time[1] * 1000000 + time[2]"
 
 
@@ -40,11 +39,10 @@ class OwnServer(Harness):
         self.folder = Path(tempfile.mkdtemp(prefix="comity-conformance-"))
         self.server = Server(self.folder / "server", self.program(), {"appendfsync": "always"})
         self.server.start()
-        for name in MODULES:
-            module = importlib.import_module(f"comity.cluster.redis.{name}")
-            for key, value in vars(module).copy().items():
-                if isinstance(value, Script):
-                    setattr(module, key, by_the_clock(value))
+        setattr(connection, "script", lambda step: by_the_clock(script(step)))  # noqa: B010
+        for name, value in vars(store).copy().items():
+            if isinstance(value, Script):
+                setattr(store, name, by_the_clock(value))
         super().__init__(self.server.url)
 
     def close(self) -> None:

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from comity.cluster.redis.address import SHARDS, StateAddress, pace_key, shard_of
+from comity.cluster.address import SHARDS, pace_key, shard_of
+from comity.cluster.redis.address import StateAddress
 from comity.policies import PolicyError
 
 

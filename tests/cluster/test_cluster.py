@@ -14,9 +14,9 @@ from comity.cluster.errors import StateError
 from comity.cluster.queue import QueuedRequest
 from comity.cluster.redis.check import check_server
 from comity.cluster.redis.connection import StateConnection
-from comity.cluster.redis.queue import RedisQueue
 from comity.cluster.redis.store import RedisStore
-from comity.cluster.redis.turns import RedisTurns
+from comity.cluster.steps.queue import StepQueue
+from comity.cluster.steps.turns import StepTurns
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.pace.ledger import FAILING, Grant, PaceLimit
 from comity.policies import PolicyError
@@ -44,8 +44,8 @@ def test_a_crawl_on_a_cluster(cluster: Cluster) -> None:
 
     async def run() -> None:
         connection = StateConnection(cluster.address())
-        turns = RedisTurns(connection)
-        queue = RedisQueue(connection, "one", 30)
+        turns = StepTurns(connection)
+        queue = StepQueue(connection, "one", 30)
         await queue.open()
         rows = [
             QueuedRequest(host, host.encode(), queue.new_key(), 0, host.encode()) for host in HOSTS
@@ -99,7 +99,7 @@ def test_a_crawl_on_a_cluster(cluster: Cluster) -> None:
 def test_a_node_that_was_killed_has_lost_nothing(cluster: Cluster) -> None:
     async def run() -> None:
         connection = StateConnection(cluster.address(), patience=2)
-        queue = RedisQueue(connection, "one", 30)
+        queue = StepQueue(connection, "one", 30)
         await queue.open()
         put = [QueuedRequest(host, host.encode(), queue.new_key(), 0, b"1") for host in HOSTS]
         assert await queue.put(put) == [True] * len(HOSTS)
@@ -127,7 +127,7 @@ def test_a_replica_takes_the_place_of_the_node_that_the_address_names(cluster: C
     """What stood on it goes on, and its hosts wait a whole window: the last starts may not have come to the replica."""
     cluster.add_replica()
 
-    async def asked(turns: RedisTurns, host: str) -> Grant:
+    async def asked(turns: StepTurns, host: str) -> Grant:
         answered = asyncio.Event()
         turns.on_answer = lambda limits: answered.set()
         limits = [PaceLimit(host, (Window(10, 60),))]
@@ -139,7 +139,7 @@ def test_a_replica_takes_the_place_of_the_node_that_the_address_names(cluster: C
 
     async def run() -> None:
         connection = StateConnection(cluster.address(), patience=2)
-        turns, queue = RedisTurns(connection), RedisQueue(connection, "one", 30)
+        turns, queue = StepTurns(connection), StepQueue(connection, "one", 30)
         await queue.open()
         rows = [
             QueuedRequest(host, host.encode(), queue.new_key(), 0, host.encode()) for host in HOSTS

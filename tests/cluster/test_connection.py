@@ -19,23 +19,34 @@ from comity.cluster.redis.address import StateAddress
 from comity.cluster.redis.check import check_server
 from comity.cluster.redis.connection import RedisLine, StateConnection
 from comity.cluster.redis.scripts import Script
+from comity.cluster.redis.scripts import script as of_comity
 from comity.cluster.redis.store import RedisStore
 from comity.policies import PolicyError
 from tests.certificates import Authority
 from tests.redis_server import Server, free_port
 from tests.selection import one_in
 
-
-def made(text: str) -> Script:
-    return Script("of a test", text, sha1(text.encode(), usedforsecurity=False).hexdigest())
-
-
 if TYPE_CHECKING:
     from tests.conftest import Serve
 
-PUSH = made("redis.call('RPUSH', KEYS[1], ARGV[1]); return redis.call('LLEN', KEYS[1])")
-FAILS = made("return redis.call('INCR', KEYS[1], 'too', 'many')")
-FILLS = made("return redis.call('SET', KEYS[1], ARGV[1])")
+PUSH, FAILS, FILLS = "test push", "test fails", "test fills"
+TEXTS = {
+    PUSH: "redis.call('RPUSH', KEYS[1], ARGV[1]); return redis.call('LLEN', KEYS[1])",
+    FAILS: "return redis.call('INCR', KEYS[1], 'too', 'many')",
+    FILLS: "return redis.call('SET', KEYS[1], ARGV[1])",
+}
+
+
+@pytest.fixture(autouse=True)
+def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection finds the scripts of the tests too."""
+
+    def script(step: str) -> Script:
+        if (text := TEXTS.get(step)) is None:
+            return of_comity(step)
+        return Script(step, text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+    monkeypatch.setattr("comity.cluster.redis.connection.script", script)
 
 
 def run(
@@ -97,11 +108,11 @@ def test_a_call_whose_caller_was_cancelled_fails_no_other(server: Server) -> Non
 def test_what_the_server_refuses_fails_that_call_alone(own_server: Server) -> None:
     async def test(connection: StateConnection) -> None:
         fails, works = connection.call(FAILS, "x"), connection.call(PUSH, "y", 2)
-        with pytest.raises(StateError, match="of a test: "):
+        with pytest.raises(StateError, match="test fails: "):
             await fails
         assert await works == 1
         own_server.client().config_set("maxmemory", 1)
-        with pytest.raises(StateFullError, match="of a test: "):
+        with pytest.raises(StateFullError, match="test fills: "):
             await connection.call(FILLS, "x", "1")
 
     run(own_server.address(), test)

@@ -10,7 +10,7 @@ import pytest
 from comity.cluster.counts import ITEMS, PAGES, CrawlCounts, CrawlLimits
 from comity.cluster.queue import Sums
 from comity.cluster.redis.connection import StateConnection
-from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.steps.queue import StepQueue
 from comity.gate.options.agreement import LIMITS
 from comity.report.whole_crawl import totals
 from tests.redis_server import Server
@@ -48,7 +48,7 @@ def test_the_sums_outlive_the_workers_and_belong_to_their_run(server: Server) ->
     async def run() -> None:
         connection = StateConnection(server.address())
         stats: list[dict[str, Any]] = [{}, {}, {}]
-        queues = [RedisQueue(connection, f"worker:{number}", ttl=30) for number in range(3)]
+        queues = [StepQueue(connection, f"worker:{number}", ttl=30) for number in range(3)]
         counts = [
             CrawlCounts(lambda of=of: of, queue)  # type: ignore[misc]
             for of, queue in zip(stats, queues, strict=True)
@@ -74,7 +74,7 @@ def test_the_sums_outlive_the_workers_and_belong_to_their_run(server: Server) ->
         ended = await queues[0].sums()
         assert (ended.state, ended.reason, ended.counts) == ("ended", "closespider_itemcount", [])
         assert (await queues[0].status())["finish_reason"] == "closespider_itemcount"
-        late = RedisQueue(connection, "worker:3", ttl=30)
+        late = StepQueue(connection, "worker:3", ttl=30)
         await late.open()
         assert await queues[0].begin_again()
         await late.tell({PAGES: 100})  # of the run before
@@ -90,7 +90,7 @@ def test_the_sums_outlive_the_workers_and_belong_to_their_run(server: Server) ->
 def test_another_server_gets_all_counts_again(server: Server) -> None:
     async def run() -> None:
         connection = StateConnection(server.address())
-        queue = RedisQueue(connection, "worker:1", ttl=30)
+        queue = StepQueue(connection, "worker:1", ttl=30)
         await queue.open()
         await queue.renew([])
         counts = CrawlCounts(lambda: {PAGES: 10}, queue)

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
+from comity.cluster.address import shard_of
 from comity.cluster.errors import StateError, StateLostError
 from comity.cluster.queue import Lease, QueuedRequest
-from comity.cluster.redis import queue as redis_queue
-from comity.cluster.redis.address import shard_of
-from comity.cluster.redis.queue import COMPARE_EACH, RedisQueue
-from comity.cluster.redis.scripts import script
+from comity.cluster.steps import queue as redis_queue
+from comity.cluster.steps.queue import COMPARE_EACH, StepQueue
 from comity.policies import PolicyError
 from tests.redis_server import Server
 
@@ -23,11 +22,11 @@ A, B = "a.example", "b.example"
 
 
 @asynccontextmanager
-async def workers(server: Server, *names: str, ttl: float = TTL) -> AsyncIterator[list[RedisQueue]]:
+async def workers(server: Server, *names: str, ttl: float = TTL) -> AsyncIterator[list[StepQueue]]:
     connections = [server.connection() for _ in names]
     try:
         queues = [
-            RedisQueue(connection, name, ttl)
+            StepQueue(connection, name, ttl)
             for connection, name in zip(connections, names, strict=True)
         ]
         for queue in queues:
@@ -39,14 +38,14 @@ async def workers(server: Server, *names: str, ttl: float = TTL) -> AsyncIterato
 
 
 def row(
-    queue: RedisQueue, number: int, host: str = A, *, priority: int = 0, is_filtered: bool = True
+    queue: StepQueue, number: int, host: str = A, *, priority: int = 0, is_filtered: bool = True
 ) -> QueuedRequest:
     fingerprint = f"{host} {number}".encode() if is_filtered else None
     return QueuedRequest(host, fingerprint, queue.new_key(), priority, f"request {number}".encode())
 
 
 def rows(
-    queue: RedisQueue, numbers: Iterable[int], host: str = A, *, is_filtered: bool = True
+    queue: StepQueue, numbers: Iterable[int], host: str = A, *, is_filtered: bool = True
 ) -> list[QueuedRequest]:
     return [row(queue, number, host, is_filtered=is_filtered) for number in numbers]
 
@@ -196,9 +195,7 @@ def test_one_worker_looks_while_others_take_the_last_look(server: Server) -> Non
             await one.put(rows(one, range(3)))
             key = f"{one.address.prefix}:shards"
             server.client().hset(key, "asked", 1)  # long ago
-            assert not (await one._crawl(script("crawl", "noted"), 30000))[
-                1:
-            ]  # it is asked to look
+            assert not (await one._crawl("crawl noted", 30000))[1:]  # it is asked to look
             await two.look(age=TTL)
             assert two.left == 0
             server.client().hset(key, "asked", 1)  # the worker that was asked is dead
@@ -267,7 +264,7 @@ def test_data_of_another_version_is_not_touched(server: Server) -> None:
     async def delete() -> None:
         connection = server.connection()
         try:
-            await RedisQueue(connection, "operator", TTL).delete()
+            await StepQueue(connection, "operator", TTL).delete()
         finally:
             await connection.close()
 
@@ -280,7 +277,7 @@ def test_data_of_another_version_is_not_touched(server: Server) -> None:
     assert server.client().hlen("comity:{crawl}:meta") > 1
 
 
-async def lose(queue: RedisQueue, message: str) -> None:
+async def lose(queue: StepQueue, message: str) -> None:
     """Each of these calls tells the worker that requests are gone."""
     for call in (queue.look, queue.is_finished, lambda: queue.lease(9, 9)):
         with pytest.raises(StateLostError, match=message):
@@ -356,7 +353,7 @@ def test_a_server_that_lacks_what_was_put_last_is_relied_on(
         async with workers(server, "one") as (one,):
             counts = f"{one._shard_key(A)}:n"
             for put, age in ((1, 0.0), (2, -1.0), (3, -1.0), (4, 60.0)):
-                monkeypatch.setattr("comity.cluster.redis.queue.LAG", age)
+                monkeypatch.setattr("comity.cluster.steps.queue.LAG", age)
                 await one.put(rows(one, [put]))
                 await one.look()
             for changed in one._connection._calls.changed:
@@ -369,7 +366,7 @@ def test_a_server_that_lacks_what_was_put_last_is_relied_on(
     asyncio.run(run())
 
 
-async def finish(queue: RedisQueue) -> None:
+async def finish(queue: StepQueue) -> None:
     """Everything that waits is done."""
     for lease in await queue.lease(99, 999):
         await queue.ack(lease.host, keys(lease))
@@ -431,7 +428,7 @@ def test_a_finished_crawl_begins_again_once_for_all_workers(server: Server) -> N
             await two.put(rows(two, range(9)))
             for queue in (old, one, two):
                 await queue.close()
-            await RedisQueue(
+            await StepQueue(
                 one._connection, "operator", TTL
             ).delete()  # all of its runs, swept or not
 
@@ -439,7 +436,7 @@ def test_a_finished_crawl_begins_again_once_for_all_workers(server: Server) -> N
     assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
 
 
-def start(queue: RedisQueue, number: int) -> QueuedRequest:
+def start(queue: StepQueue, number: int) -> QueuedRequest:
     return row(queue, number)._replace(is_start=True)
 
 
@@ -584,7 +581,7 @@ def test_workers_exchange_the_state_of_the_spider(server: Server) -> None:
                 assert await three.exchange({}) == {"a": b"", "b": b"3", "c": b"4"}
             for queue in (one, two):
                 await queue.close()
-            await RedisQueue(one._connection, "operator", TTL).delete()
+            await StepQueue(one._connection, "operator", TTL).delete()
             assert await two.exchange({"d": b"5"}) == {}
             async with workers(server, "four") as (four,):
                 assert await four.exchange({}) == {}
@@ -622,7 +619,7 @@ def test_a_worker_sets_a_request_aside_wherever_it_is(server: Server) -> None:
             status = await two.status()
             assert [status[name] for name in ("unreadable", "done")] == [2, 1]
             await one.close()
-            await RedisQueue(one._connection, "operator", TTL).delete()
+            await StepQueue(one._connection, "operator", TTL).delete()
 
     asyncio.run(run())
     assert [key for key in server.client().scan_iter() if b":put:" not in key] == []

@@ -17,8 +17,8 @@ from scrapy.utils.test import get_crawler
 
 from comity.cluster.neighbours import Neighbours
 from comity.cluster.queue import Lease, QueuedRequest
-from comity.cluster.redis.queue import RedisQueue
-from comity.cluster.redis.turns import RedisTurns
+from comity.cluster.steps.queue import StepQueue
+from comity.cluster.steps.turns import StepTurns
 from comity.crawler.frontier.leased_hosts import REQUESTS
 from comity.crawler.frontier.queue import Aside
 from comity.crawler.frontier.request_bodies import pack, unpack
@@ -44,10 +44,10 @@ class Worker:
 
     def __init__(self, server: Server, name: str, most: int, **options: float) -> None:
         self.connection = server.connection("crawl", **options)
-        RedisTurns(self.connection)  # they look which server it is
+        StepTurns(self.connection)  # they look which server it is
         crawler = get_crawler()
         crawler.stats = self.stats = MemoryStatsCollector(crawler)
-        redis = RedisQueue(self.connection, name, ttl=30)
+        redis = StepQueue(self.connection, name, ttl=30)
         self.neighbours = Neighbours(str(server.address()), name, server.folder / "workers")
         rest: Any = lambda host, seconds: None  # noqa: E731
         self.queue = SharedQueue(

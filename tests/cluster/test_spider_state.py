@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from comity.cluster.plain_values import MAX_DEPTH
-from comity.cluster.redis.queue import RedisQueue
 from comity.cluster.spider_state import SpiderState
+from comity.cluster.steps.queue import StepQueue
 from tests.cluster.test_queue import workers
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def test_another_server_gets_the_values_of_each_worker_again(server: Server) -> 
     asyncio.run(run())
 
 
-def queue_of(state: SpiderState) -> RedisQueue:
-    assert isinstance(state._queue, RedisQueue)
+def queue_of(state: SpiderState) -> StepQueue:
+    assert isinstance(state._queue, StepQueue)
     return state._queue
 
 

@@ -18,16 +18,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.cluster.line import LineConnection
+from comity.cluster.address import pace_key
 from comity.cluster.queue import QueuedRequest
 from comity.cluster.redis import connection as connection_module
-from comity.cluster.redis import queue as queue_module
-from comity.cluster.redis import turns as turns_module
-from comity.cluster.redis.address import StateAddress, pace_key
+from comity.cluster.redis.address import StateAddress
 from comity.cluster.redis.connection import StateConnection
-from comity.cluster.redis.queue import RedisQueue
-from comity.cluster.redis.scripts import Script
-from comity.cluster.redis.turns import RedisTurns
+from comity.cluster.redis.scripts import Script, script
+from comity.cluster.steps import turns as turns_module
+from comity.cluster.steps.line import LineConnection
+from comity.cluster.steps.queue import StepQueue
+from comity.cluster.steps.turns import StepTurns
 from comity.gate.pace.ledger import FAILING, PENALTY, Grant, PaceLimit, RateLedger
 from comity.policies.syntax.windows import Window
 from tests.redis_server import Server
@@ -55,10 +55,10 @@ class Clock:
 
 @pytest.fixture
 def clock(server: Server, monkeypatch: pytest.MonkeyPatch) -> Clock:
-    for module in (turns_module, queue_module):
-        for name, value in vars(module).items():
-            if isinstance(value, Script) and value.name.startswith("pace"):
-                monkeypatch.setattr(module, name, by_the_clock(value))
+    def found(step: str) -> Script:
+        return by_the_clock(script(step)) if step.startswith("pace") else script(step)
+
+    monkeypatch.setattr(connection_module, "script", found)
     monkeypatch.setattr(
         turns_module, "monotonic", lambda: 0.0
     )  # what passes between an answer and the look at it is no wait
@@ -77,7 +77,7 @@ class Process:
 
     def __init__(self, connection: LineConnection, *, ttl: float = TTL) -> None:
         self.connection = connection
-        self.turns = RedisTurns(connection, owner_ttl=ttl)
+        self.turns = StepTurns(connection, owner_ttl=ttl)
         self.turns.on_answer = lambda limits: self._answered.set()
         self._answered = asyncio.Event()
 
@@ -93,7 +93,7 @@ class Process:
 
     async def told(self) -> None:
         """Until the server has heard of everything."""
-        await self.connection.call(queue_module._RESTS, pace_key(HOST))
+        await self.connection.call("pace rests", pace_key(HOST))
 
 
 @asynccontextmanager
@@ -186,7 +186,7 @@ def test_what_ends_while_it_is_told_to_be_in_flight_has_ended(server: Server, cl
         await one.told()
         # As if the sign of life had come to the server later than the end.
         held = one.connection.call(
-            turns_module._HOLD, pace_key(HOST), one.turns._owner, 10**7, first, HOST, 2 * 10**6
+            "pace hold", pace_key(HOST), one.turns._owner, 10**7, first, HOST, 2 * 10**6
         )
         held.add_done_callback(lambda answer: one.turns._end_late(rows, answer))
         await held
@@ -277,7 +277,7 @@ def test_a_penalty_holds_for_all_and_grows(server: Server, clock: Clock) -> None
         assert longer == [2 * PENALTY]
         assert round(other.turns.penalty(HOST, NOW + PENALTY) - NOW) == 3 * PENALTY
         assert one.turns.back_off(HOST, 5.0, NOW + PENALTY) == NOW + PENALTY + 5
-        queue = RedisQueue(one.connection, "one", 10)
+        queue = StepQueue(one.connection, "one", 10)
         await queue.open()
         await queue.put([QueuedRequest(HOST, None, queue.new_key(), 0, b"")])
         (lease,) = await queue.lease(1, 1)

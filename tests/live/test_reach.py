@@ -19,7 +19,7 @@ import pytest
 
 from comity.cluster.queue import QueuedRequest
 from comity.cluster.redis.connection import StateConnection
-from comity.cluster.redis.queue import RedisQueue
+from comity.cluster.steps.queue import StepQueue
 from tests.conftest import Answer
 from tests.live.test_jobdir import Follow, Project, Running, asked, gaps, links, numbered, tree
 from tests.redis_server import Server
@@ -236,7 +236,7 @@ def test_workers_have_as_many_hosts_each_also_one_that_joins(
 async def put(state: Server, host: str, body: bytes) -> None:
     """Put a request into the crawl, as anyone who reaches the server can."""
     connection = StateConnection(state.address("test"))
-    queue = RedisQueue(connection, "somebody", TTL)
+    queue = StepQueue(connection, "somebody", TTL)
     await queue.open()
     await queue.put([QueuedRequest(host, body, queue.new_key(), 0, body)])
     await connection.close()

@@ -25,7 +25,7 @@ EXTRAS: Mapping[str, str] = {
     "playwright": "python -c 'import comity.browser.handler'",
     "parquet": "scrapy dataset export items.jsonl --for index -o parquet.parquet",
     "postgresql": "python -c 'import comity.cluster.sql.postgresql'",
-    "redis": "python -c 'import comity.cluster.redis.queue'",
+    "redis": "python -c 'import comity.cluster.redis.state'",
     "report": "scrapy report items.jsonl -o report.html",
     "warc": "scrapy crawl site -a url=URL -O pages.warc.gz",
     "ray": "scrapy dataset export items.jsonl --for index -o ray/ --executor ray",

@@ -1,9 +1,4 @@
-"""The address of the shared state of a crawl, and how its keys are named and spread.
-
-All keys of one shard have the same hash tag, so that in a Cluster they are on one node and change
-in one script. A host's keys are in the shard of its name. The number of shards of a crawl is set
-when it begins, and never changes. The numbers of shards of the pace and of policy files, which all
-crawls on a server share, are fixed."""
+"""The address of a server of Redis or Valkey, and the names of the keys of a crawl."""
 
 from __future__ import annotations
 
@@ -13,49 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
-from zlib import crc32
 
+from comity.cluster.address import PASSWORD, SETTING, check_name
 from comity.policies import PolicyError
-from comity.policies.syntax.printable import printable
 
-SETTING = "COMITY_STATE"
-PASSWORD = "COMITY_STATE_PASSWORD"  # noqa: S105  # the name of the environment variable
 SCHEMES = ("redis", "rediss", "redis+cluster", "rediss+cluster")
 REMEDY = (
     "write redis://HOST:PORT/DB, rediss:// for TLS, or redis+cluster:// or rediss+cluster:// for a"
     " Cluster"
 )
 PORT = 6379
-KEEPS = "noeviction"  # the only maxmemory-policy that loses no keys
-SHARDS = 64  # number of shards of the pace, and of a crawl unless set
 MAX_SHARDS = 4096
-CRAWL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 HOST = re.compile(r"[A-Za-z0-9_.:-]+")
-
-
-def name_as_key(name: str) -> bytes:
-    """Return the name of a host as a part of a key, even if the URL had invalid characters."""
-    return name.encode("utf-8", "backslashreplace")
-
-
-def shard_of(host: str, shards: int) -> int:
-    """Return the number of the shard that has the keys of a host."""
-    return crc32(name_as_key(host)) % shards
-
-
-def owner_of(worker: str) -> str:
-    """Return a worker's name as RedisTurns knows it: the last part, which is unique already."""
-    return worker.rpartition(":")[2]
-
-
-def pace_shard(shard: int) -> str:
-    """Return the prefix of all keys of a shard of the pace."""
-    return f"comity:pace:{{{shard}}}"
-
-
-def pace_key(host: str) -> str:
-    """Return the prefix of all keys of the host's pace."""
-    return pace_shard(shard_of(host, SHARDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +52,7 @@ class StateAddress:
 
         PolicyError: the URL or the crawl's name is invalid. It never quotes the URL, which may hold
         a password."""
-        if not CRAWL.fullmatch(crawl):
-            raise PolicyError(
-                f"COMITY_CRAWL: `{printable(crawl)}` is not the name of a crawl:"
-                " write 1 to 64 letters, digits, `_`, `.` or `-`"
-            )
+        check_name(crawl)
         try:
             parts = urlsplit(url)
             port = PORT if parts.port is None else parts.port

@@ -20,10 +20,12 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from comity.cluster.line import PATIENCE
-from comity.cluster.redis.address import KEEPS, PASSWORD, SETTING, StateAddress
+from comity.cluster.address import PASSWORD, SETTING
+from comity.cluster.redis.address import StateAddress
 from comity.cluster.redis.scripts import SHARED_VERSION
 from comity.cluster.redis.tls import tls_remedy
+from comity.cluster.steps.line import PATIENCE
+from comity.cluster.steps.queue import KEEPS
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 

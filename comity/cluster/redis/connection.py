@@ -1,8 +1,8 @@
 """A connection to a server of Redis or Valkey, or one to each node of a Cluster.
 
-A batch of calls is a pipeline of scripts (comity/cluster/line.py). It begins with the time of the
-server. If the server's clock was set forward, starts of requests look older than they are, so the
-answers to the batch are dropped, and the server counts as another one."""
+A batch of calls is a pipeline of scripts (comity/cluster/steps/line.py). It begins with the time of
+the server. If the server's clock was set forward, starts of requests look older than they are. Then
+the answers to the batch are dropped, and the server counts as another one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError, ResponseError
 
 from comity.cluster.errors import StateError, StateFullError
-from comity.cluster.line import PATIENCE, Call, Line, LineConnection
 from comity.cluster.redis.address import StateAddress
+from comity.cluster.redis.scripts import script
 from comity.cluster.redis.tls import tls_remedy
+from comity.cluster.steps.line import PATIENCE, Call, Line, LineConnection
 from comity.policies.syntax.printable import printable
 
 # How far the server's clock may be ahead of its last time: seconds, and a part of the time since
@@ -65,7 +66,7 @@ class RedisLine(Line):
     def _error(self, call: Call, error: Exception) -> Exception:
         text = str(error)
         kind = StateFullError if "command not allowed when used memory" in text else StateError
-        return kind(f"{self._address}: {call.step.name}: {printable(text)}")
+        return kind(f"{self._address}: {call.step}: {printable(text)}")
 
     def _is_over(self, answers: Sequence[Any]) -> bool:
         # The server is a replica by now, and the name may lead to another server.
@@ -81,8 +82,8 @@ class RedisLine(Line):
         answers = await self._pipeline(calls)
         if missing := [n for n, answer in enumerate(answers) if isinstance(answer, NoScriptError)]:
             # The server was started anew, or never had the scripts.
-            for script in {calls[n][0] for n in missing}:
-                await self._client.script_load(script.text)
+            for step in {calls[n][0] for n in missing}:
+                await self._client.script_load(script(step).text)
             for n, answer in zip(
                 missing, await self._pipeline([calls[n] for n in missing]), strict=True
             ):
@@ -95,8 +96,8 @@ class RedisLine(Line):
         if watches_clock:
             pipeline.execute_command("TIME")
         sent = monotonic()
-        for script, key, *arguments in calls:
-            pipeline.execute_command("EVALSHA", script.sha, 1, key, *arguments)
+        for step, key, *arguments in calls:
+            pipeline.execute_command("EVALSHA", script(step).sha, 1, key, *arguments)
         answers: list[Any] = await pipeline.execute(raise_on_error=False)
         if watches_clock:
             self._watch_clock(answers.pop(0), sent)

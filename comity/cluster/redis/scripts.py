@@ -9,9 +9,8 @@ from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 
-# Versions of the keys. Other versions are not read.
-DATA_VERSION = 2  # of a crawl
-SHARED_VERSION = 1  # of pace and policies, which all crawls share
+# The version of the keys of pace and policies, which all crawls share. Others are not read.
+SHARED_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +29,12 @@ class Script:
 
 
 @cache
-def script(kind: str, name: str) -> Script:
-    """Return a script. `kind`: `queue`, `crawl`, `pace` or `site`. `name`: its name."""
+def script(step: str) -> Script:
+    """Return the script of a step, such as `queue put`: its kind and its name in lua/."""
+    kind, name = step.split()
     folder = files("comity.cluster.redis") / "lua"
     text = "".join(
         (folder / file).read_text("utf-8")
         for file in ("clock.lua", f"{kind}.lua", f"{kind}_{name}.lua")
     )
-    return Script(f"{kind} {name}", text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+    return Script(step, text, sha1(text.encode(), usedforsecurity=False).hexdigest())

@@ -20,10 +20,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisClusterException, RedisError
 from redis.retry import Retry
 
-from comity.cluster.line import PATIENCE
+from comity.cluster.address import name_as_key
 from comity.cluster.records import ACTION, KEPT, SESSION, TERM, YEAR, pack_file, unpack_file
-from comity.cluster.redis.address import StateAddress, name_as_key
+from comity.cluster.redis.address import StateAddress
 from comity.cluster.redis.scripts import Script, script
+from comity.cluster.steps.line import PATIENCE
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.store import DIGEST_ROUNDS, REFERENCES, UNREADABLE
 from comity.policies.syntax.printable import printable
@@ -34,9 +35,9 @@ ACTIONS, SALT = "comity:actions", "comity:salt"
 LIFETIME = KEPT * 1000  # milliseconds
 
 _SAVE, _TOOK_DOWN, _CLAIM, _GIVE_BACK = (
-    script("site", name) for name in ("save", "took_down", "claim", "give_back")
+    script(f"site {name}") for name in ("save", "took_down", "claim", "give_back")
 )
-_ACTION, _SESSION = script("site", "action"), script("site", "session")
+_ACTION, _SESSION = script("site action"), script("site session")
 _FAILURES = (RedisError, RedisClusterException, OSError, *UNREADABLE)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import unquote, urlsplit
 
-from comity.cluster.redis.address import CRAWL, PASSWORD, SETTING
+from comity.cluster.address import PASSWORD, SETTING, check_name
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
@@ -54,11 +54,7 @@ class SqlAddress:
 
         PolicyError: the URL or the crawl's name is invalid. It never quotes the URL, which may hold
         a password."""
-        if not CRAWL.fullmatch(crawl):
-            raise PolicyError(
-                f"COMITY_CRAWL: `{printable(crawl)}` is not the name of a crawl:"
-                " write 1 to 64 letters, digits, `_`, `.` or `-`"
-            )
+        check_name(crawl)
         if url[:7].lower() == "sqlite:":
             return cls(crawl=crawl, path=_path(url))
         try:

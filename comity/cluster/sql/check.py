@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from comity.cluster.address import PASSWORD, SETTING
 from comity.cluster.errors import StateError
-from comity.cluster.line import PATIENCE
-from comity.cluster.redis.address import PASSWORD, SETTING
 from comity.cluster.sql.address import SqlAddress
 from comity.cluster.sql.connection import database_class, open_database
 from comity.cluster.sql.database import Database
 from comity.cluster.sql.schema import DATA_VERSION, NAME
 from comity.cluster.sql.sqlite import OLDEST as OLDEST_SQLITE
+from comity.cluster.steps.line import PATIENCE
 from comity.policies import PolicyError
 
 OLDEST = 13  # the oldest release of PostgreSQL that its makers maintained when this was written

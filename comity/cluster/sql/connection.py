@@ -17,7 +17,6 @@ from queue import SimpleQueue
 from typing import Any, ClassVar
 
 from comity.cluster.errors import StateError
-from comity.cluster.line import PATIENCE, Call, Line, LineConnection
 from comity.cluster.sql.address import SqlAddress
 from comity.cluster.sql.database import Database, Process, StateAwayError
 from comity.cluster.sql.schema import TABLES
@@ -25,6 +24,7 @@ from comity.cluster.sql.sqlite import SqliteDatabase
 from comity.cluster.sql.steps import crawl, pace, queue  # noqa: F401  # they register their steps
 from comity.cluster.sql.steps.step import STEPS, NamedCall, run_steps
 from comity.cluster.sql.work import Work
+from comity.cluster.steps.line import PATIENCE, Call, Line, LineConnection
 
 REPEATS = 10  # times that a transaction is tried if another one is in its way
 SLOTS = 64  # rows of `count` of one queue
@@ -70,7 +70,7 @@ class SqlConnection(LineConnection):
     def __init__(self, address: SqlAddress, *, patience: float = PATIENCE) -> None:
         super().__init__(address, SqlLine(address, patience), SqlLine(address, patience))
 
-    def begin_with(self, step: Any, keys: Sequence[str]) -> None:
+    def begin_with(self, step: str, keys: Sequence[str]) -> None:
         super().begin_with(step, keys[:1])  # a database has one row for all shards
 
 
@@ -152,7 +152,7 @@ class SqlLine(Line):
         assert thread is not None
         assert db is not None
         answers: list[Any] = []
-        for group in _groups([(step.name, key, arguments) for step, key, *arguments in calls]):
+        for group in _groups([(step, key, arguments) for step, key, *arguments in calls]):
             try:
                 answers += await thread.run(partial(self._transact, db, group))
             except StateError as error:

@@ -32,7 +32,7 @@ COUNTS = (
 # {BYTES}: the type of octets. {KEYED}: ends a table that is stored in the order of its key.
 TABLES = (
     "CREATE TABLE version (number BIGINT NOT NULL)",
-    # The crawls. `emptied` to `filtered_before`: see `_Runs` of redis/queue.py. `ended`: the moment
+    # The crawls. `emptied` to `filtered_before`: see `_Runs` of steps/queue.py. `ended`: the moment
     # of the end. `finished`: when it was finished with `put` requests. `deployed`: how often the
     # settings were replaced. `gone` and `died`: workers.
     """CREATE TABLE crawl (

@@ -14,13 +14,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from comity.cluster.address import name_as_key
 from comity.cluster.errors import StateError
-from comity.cluster.line import PATIENCE
 from comity.cluster.records import ACTION, KEPT, SESSION, TERM, pack_file, unpack_file
-from comity.cluster.redis.address import name_as_key
 from comity.cluster.sql.address import SqlAddress
 from comity.cluster.sql.connection import REPEATS, open_database
 from comity.cluster.sql.database import Database
+from comity.cluster.steps.line import PATIENCE
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.store import DIGEST_ROUNDS, REFERENCES, UNREADABLE
 from comity.policies.syntax.printable import printable

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from comity.cluster.redis import turns as turns_module
 from comity.cluster.sql.database import Process
 from comity.cluster.sql.postgresql import PostgresDatabase
 from comity.cluster.sql.sqlite import SqliteDatabase
+from comity.cluster.steps import turns as turns_module
 from tests.cluster.test_turns import NOW
 from tests.sql_server import PostgresServer, SqliteFile, programs
 

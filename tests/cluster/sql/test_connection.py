@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from comity.cluster.errors import StateError, StateFullError, StateLostError
-from comity.cluster.redis.queue import RedisQueue
 from comity.cluster.sql.connection import SqlConnection, SqlLine
 from comity.cluster.sql.sqlite import SqliteDatabase
+from comity.cluster.steps.queue import StepQueue
 from tests.cluster.test_queue import A, B, bodies, keys, row, rows, workers
 from tests.redis_server import DEADLINE, call_for
 from tests.sql_server import PostgresServer, SqliteFile
@@ -30,7 +30,7 @@ def test_workers_at_the_same_time_lose_nothing_and_do_nothing_twice(server: Data
     """Each request of the first 40 leads to 10 others, some of which several workers find."""
     done: list[bytes] = []
 
-    async def work(queue: RedisQueue) -> None:
+    async def work(queue: StepQueue) -> None:
         while not await queue.is_finished():
             leases = await queue.lease(3, 5)
             for lease in leases:
@@ -108,7 +108,7 @@ def test_a_server_that_was_killed_has_all_that_it_has_answered(own_server: Postg
     async def run() -> None:
         async with workers(own_server, "one") as (one,):  # type: ignore[arg-type]
             one.on_change(lambda: changes.append("changed"))
-            one._connection.begin_with(_LOOK, ["pace"])
+            one._connection.begin_with("pace look", ["pace"])
             call_for(one._connection, DEADLINE)
             await one.put(rows(one, range(5)))
             await one._connection._calls._disconnect()  # connections begin with the call
@@ -124,8 +124,6 @@ def test_a_server_that_was_killed_has_all_that_it_has_answered(own_server: Postg
             assert (await one.status())["done"] == 2
             rest = await one.more(A, 10)
             assert bodies(rest) == [2, 3, 4]
-
-    from comity.cluster.redis.turns import _LOOK
 
     asyncio.run(run())
 

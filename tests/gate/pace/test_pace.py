@@ -16,7 +16,7 @@ import pytest
 from scrapy.http import Request
 from scrapy.settings import Settings
 
-from comity.cluster.redis.turns import host_of
+from comity.cluster.steps.turns import host_of
 from comity.crawler.scrapy_internals import ScrapyRun
 from comity.gate.pace import pace as module
 from comity.gate.pace.ledger import PaceLimit, RateLedger

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from comity.cluster.redis.scripts import DATA_VERSION
 from comity.cluster.sql.steps.queue import forget_old_answers
 from comity.cluster.sql.steps.step import step
 from comity.cluster.sql.work import HOUR, Work
+from comity.cluster.steps.queue import DATA_VERSION
 
 SHARDS = 1  # the rows of a table need no shards
 _RUNS = "run, emptied, kept, swept, forgotten, put_before, done_before, filtered_before"

@@ -27,10 +27,9 @@ from time import monotonic
 from typing import Any
 
 from comity.bounded import Bounded
+from comity.cluster.address import SHARDS, name_as_key, pace_key, pace_shard
 from comity.cluster.errors import StateError
-from comity.cluster.line import LineConnection
-from comity.cluster.redis.address import SHARDS, name_as_key, pace_key, pace_shard
-from comity.cluster.redis.scripts import Script, script
+from comity.cluster.steps.line import LineConnection
 from comity.gate.pace.ledger import ASK_AGAIN, ASK_THROUGH, FAILING, PENALTY, Grant, PaceLimit
 from comity.policies.answers.rates import MAX_SECONDS
 from comity.policies.syntax.urls import host_name
@@ -40,10 +39,6 @@ logger = logging.getLogger(__name__)
 
 REMEMBERED = 10_000  # limits or hosts in each cache of answers
 THROUGH = " (in flight)"  # suffix of the name of a limit on requests in flight
-
-_TURN, _SETTLE, _END = (script("pace", name) for name in ("turn", "settle", "end"))
-_BEAT, _HOLD, _LEAVE = (script("pace", name) for name in ("beat", "hold", "leave"))
-_LOOK, _PENALIZE = script("pace", "look"), script("pace", "penalize")
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +62,7 @@ class _Inquiry:
     timer: asyncio.TimerHandle | None = None
 
 
-class RedisTurns:
+class StepTurns:
     """A Ledger for workers on any machines: the grants of one of them.
 
     Times are seconds since the epoch by this worker's own clock. No other worker relies on them.
@@ -87,7 +82,7 @@ class RedisTurns:
         `owner_ttl`: seconds without a sign of life after which a process counts as dead."""
         self.on_answer: Callable[[Sequence[PaceLimit]], object] = lambda limits: None
         self.rests: Callable[[str, float], object] = lambda host, until: None
-        connection.begin_with(_LOOK, [pace_shard(shard) for shard in range(SHARDS)])
+        connection.begin_with("pace look", [pace_shard(shard) for shard in range(SHARDS)])
         self._connection = connection
         self.ttl = owner_ttl
         self._owner = owner or secrets.token_hex(5)
@@ -144,14 +139,14 @@ class RedisTurns:
         if through := [limit for limit in limits if limit.through]:
             self._flights[grant] = through
         if settled := [limit for limit in limits if not limit.through]:
-            self._tell(_SETTLE, grant, settled)
+            self._tell("pace settle", grant, settled)
 
     def end(self, grant: int) -> None:
         """Forget the unsettled start of a request that has left the downloader.
 
         It was never sent, or it has ended."""
         if limits := self._flights.pop(grant, None):
-            self._tell(_END, grant, limits)
+            self._tell("pace end", grant, limits)
 
     def back_off(self, host: str, retry_after: float | None, now: float) -> float:
         """Let the host rest until the returned moment, or a later one of the server.
@@ -165,7 +160,7 @@ class RedisTurns:
         until = max(self._penalties.get(host, 0.0), now + (PENALTY if wait is None else wait))
         self._penalties[host] = until
         self._send(
-            _PENALIZE,
+            "pace penalize",
             host,
             -1 if wait is None else _us(wait),
             callback=partial(self._note_penalty, host, now, monotonic()),
@@ -193,11 +188,13 @@ class RedisTurns:
             if rows := [(grant, limit) for limit in limits if limit.windows]:
                 by_shard.setdefault(pace_key(host_of(limits)), []).extend(rows)
         for key, rows in by_shard.items():
-            self._connection.beat(_BEAT, key, self._owner)
+            self._connection.beat("pace beat", key, self._owner)
             arguments = [
                 argument for grant, limit in rows for argument in (grant, *self._row(limit))
             ]
-            holding = self._connection.call(_HOLD, key, self._owner, _us(self.ttl), *arguments)
+            holding = self._connection.call(
+                "pace hold", key, self._owner, _us(self.ttl), *arguments
+            )
             holding.add_done_callback(partial(self._end_late, rows))
 
     def _end_late(self, rows: Sequence[tuple[int, PaceLimit]], answer: asyncio.Future[Any]) -> None:
@@ -206,7 +203,7 @@ class RedisTurns:
         `beat` may have arrived after their end, and marked them as in flight again."""
         for grant, limit in rows:
             if limit not in self._flights.get(grant, ()) and not self._is_closed:
-                self._tell(_END, grant, [limit])
+                self._tell("pace end", grant, [limit])
 
     def close(self, now: float | None = None) -> None:
         """Give everything back. Close the connection after this.
@@ -217,12 +214,12 @@ class RedisTurns:
             if inquiry.is_granted:
                 self.end(inquiry.number)
             else:
-                self._tell(_END, inquiry.number, key)
+                self._tell("pace end", inquiry.number, key)
         for grant in list(self._flights):
             self.settle(grant, 0.0)
             self.end(grant)
         for shard in self._shards:
-            self._connection.call(_LEAVE, shard, self._owner)
+            self._connection.call("pace leave", shard, self._owner)
         self._is_closed = True
 
     # Requesting turns
@@ -245,7 +242,7 @@ class RedisTurns:
         shard = pace_key(host)
         self._shards.add(shard)
         answer = self._connection.call(
-            _TURN, shard, self._owner, number, _us(self.ttl), name_as_key(host), *arguments
+            "pace turn", shard, self._owner, number, _us(self.ttl), name_as_key(host), *arguments
         )
         answer.add_done_callback(partial(self._hear, limits, inquiry))
 
@@ -260,7 +257,7 @@ class RedisTurns:
             if error is not None and not isinstance(error, StateError):
                 logger.error("a turn failed", exc_info=error)
             self._forget(limits, inquiry)
-            self._tell(_END, inquiry.number, limits)  # the server may have granted it
+            self._tell("pace end", inquiry.number, limits)  # the server may have granted it
             inquiry.due = moment + FAILING
             self._refused[limits] = inquiry
         elif answer.result()[0]:
@@ -297,25 +294,25 @@ class RedisTurns:
 
     # Messages to the server
 
-    def _tell(self, script: Script, grant: int, limits: Sequence[PaceLimit]) -> None:
+    def _tell(self, step: str, grant: int, limits: Sequence[PaceLimit]) -> None:
         self._land(grant, limits)
         rows = [part for limit in limits if limit.windows for part in self._row(limit)]
         if rows:
-            self._send(script, host_of(limits), self._owner, grant, *rows, is_of_owner=True)
+            self._send(step, host_of(limits), self._owner, grant, *rows, is_of_owner=True)
 
     def _send(
         self,
-        script: Script,
+        step: str,
         host: str,
         *arguments: Any,
         is_of_owner: bool = False,
         callback: Callable[[Any], object] | None = None,
     ) -> None:
-        """Call the script. If the server is away, repeat the call until it succeeds."""
+        """Call the step. If the server is away, repeat the call until it succeeds."""
         first = () if is_of_owner else (name_as_key(host),)
-        answer = self._connection.call(script, pace_key(host), *first, *arguments)
+        answer = self._connection.call(step, pace_key(host), *first, *arguments)
         again = partial(
-            self._send, script, host, *arguments, is_of_owner=is_of_owner, callback=callback
+            self._send, step, host, *arguments, is_of_owner=is_of_owner, callback=callback
         )
         answer.add_done_callback(partial(self._check_sent, again, callback))
 
@@ -344,7 +341,7 @@ class RedisTurns:
         return self._encode(limit)[0]
 
     def _encode(self, limit: PaceLimit) -> tuple[list[Any], list[Any]]:
-        """Return two lists of script arguments: the limit's key and lifetime, and its windows."""
+        """Return two lists of arguments: the limit's key and lifetime, and its windows."""
         encoded = self._encoded.get(limit)
         if encoded is None:
             windows = [part for window in limit.windows for part in _window(window)]

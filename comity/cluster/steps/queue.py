@@ -24,8 +24,8 @@ from struct import Struct
 from time import monotonic, time_ns
 from typing import Any, NamedTuple
 
+from comity.cluster.address import SHARDS, name_as_key, owner_of, pace_key, pace_shard, shard_of
 from comity.cluster.errors import StateError, StateLostError
-from comity.cluster.line import LineConnection
 from comity.cluster.queue import (
     PRIORITIES,
     STATES,
@@ -37,50 +37,21 @@ from comity.cluster.queue import (
     Sums,
     UnreadableRequest,
 )
-from comity.cluster.redis.address import (
-    KEEPS,
-    SHARDS,
-    StateAddress,
-    name_as_key,
-    owner_of,
-    pace_key,
-    pace_shard,
-    shard_of,
-)
-from comity.cluster.redis.scripts import DATA_VERSION, Script, script
+from comity.cluster.steps.line import LineConnection
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import host_name
 
-MOST_ROWS = 500  # rows that one script puts; more would hold up other callers for long
-MOST_BYTES = 2**20  # octets of bodies that one script puts
-MOST_TAKEN = 1000  # requests of a host that one script hands out
+DATA_VERSION = 2  # the version of the data of a crawl; other versions are not read
+KEEPS = "noeviction"  # the only maxmemory-policy that loses no keys
+MOST_ROWS = 500  # rows that one step puts; more would hold up other callers for long
+MOST_BYTES = 2**20  # octets of bodies that one step puts
+MOST_TAKEN = 1000  # requests of a host that one step hands out
 LAG = 10.0  # a replica that becomes the server may lack the requests of the last so many seconds
 COMPARE_EACH = 8  # of so many renewals, one compares all leases of a shard
 DIGEST = 12  # octets of a fingerprint's digest: two of 10^9 are equal once in 10^11 crawls
-FORGOTTEN = 100  # buckets of fingerprints that one script looks through
+FORGOTTEN = 100  # buckets of fingerprints that one step looks through
 _KEY = Struct(">QI")
-
-_PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
-_SET_ASIDE, _RECALL, _RENEW, _RELEASE = (
-    script("queue", name) for name in ("set_aside", "recall", "renew", "release")
-)
-_LOOK, _HOSTS, _BURY, _DELETE = (
-    script("queue", name) for name in ("look", "hosts", "bury", "delete")
-)
-_TRIES, _READ, _GIVE_UP, _UNREADABLE, _RETRY = (
-    script("queue", name) for name in ("tries", "read", "give_up", "unreadable", "retry")
-)
-_OPEN, _BEAT, _ASK, _LEAVE, _SET = (
-    script("crawl", name) for name in ("open", "beat", "ask", "leave", "set")
-)
-_FINISH, _AGAIN, _SWEPT = (script("crawl", name) for name in ("finish", "again", "swept"))
-_LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
-_FORGET, _EXCHANGE = script("queue", "forget"), script("crawl", "exchange")
-_AGREE, _DEPLOY = script("crawl", "agree"), script("crawl", "deploy")
-_NOTED, _NOTE = script("crawl", "noted"), script("crawl", "note")
-_TELL, _TOTALS, _SUMS = (script("crawl", name) for name in ("tell", "totals", "sums"))
-_RESTS, _LEAVE_PACE, _PAUSES = (script("pace", name) for name in ("rests", "leave", "pauses"))
 
 
 class _Runs(NamedTuple):
@@ -112,27 +83,12 @@ class _Runs(NamedTuple):
         return self.swept >= self.emptied - 1 and max(self.emptied, self.forgotten) >= self.kept
 
 
-class RedisQueue:
-    """The queue of one crawl, as one worker uses it.
-
-    Every call may raise these errors. StateError: the server is away, and the call can be repeated.
-    StateLostError: the server has lost requests of the crawl.
-
-    Attributes:
-        is_outdated: True if another worker has begun the crawl again. `open` takes over that run.
-        is_swept: True if no data of earlier runs is left.
-        state: One of STATES, at the last sign of life.
-        is_redeployed: True if the settings of the crawl were replaced since the last `agree`.
-        total: Requests that were ever put in this run, at the last look.
-        left: Requests of them that wait or are out.
-        aside: Requests of them that wait for a host which is set aside.
-        unreadable: Requests that no worker is to read.
-        share: The number of hosts divided by the number of workers, at the last look.
-    """
+class StepQueue:
+    """The queue of one crawl, as one worker uses it: see `CrawlQueue` for all methods."""
 
     def __init__(self, connection: LineConnection, worker: str, ttl: float) -> None:
         """`worker`: its unique name. `ttl`: seconds until a lease ends that is not renewed."""
-        self.address: StateAddress = connection.address
+        self.address = connection.address
         self.worker = worker
         self.ttl = ttl
         self.shards = SHARDS
@@ -167,17 +123,13 @@ class RedisQueue:
     # The crawl
 
     def on_change(self, changed: Callable[[], object]) -> None:
-        """Have `changed` called when another server takes over, or the server was started anew.
-
-        That server may lack the latest requests, and the reports of the requests done last. It
-        hands out the latter again, and their responses lead to the missing requests."""
         self._connection.on_change(changed)
 
     async def open(self, shards: int = SHARDS) -> None:
         """Begin or join the crawl. `shards`: the number of shards of a crawl that begins now.
 
         PolicyError: the crawl on the server has data of another version."""
-        version, number, state, began, runs = await self._crawl(_OPEN, DATA_VERSION, shards)
+        version, number, state, began, runs = await self._crawl("crawl open", DATA_VERSION, shards)
         self._check_version(version)
         self.shards, self.state, self._began = int(number), state.decode(), began or b""
         self._runs = _Runs(*runs)
@@ -194,10 +146,7 @@ class RedisQueue:
             )
 
     async def agree(self, settings: bytes) -> bytes:
-        """Return the settings of the crawl. A crawl without settings takes those of this worker.
-
-        StateLostError: the crawl is gone."""
-        answer = await self._crawl(_AGREE, settings)
+        answer = await self._crawl("crawl agree", settings)
         if answer is None:
             raise StateLostError("the crawl is gone")
         of_crawl, self._deployed = answer
@@ -205,8 +154,7 @@ class RedisQueue:
         return bytes(of_crawl)
 
     async def settings(self) -> bytes:
-        """Return the settings of the crawl. StateError: there is no crawl, or it has none."""
-        answer = await self._crawl(_LOOK_CRAWL)
+        answer = await self._crawl("crawl look")
         if answer is None:
             raise self._no_crawl()
         *_, settings = answer[:8]
@@ -217,10 +165,7 @@ class RedisQueue:
         return bytes(settings)
 
     async def deploy(self, settings: bytes) -> bytes:
-        """Replace the settings of the crawl, and return the earlier ones; b"": it had none.
-
-        Workers learn of it with their next sign of life. StateError: there is no such crawl."""
-        before = await self._crawl(_DEPLOY, settings)
+        before = await self._crawl("crawl deploy", settings)
         if before is None:
             raise self._no_crawl()
         return bytes(before)
@@ -229,26 +174,13 @@ class RedisQueue:
         return StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
 
     async def finish(self) -> float | None:
-        """Record on the server that the crawl is finished. Call it if `is_finished` returned True.
-
-        Return the seconds since it was first recorded. None: another worker has begun the crawl
-        again meanwhile."""
-        answer = await self._crawl(_FINISH, self.run, self.total)
+        answer = await self._crawl("crawl finish", self.run, self.total)
         if answer is None:
             await self.open()
             return None
         return float(answer) / 1000
 
     async def begin_again(self, since: float | None = None) -> bool:
-        """Begin a new run of a finished or ended crawl, and join it.
-
-        Return True if this call began it, and False if another worker had begun it already.
-        Policies, pace and the spider's state stay known.
-
-        `since`: None: the new run has an empty queue, and no request counts as seen. A moment, in
-        seconds since the epoch: the requests that a run has put count as seen if this run began at
-        that moment or later, and all requests that wait stay in the queue. Start requests of
-        earlier runs never count as seen."""
         put = done = filtered = 0
         if since is not None:
             shards = await self.look()
@@ -256,27 +188,26 @@ class RedisQueue:
             done = sum(shard.done for shard in shards)
             filtered = sum(shard.filtered for shard in shards)
         moment = "" if since is None else _ms(since)
-        has_begun = bool(await self._crawl(_AGAIN, self.run, moment, put, done, filtered))
+        has_begun = bool(await self._crawl("crawl again", self.run, moment, put, done, filtered))
         await self.open()
         return has_begun
 
     async def sweep(self) -> None:
-        """Delete the data of earlier runs, but keep the seen requests that count."""
-        _, _, _, answer, *_ = await self._crawl(_LOOK_CRAWL)
+        _, _, _, answer, *_ = await self._crawl("crawl look")
         runs = _Runs(*answer)
         for old in range(runs.swept + 1, runs.emptied):
             await self._delete_run(old)
-            await self._crawl(_SWEPT, old, runs.forgotten)
+            await self._crawl("crawl swept", old, runs.forgotten)
         if runs.kept > max(runs.emptied, runs.forgotten):
             await _all([self._forget(shard, runs) for shard in range(self.shards)])
-        await self._crawl(_SWEPT, runs.emptied - 1, runs.kept)
+        await self._crawl("crawl swept", runs.emptied - 1, runs.kept)
         self.is_swept = True
 
     async def _forget(self, shard: int, runs: _Runs) -> None:
         """Delete the fingerprints of a shard that no longer count."""
         key, bucket = self.address.shard_key(shard, runs.emptied), 0
         while bucket >= 0:
-            bucket = await self._connection.call(_FORGET, key, runs.kept, bucket, FORGOTTEN)
+            bucket = await self._connection.call("queue forget", key, runs.kept, bucket, FORGOTTEN)
 
     def _forget_latest(self) -> None:
         """Go back to older counts, because another or restarted server may lack the latest puts."""
@@ -301,11 +232,11 @@ class RedisQueue:
             self._aged_at = monotonic()
             self._older, self._newer = self._newer, self._known
 
-    def _crawl(self, script: Script, *arguments: Any) -> asyncio.Future[Any]:
-        return self._connection.call(script, self.address.prefix, *arguments)
+    def _crawl(self, step: str, *arguments: Any) -> asyncio.Future[Any]:
+        return self._connection.call(step, self.address.prefix, *arguments)
 
-    def _call(self, script: Script, host: str, *arguments: Any) -> asyncio.Future[Any]:
-        return self._connection.call(script, self._shard_key(host), *arguments)
+    def _call(self, step: str, host: str, *arguments: Any) -> asyncio.Future[Any]:
+        return self._connection.call(step, self._shard_key(host), *arguments)
 
     def _shard_key(self, host: str) -> str:
         return self._key(shard_of(host, self.shards))
@@ -315,24 +246,16 @@ class RedisQueue:
 
     @property
     def run(self) -> int:
-        """The number of the run: 1 at first, one more each time the crawl begins again."""
         return self._runs.run
 
     # Requests
 
     def new_key(self) -> bytes:
-        """Return a key for a request that is put.
-
-        The keys of one worker are in order. Those of several workers are in the order of their
-        clocks."""
+        # The keys of several workers are in the order of their clocks.
         self._last_key = max(time_ns() // 1000, self._last_key + 1)
         return _KEY.pack(self._last_key, self._number)
 
     async def put(self, rows: Sequence[QueuedRequest]) -> list[bool]:
-        """Put requests. Return True for each new one, and False for each that was seen before.
-
-        A call that fails can be repeated with the same keys, and then counts once. StateFullError:
-        there is no room for all of them."""
         by_shard: dict[int, list[int]] = {}
         for n, row in enumerate(rows):
             by_shard.setdefault(shard_of(row.host, self.shards), []).append(n)
@@ -359,7 +282,7 @@ class RedisQueue:
         for part in _parts(rows):
             first = (self.worker, "1" if is_sure else "0", self.run, self._runs.kept)
             arguments = [argument for row in part for argument in self._put_arguments(row)]
-            calls.append(self._connection.call(_PUT, self._key(shard), *first, *arguments))
+            calls.append(self._connection.call("queue put", self._key(shard), *first, *arguments))
             is_sure = False
         answers = b"".join(await _all(calls))
         self._unsure.discard(shard)
@@ -381,13 +304,6 @@ class RedisQueue:
         unwanted: float = 0.0,
         shards: Sequence[Shard] | None = None,
     ) -> list[Lease]:
-        """Lease free hosts for this worker. Return [] while the crawl is paused or ended.
-
-        Args:
-            hosts: greatest number of hosts.
-            per_host: greatest number of requests that each host comes with.
-            unwanted: least number of seconds for which a host has been free.
-            shards: result of the last `look`. None: look now."""
         if shards is None:
             shards = await self.look()
         if self.state != "running":
@@ -405,7 +321,7 @@ class RedisQueue:
                 _ms(self.ttl),
                 _ms(unwanted),
             )
-            calls.append(self._connection.call(_LEASE, self._key(shard), *arguments))
+            calls.append(self._connection.call("queue lease", self._key(shard), *arguments))
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         leases = [
             _lease(answer)
@@ -427,7 +343,9 @@ class RedisQueue:
         for lease in leases:
             by_key.setdefault(pace_key(lease.host), []).append(lease)
         calls = {
-            key: self._connection.call(_RESTS, key, *(name_as_key(lease.host) for lease in group))
+            key: self._connection.call(
+                "pace rests", key, *(name_as_key(lease.host) for lease in group)
+            )
             for key, group in by_key.items()
         }
         rests: dict[str, float] = {}
@@ -442,34 +360,27 @@ class RedisQueue:
         return [replace(lease, rests=rests.get(lease.host, 0.0)) for lease in leases]
 
     async def more(self, host: str, number: int) -> Lease | None:
-        """Get more requests of a host. None if this worker has lost the host's lease."""
         answer = await self._call(
-            _MORE, host, self.worker, name_as_key(host), min(number, MOST_TAKEN)
+            "queue more", host, self.worker, name_as_key(host), min(number, MOST_TAKEN)
         )
         return None if answer is None else _lease(answer)
 
     async def ack(self, host: str, keys: Sequence[bytes]) -> None:
-        """Acknowledge requests: they are done, and are forgotten."""
         if keys:
-            await self._call(_ACK, host, name_as_key(host), *keys)
+            await self._call("queue ack", host, name_as_key(host), *keys)
 
     async def read(self, host: str, keys: Sequence[bytes], *, is_done: bool) -> None:
-        """Note that this worker begins to read requests, which may kill it.
-
-        `is_done`: True to note that it has read them and lives."""
-        await self._call(_READ, host, name_as_key(host), int(is_done), *keys)
+        await self._call("queue read", host, name_as_key(host), int(is_done), *keys)
 
     async def give_up(self, host: str, whys: Mapping[bytes, str]) -> None:
-        """Set requests aside that this worker cannot read. `whys`: key -> reason."""
         arguments = [
             argument for key, why in whys.items() for argument in (key, printable(why).encode())
         ]
-        await self._call(_GIVE_UP, host, name_as_key(host), *arguments)
+        await self._call("queue give_up", host, name_as_key(host), *arguments)
 
     async def unreadable_requests(self, most: int) -> list[UnreadableRequest]:
-        """Return at most so many of the requests that no worker is to read."""
         calls = [
-            self._connection.call(_UNREADABLE, self._key(shard), most)
+            self._connection.call("queue unreadable", self._key(shard), most)
             for shard in range(self.shards)
         ]
         return [
@@ -479,11 +390,13 @@ class RedisQueue:
         ][:most]
 
     async def retry(self) -> int:
-        """Let requests wait again that no worker was to read. Return their number."""
         retried, shards = 0, [*range(self.shards)]
         while shards:
             answers = await _all(
-                [self._connection.call(_RETRY, self._key(shard), MOST_TAKEN) for shard in shards]
+                [
+                    self._connection.call("queue retry", self._key(shard), MOST_TAKEN)
+                    for shard in shards
+                ]
             )
             retried += sum(answers)
             shards = [
@@ -492,44 +405,36 @@ class RedisQueue:
         return retried
 
     async def set_aside(self, host: str, wait: float) -> None:
-        """Release the host, and let the crawl not wait for it for so many seconds.
-
-        If only requests of such hosts are left, the crawl is finished. Requests of the host that
-        are out wait again."""
-        await self._call(_SET_ASIDE, host, self.worker, name_as_key(host), _ms(wait))
+        await self._call("queue set_aside", host, self.worker, name_as_key(host), _ms(wait))
 
     async def tries(self, origin: str, since: float, due: float) -> int:
-        """Count a failed try to fetch the policies of an origin, and return the tries in a row.
-
-        `since`: when the origin failed first. `due`: when to try next. Both are seconds since the
-        epoch. Each worker that learns of a try calls this; the try is counted once."""
         host = host_name(origin)
-        return int(await self._call(_TRIES, host, name_as_key(origin), repr(since), repr(due)))
+        return int(
+            await self._call("queue tries", host, name_as_key(origin), repr(since), repr(due))
+        )
 
     async def recall(self) -> None:
-        """Make all hosts due that were set aside."""
         shards = [*range(self.shards)]
         while shards:
             answers = await _all(
-                [self._connection.call(_RECALL, self._key(shard), MOST_TAKEN) for shard in shards]
+                [
+                    self._connection.call("queue recall", self._key(shard), MOST_TAKEN)
+                    for shard in shards
+                ]
             )
             shards = [
                 shard for shard, number in zip(shards, answers, strict=True) if number == MOST_TAKEN
             ]
 
     async def renew(self, hosts: Iterable[str]) -> set[str]:
-        """Renew all leases of this worker. Return those of the hosts that it has lost.
-
-        Call it three times in `ttl`, even without hosts: it is the worker's sign of life, and
-        updates `state`. `hosts`: all hosts that the worker knows to have. If the server has
-        another lease of this worker in two renewals in a row, then the answer to `lease`, or the
-        call of `release`, was lost. So it is released."""
+        # If the store has another lease of this worker in two renewals in a row, then the answer to
+        # `lease`, or the call of `release`, was lost. So it is released.
         by_shard = self._by_shard(hosts)
-        beat = self._connection.beat(_BEAT, self.address.prefix, self.worker, _ms(self.ttl))
+        beat = self._connection.beat("crawl beat", self.address.prefix, self.worker, _ms(self.ttl))
         self._renewals += 1
         calls = [
             self._connection.beat(
-                _RENEW,
+                "queue renew",
                 key,
                 self.worker,
                 _ms(self.ttl),
@@ -551,16 +456,13 @@ class RedisQueue:
         return lost
 
     async def release(self, hosts: str | Iterable[str], wait: float = 0.0) -> None:
-        """Let other workers lease the hosts after so many seconds, if requests wait for them.
-
-        Requests that are out wait again."""
         await _all(self._releases([hosts] if isinstance(hosts, str) else hosts, wait))
 
     def _releases(self, hosts: Iterable[str], wait: float = 0.0) -> list[asyncio.Future[Any]]:
         calls = []
         for key, group in self._by_shard(hosts).items():
             arguments = [argument for host in group for argument in (name_as_key(host), _ms(wait))]
-            calls.append(self._connection.call(_RELEASE, key, self.worker, *arguments))
+            calls.append(self._connection.call("queue release", key, self.worker, *arguments))
         return calls
 
     def _by_shard(self, hosts: Iterable[str]) -> dict[str, list[str]]:
@@ -594,90 +496,77 @@ class RedisQueue:
         return max(1, int(alive))
 
     async def close(self, hosts: Iterable[str] = ()) -> None:
-        """Leave the crawl: release these hosts, and give no more signs of life."""
-        await _all([*self._releases(hosts), self._crawl(_LEAVE, self.worker, "left")])
+        await _all([*self._releases(hosts), self._crawl("crawl leave", self.worker, "left")])
 
     async def bury(self, worker: str) -> None:
-        """Release all hosts of another worker, which is dead and sends nothing any more.
-
-        Its requests in flight count as started now."""
         keys = map(self._key, range(self.shards))
         await _all(
             [
                 *(
-                    self._connection.call(_LEAVE_PACE, pace_shard(shard), owner_of(worker))
+                    self._connection.call("pace leave", pace_shard(shard), owner_of(worker))
                     for shard in range(SHARDS)
                 ),
-                *(self._connection.call(_BURY, key, worker) for key in keys),
-                self._crawl(_LEAVE, worker, "died"),
+                *(self._connection.call("queue bury", key, worker) for key in keys),
+                self._crawl("crawl leave", worker, "died"),
             ]
         )
 
     # Counts of the crawl
 
     def tell(self, counts: Mapping[str, int]) -> asyncio.Future[Any]:
-        """Send counts of this worker in this run, by their names. Each replaces its earlier value.
-
-        If the call is made before `ack`, the server has the counts before the requests are done."""
         flat = [member for pair in counts.items() for member in pair]
-        return self._crawl(_TELL, self.worker, self.run, *flat)
+        return self._crawl("crawl tell", self.worker, self.run, *flat)
 
     async def sums(self, names: Sequence[str] = ()) -> Sums:
-        """Return these counts of the whole crawl. StateError: there is no such crawl."""
-        answer = await self._crawl(_SUMS, *names)
+        answer = await self._crawl("crawl sums", *names)
         if answer is None:
             raise self._no_crawl()
         state, reason, ended, began, *counts = answer
         return Sums(state.decode(), reason.decode(), ended / 1000, began / 1000, counts)
 
     async def pauses(self, hosts: Sequence[str]) -> list[float]:
-        """Return the seconds between two requests to each host, by its pace now; 0.0: unknown."""
         calls = [
-            self._connection.call(_PAUSES, pace_key(host), name_as_key(host)) for host in hosts
+            self._connection.call("pace pauses", pace_key(host), name_as_key(host))
+            for host in hosts
         ]
         return [pause / 1e6 for (pause,) in await _all(calls)]
 
     # The spider's state
 
     async def exchange(self, values: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Store values of the spider's state, and return all that have changed since the last call.
-
-        The state belongs to the crawl: all workers and all runs have it. The last value of a key
-        counts. b"" is the value of a deleted key. The first call returns the whole state, as does
-        the first one after `on_change`."""
         flat = [member for pair in values.items() for member in pair]
-        self._change, *members = await self._crawl(_EXCHANGE, self._change, *flat)
+        self._change, *members = await self._crawl("crawl exchange", self._change, *flat)
         pairs = zip(members[::2], members[1::2], strict=True)
         return {key.decode(errors="replace"): bytes(value) for key, value in pairs}
 
     # All shards
 
     async def look(self, *, age: float = 0.0) -> list[Shard]:
-        """Look at the crawl, and at each shard.
-
-        `age`: take the counts that another worker has noted at most so many seconds ago. But each
-        worker looks itself once in `ttl`, because only then it notices lost requests."""
+        # Each worker looks itself once in `ttl`, because only then it notices lost requests.
         if age and monotonic() < self._looked_at + self.ttl:
-            crawl, *note = await self._crawl(_NOTED, _ms(age))
+            crawl, *note = await self._crawl("crawl noted", _ms(age))
             self._hear(crawl)
             if crawl is not None and note:
                 alive, *answers = json.loads(zlib.decompress(note[0]))
                 return self._count(alive, answers)
         keys = map(self._key, range(self.shards))
         crawl, *answers = await _all(
-            [self._crawl(_ASK, _ms(self.ttl)), *(self._connection.call(_LOOK, key) for key in keys)]
+            [
+                self._crawl("crawl ask", _ms(self.ttl)),
+                *(self._connection.call("queue look", key) for key in keys),
+            ]
         )
         alive = self._hear(crawl)
         try:
             self._check([Shard.of(answer) for answer in answers])
         except StateLostError:
-            self._hear(await self._crawl(_ASK, _ms(self.ttl)))
+            self._hear(await self._crawl("crawl ask", _ms(self.ttl)))
             if not self.is_outdated:  # else the old run is being deleted
                 raise
         self._looked_at = monotonic()
         if age:
             counts = json.dumps([alive, *answers], separators=(",", ":"))
-            await self._crawl(_NOTE, self.run, zlib.compress(counts.encode(), 1))
+            await self._crawl("crawl note", self.run, zlib.compress(counts.encode(), 1))
         return self._count(alive, answers)
 
     def _count(self, alive: int, answers: Sequence[Sequence[int]]) -> list[Shard]:
@@ -692,11 +581,9 @@ class RedisQueue:
         return shards
 
     async def is_finished(self) -> bool:
-        """Return True if no worker waits for a request or has one out.
-
-        Shards are looked at one after the other. If each shard was empty in two looks, and no
-        request was put in between, then all were empty at the moment between the looks: a worker
-        that has no request out puts none."""
+        # Shards are looked at one after the other. If each shard was empty in two looks, and no
+        # request was put in between, then all were empty at the moment between the looks: a worker
+        # that has no request out puts none.
         first = await self.look()
         if self.left > self.aside:
             return False
@@ -706,16 +593,13 @@ class RedisQueue:
         ]
 
     async def status(self) -> dict[str, Any]:
-        """Return figures of the whole crawl, as JSON values.
-
-        StateError: there is no such crawl. PolicyError: it has data of another version."""
-        answer = await self._crawl(_LOOK_CRAWL)
+        answer = await self._crawl("crawl look")
         if answer is None:
             raise self._no_crawl()
         version, number, state, runs, age, put, finished, _, *workers = answer
         self._check_version(version)
         self.shards, self.state, self._runs = int(number), state.decode(), _Runs(*runs)
-        shards, totals = await asyncio.gather(self.look(), self._crawl(_TOTALS))
+        shards, totals = await asyncio.gather(self.look(), self._crawl("crawl totals"))
         if totals is None:
             raise self._no_crawl()
         reason, left, died, *counts = totals
@@ -753,27 +637,24 @@ class RedisQueue:
         }
 
     async def hosts(self, most: int) -> list[HostStatus]:
-        """Return the hosts with the most requests that wait or are out, at most so many."""
         keys = map(self._key, range(self.shards))
         statuses = [
             HostStatus(printable(host), printable(owner), ms / 1000, waiting, out, bool(is_aside))
-            for answer in await _all([self._connection.call(_HOSTS, key, most) for key in keys])
+            for answer in await _all(
+                [self._connection.call("queue hosts", key, most) for key in keys]
+            )
             for host, owner, ms, waiting, out, is_aside in answer
         ]
         statuses.sort(key=lambda host: (-host.out - host.waiting, host.host))
         return statuses[:most]
 
     async def set_state(self, state: str, reason: str = "") -> None:
-        """Set the state, one of STATES. Workers learn it with their next sign of life.
-
-        `reason`: the finish reason of an ended crawl. StateError: there is no such crawl."""
         assert state in STATES
-        if await self._crawl(_SET, state, reason) is None:
+        if await self._crawl("crawl set", state, reason) is None:
             raise self._no_crawl()
         self.state = state
 
     async def delete(self) -> None:
-        """Delete the crawl. StateError: workers give signs of life, and would begin it again."""
         alive = [
             name for name, seconds in (await self.status())["workers"].items() if seconds < self.ttl
         ]
@@ -782,11 +663,11 @@ class RedisQueue:
                 f"{self.address}: {', '.join(alive)} work at crawl `{self.address.crawl}`:"
                 " end it first"
             )
-        _, _, _, answer, *_ = await self._crawl(_LOOK_CRAWL)
+        _, _, _, answer, *_ = await self._crawl("crawl look")
         runs = _Runs(*answer)
         for number in range(runs.swept + 1, runs.emptied + 1):
             await self._delete_run(number)
-        await self._crawl(_DELETE_CRAWL)
+        await self._crawl("crawl delete")
 
     async def _delete_run(self, run: int) -> None:
         pending = {self.address.shard_key(shard, run) for shard in range(self.shards)}
@@ -794,7 +675,7 @@ class RedisQueue:
             keys = sorted(pending)
             for key, answer in zip(
                 keys,
-                await _all([self._connection.call(_DELETE, key, 1000) for key in keys]),
+                await _all([self._connection.call("queue delete", key, 1000) for key in keys]),
                 strict=True,
             ):
                 if answer:
@@ -806,7 +687,7 @@ def _ms(seconds: float) -> int:
 
 
 def _parts(rows: Sequence[QueuedRequest]) -> Iterable[list[QueuedRequest]]:
-    """Yield the rows in parts that are small enough for one script."""
+    """Yield the rows in parts that are small enough for one step."""
     part: list[QueuedRequest] = []
     size = 0
     for row in rows:

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from comity.cluster.errors import StateError
 from comity.policies.syntax.printable import printable
@@ -29,18 +29,37 @@ PATIENCE = 5.0  # seconds that a call waits for its answer, or to be sent
 BACK_OFF = (0.05, 2.0)
 
 
+class StepAddress(Protocol):
+    """The address of a store that carries out steps. As a text it has no user and no password."""
+
+    @property
+    def crawl(self) -> str:
+        """The name of the crawl."""
+
+    @property
+    def prefix(self) -> str:
+        """The key of steps for the crawl as a whole."""
+
+    @property
+    def is_cluster(self) -> bool:
+        """True if shards may be on several servers."""
+
+    def shard_key(self, shard: int, run: int = 1) -> str:
+        """Return the key of steps for a shard of the run."""
+
+
 class Call(NamedTuple):
     """A call that waits to be sent, or for its answer.
 
     Attributes:
-        step: The step.
-        key: The prefix of the names of all that the step changes.
+        step: The name of the step.
+        key: The key. The names of all that the step changes begin with it.
         arguments: The arguments of the step.
         answer: The future of the answer.
         until: The moment when the call is given up, in monotonic seconds.
     """
 
-    step: Any
+    step: str
     key: str
     arguments: tuple[Any, ...]
     answer: asyncio.Future[Any]
@@ -50,22 +69,22 @@ class Call(NamedTuple):
 class LineConnection:
     """A connection to the store of the shared state. Make and use it inside the running loop."""
 
-    def __init__(self, address: Any, calls: Line, beats: Line) -> None:
+    def __init__(self, address: StepAddress, calls: Line, beats: Line) -> None:
         self.address = address
         self._calls = calls
         self._beats = beats
 
-    def call(self, step: Any, key: str, *arguments: Any) -> asyncio.Future[Any]:
+    def call(self, step: str, key: str, *arguments: Any) -> asyncio.Future[Any]:
         """Return the future of a step's answer. StateError or StateFullError: it fails.
 
         `key`: the prefix of the names of all that the step changes."""
         return self._calls.call(step, key, arguments)
 
-    def beat(self, step: Any, key: str, *arguments: Any) -> asyncio.Future[Any]:
+    def beat(self, step: str, key: str, *arguments: Any) -> asyncio.Future[Any]:
         """Do the same as `call` over the connection for signs of life."""
         return self._beats.call(step, key, arguments)
 
-    def begin_with(self, step: Any, keys: Sequence[str]) -> None:
+    def begin_with(self, step: str, keys: Sequence[str]) -> None:
         """Have `step` called first over each new connection, once for each of the keys.
 
         The step returns an id of the server. Its argument is its answer over the connection
@@ -99,7 +118,7 @@ class Line(ABC):
     def __init__(self, address: Any, patience: float) -> None:
         self._address = address
         self._patience = patience
-        self.first: dict[tuple[Any, str], bytes] = {}
+        self.first: dict[tuple[str, str], bytes] = {}
         self.changed: list[Callable[[], object]] = []
         self._waiting: deque[Call] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -137,7 +156,7 @@ class Line(ABC):
         """Return the reason of a failure, in words."""
         return printable(str(error)).strip().rstrip(".") or type(error).__name__
 
-    def call(self, step: Any, key: str, arguments: tuple[Any, ...]) -> asyncio.Future[Any]:
+    def call(self, step: str, key: str, arguments: tuple[Any, ...]) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         # asyncio would complain of an error that the caller never retrieves.
