@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from comity.cluster.address import shard_of
+from comity.cluster.conformance.workers import TTL, A, B, bodies, finish, keys, reads, row, rows
 from comity.cluster.errors import StateError, StateLostError
-from comity.cluster.queue import Lease, QueuedRequest
-from comity.cluster.steps import queue as redis_queue
+from comity.cluster.queue import QueuedRequest
+from comity.cluster.steps import queue as queue_module
 from comity.cluster.steps.queue import COMPARE_EACH, StepQueue
 from comity.policies import PolicyError
 from tests.redis_server import Server
-
-TTL = 30.0
-A, B = "a.example", "b.example"
 
 
 @asynccontextmanager
@@ -35,34 +33,6 @@ async def workers(server: Server, *names: str, ttl: float = TTL) -> AsyncIterato
     finally:
         for connection in connections:
             await connection.close()
-
-
-def row(
-    queue: StepQueue, number: int, host: str = A, *, priority: int = 0, is_filtered: bool = True
-) -> QueuedRequest:
-    fingerprint = f"{host} {number}".encode() if is_filtered else None
-    return QueuedRequest(host, fingerprint, queue.new_key(), priority, f"request {number}".encode())
-
-
-def rows(
-    queue: StepQueue, numbers: Iterable[int], host: str = A, *, is_filtered: bool = True
-) -> list[QueuedRequest]:
-    return [row(queue, number, host, is_filtered=is_filtered) for number in numbers]
-
-
-def bodies(lease: Lease | None) -> list[int]:
-    """The numbers of the requests of `row`."""
-    assert lease is not None
-    return [int(entry.body.split()[1]) for entry in lease.requests]
-
-
-def reads(lease: Lease) -> dict[int, int]:
-    """How many workers died while they read each request."""
-    return {int(entry.body.split()[1]): entry.reads for entry in lease.requests}
-
-
-def keys(lease: Lease) -> list[bytes]:
-    return [entry.key for entry in lease.requests]
 
 
 def test_a_put_that_is_repeated_happens_once_and_answers_the_same(server: Server) -> None:
@@ -366,14 +336,6 @@ def test_a_server_that_lacks_what_was_put_last_is_relied_on(
     asyncio.run(run())
 
 
-async def finish(queue: StepQueue) -> None:
-    """Everything that waits is done."""
-    for lease in await queue.lease(99, 999):
-        await queue.ack(lease.host, keys(lease))
-        await queue.release(lease.host)
-    assert await queue.is_finished()
-
-
 def age(server: Server, seconds: float) -> None:
     """Let the crawl have been finished for so long."""
     now = server.client().time()
@@ -529,7 +491,7 @@ def test_requests_that_wait_stay_in_a_run_that_keeps_the_seen_ones(server: Serve
 
 @pytest.mark.requirement("STATE-4")
 def test_sweeping_forgets_in_small_steps(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_queue, "FORGOTTEN", 2)
+    monkeypatch.setattr(queue_module, "FORGOTTEN", 2)
 
     async def run() -> None:
         async with workers(server, "one") as (one,):

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Spider
 
 from comity.policies.formats import WELL_KNOWN
 from tests.live import (
     test_access,
+    test_download_handler,
     test_enforcement,
     test_http2,
     test_inner_addresses,
@@ -20,30 +20,10 @@ from tests.live import (
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled, Serve
-    from tests.live.conftest import CrawledUrls
 
     Crawl = Callable[..., Crawled]
 
-WITH_HANDLER = {"COMITY_DOWNLOAD_HANDLER": True}
-
-
-@pytest.fixture
-def crawl(crawl: Crawl) -> Crawl:
-    def run(
-        spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: Any
-    ) -> Crawled:
-        return crawl(spider, WITH_HANDLER | (settings or {}), **arguments)
-
-    return run
-
-
-@pytest.fixture
-def crawl_urls(crawl_urls: Callable[..., CrawledUrls]) -> Callable[..., CrawledUrls]:
-    def run(*urls: str, settings: dict[str, Any] | None = None, **environment: str) -> CrawledUrls:
-        return crawl_urls(*urls, settings=WITH_HANDLER | (settings or {}), **environment)
-
-    return run
-
+crawl, crawl_urls = test_download_handler.crawl, test_download_handler.crawl_urls  # fixtures
 
 test_each_hop_of_a_redirect_is_judged = test_access.test_each_hop_of_a_redirect_is_judged
 test_retries_keep_the_delay = test_access.test_retries_keep_the_delay

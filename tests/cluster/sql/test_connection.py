@@ -8,11 +8,12 @@ import sqlite3
 import psycopg
 import pytest
 
+from comity.cluster.conformance.workers import A, B, bodies, keys, row, rows
 from comity.cluster.errors import StateError, StateFullError, StateLostError
 from comity.cluster.sql.connection import SqlConnection, SqlLine
 from comity.cluster.sql.sqlite import SqliteDatabase
 from comity.cluster.steps.queue import StepQueue
-from tests.cluster.test_queue import A, B, bodies, keys, row, rows, workers
+from tests.cluster.test_queue import workers
 from tests.redis_server import DEADLINE, call_for
 from tests.sql_server import PostgresServer, SqliteFile
 
