@@ -148,7 +148,7 @@ class Deployment:
     Attributes:
         state: The command of the server. `redis.conf` stands for its configuration.
         worker: Returns the command of a worker by its number.
-        places: What stands for the server, and for the folder of the items.
+        places: The words for the server, and for the folder of the items.
         stop: The signal that stops a worker in order.
         configuration: The configuration of the server.
     """

@@ -63,7 +63,7 @@ class Harness:
         raise FaultNotMade("server frozen")
 
     def set_clock(self, now: float | None) -> None:
-        """Set the clock by which the store counts, and let it stand still.
+        """Set the clock of the store, and stop it.
 
         `now`: seconds since the epoch. None: the clock is that of the server again."""
         raise FaultNotMade("server clock set")

@@ -284,7 +284,7 @@ def _save_site(db: Database, origin: bytes, files: Mapping[str, PolicyFile], now
 
 
 def _sweep(db: Database, now: int) -> None:
-    """Forget everything whose time is over."""
+    """Delete all entries after their lifetime."""
     for table, column, seconds in (
         ("site", "written", KEPT),
         ("body", "used", 3 * KEPT),

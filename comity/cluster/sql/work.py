@@ -83,7 +83,7 @@ class Limit:
 
 
 class Work:
-    """A transaction, and what it has read.
+    """A transaction, and the rows that it has read.
 
     Attributes:
         db: The database.
@@ -91,7 +91,7 @@ class Work:
         process: The process of the server.
         now: The moment of the transaction, in microseconds.
         has_stepped: True if the clock of the server was set forward since the last transaction.
-        memory: What the steps of one kind share.
+        memory: Values that the steps of one kind share.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Work:
     # Writing
 
     def flush(self) -> None:
-        """Write what has changed."""
+        """Write the rows that have changed."""
         changed = [host for host in self._hosts.values() if host.values != host.before]
         for host in changed:
             self._count_change(host)

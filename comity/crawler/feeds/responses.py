@@ -22,7 +22,7 @@ from comity.policies.syntax.printable import without_passwords
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-FETCHED = "comity_fetched"  # option of a feed whose items get FetchFields
+FETCHED = "comity_fetched"  # option of a feed: its items get FetchFields
 NEEDS_RESPONSES = "{} EXTENSIONS to have comity.crawler.feeds.responses.ItemResponses at -1"
 WARC_FORMATS = {"warc": False, "warc.gz": True, "gz": True}  # format -> is it compressed?
 

@@ -87,7 +87,7 @@ def _seen(
     insert = "INSERT INTO seen VALUES {list} ON CONFLICT DO NOTHING RETURNING digest"
     new = {digest for (digest,) in work.db.insert(insert, rows)}
     work.count(queue, "seen", len(new))
-    # Nearly always there is none.
+    # Requests of earlier runs that no longer count are rare.
     earlier: dict[bytes, int] = dict(
         work.db.rows_in(
             "SELECT digest, run FROM seen WHERE queue = ? AND run < ? AND digest IN ({list})"
