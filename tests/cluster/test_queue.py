@@ -14,6 +14,7 @@ from comity.cluster.conformance.workers import TTL, A, B, bodies, finish, keys, 
 from comity.cluster.errors import StateError, StateLostError
 from comity.cluster.queue import QueuedRequest
 from comity.cluster.steps import queue as queue_module
+from comity.cluster.steps.line import Call
 from comity.cluster.steps.queue import COMPARE_EACH, StepQueue
 from comity.policies import PolicyError
 from tests.redis_server import Server
@@ -547,6 +548,35 @@ def test_workers_exchange_the_state_of_the_spider(server: Server) -> None:
             assert await two.exchange({"d": b"5"}) == {}
             async with workers(server, "four") as (four,):
                 assert await four.exchange({}) == {}
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_worker_that_leaves_gives_no_later_sign_of_life(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            line, gate = one._connection._beats, asyncio.Event()
+            send = line._send_batch
+
+            async def sends(calls: list[Call]) -> None:
+                await gate.wait()
+                await send(calls)
+
+            monkeypatch.setattr(line, "_send_batch", sends)
+            renewing = asyncio.create_task(one.renew([]))
+            await asyncio.sleep(0)
+            renewing.cancel()  # as a worker does that leaves
+            leaving = asyncio.create_task(one.close())
+            await asyncio.sleep(0)
+            await one.sums()  # its call comes after those of `close`
+            gate.set()
+            sending = line._task
+            assert sending is not None
+            await asyncio.wait([renewing, leaving, sending])
+            assert (await two.status())["workers"] == {}
 
     asyncio.run(run())
 

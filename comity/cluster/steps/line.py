@@ -84,6 +84,10 @@ class LineConnection:
         """Do the same as `call` over the connection for signs of life."""
         return self._beats.call(step, key, arguments)
 
+    async def finish_beats(self) -> None:
+        """Wait until the calls of `beat` so far have happened or failed, also cancelled ones."""
+        await self._beats.finish()
+
     def begin_with(self, step: str, keys: Sequence[str]) -> None:
         """Have `step` called first over each new connection, once for each of the keys.
 
@@ -168,6 +172,11 @@ class Line(ABC):
         if self._task is None:
             self._task = loop.create_task(self._send())  # begins when this turn of the loop is over
         return answer
+
+    async def finish(self) -> None:
+        """Wait until all calls so far have happened or failed."""
+        if (task := self._task) is not None:
+            await asyncio.wait([task])
 
     async def close(self) -> None:
         self._is_closed = True

@@ -496,6 +496,7 @@ class StepQueue:
         return max(1, int(alive))
 
     async def close(self, hosts: Iterable[str] = ()) -> None:
+        await self._connection.finish_beats()  # a later sign of life would undo the next call
         await _all([*self._releases(hosts), self._crawl("crawl leave", self.worker, "left")])
 
     async def bury(self, worker: str) -> None:

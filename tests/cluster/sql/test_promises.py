@@ -8,6 +8,7 @@ from tests.cluster.test_queue import (  # noqa: F401  # pytest runs them
     test_a_put_that_is_repeated_happens_once_and_answers_the_same,
     test_a_run_counts_as_seen_the_requests_of_the_runs_since_a_moment,
     test_a_run_that_keeps_the_seen_requests_asks_only_its_start_requests_again,
+    test_a_worker_that_leaves_gives_no_later_sign_of_life,
     test_requests_that_wait_stay_in_a_run_that_keeps_the_seen_ones,
     test_workers_exchange_the_state_of_the_spider,
 )
