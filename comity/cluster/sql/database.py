@@ -61,10 +61,6 @@ class Database(ABC):
         """Run one statement, and return its rows; [] if it returns none."""
 
     @abstractmethod
-    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run one statement for each of the rows of parameters."""
-
-    @abstractmethod
     def process(self) -> Process:
         """Return the process of the server, and the moment by its clock."""
 
@@ -123,10 +119,15 @@ class Database(ABC):
             result += self.rows(_listed(sql, len(part), "?"), (*before, *part, *after))
         return result
 
-    def insert(self, sql: str, rows: Sequence[Row]) -> list[Row]:
-        """Run INSERT … VALUES {list} … ON CONFLICT DO NOTHING, and return all rows."""
+    def with_rows(self, sql: str, rows: Sequence[Row], *, repeat: bool = True) -> list[Row]:
+        """Run a statement with rows of values, `VALUES {list}` in it, and return all rows.
+
+        `repeat`: False if a statement must not have a row twice, as INSERT … ON CONFLICT DO UPDATE.
+
+        One statement is one message to the server, so that a client that is frozen between two
+        messages is idle for the server. The server ends its transaction then."""
         result: list[Row] = []
-        for part in _parts(rows):
+        for part in _parts(rows) if repeat else _parts_without_repeats(rows):
             marks = f"({', '.join('?' * len(part[0]))})"
             result += self.rows(
                 _listed(sql, len(part), marks), [value for row in part for value in row]
@@ -154,6 +155,15 @@ def _parts(values: Sequence[Any]) -> Iterator[list[Any]]:
         part = list(values[begin : begin + MOST_VALUES])
         length = 1 << (len(part) - 1).bit_length()
         yield part + [part[-1]] * (length - len(part))
+
+
+def _parts_without_repeats(values: Sequence[Any]) -> Iterator[list[Any]]:
+    """Yield lists of a power of two, the longest first."""
+    begin = 0
+    while left := len(values) - begin:
+        length = min(MOST_VALUES, 1 << (left.bit_length() - 1))
+        yield list(values[begin : begin + length])
+        begin += length
 
 
 @lru_cache(1000)

@@ -57,9 +57,6 @@ class PostgresDatabase(Database):
         cursor = self._cursor.execute(_marked(sql), parameters or None)
         return cursor.fetchall() if cursor.description else []
 
-    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._cursor.executemany(_marked(sql), rows)
-
     def begin(self) -> None:
         self.rows("BEGIN")
 

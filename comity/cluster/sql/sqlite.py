@@ -51,9 +51,6 @@ class SqliteDatabase(Database):
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         return self._connection.execute(sql, parameters).fetchall()
 
-    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._connection.executemany(sql, rows)
-
     def begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
 

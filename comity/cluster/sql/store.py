@@ -116,12 +116,12 @@ class SqlStore:
 
         def first(db: Database, now: int) -> dict[str, datetime]:
             key = name_as_key(url)
-            if names:
-                db.many(
-                    "INSERT INTO taken VALUES (?, ?, ?, ?) ON CONFLICT (url, uses)"
-                    " DO UPDATE SET used = excluded.used",
-                    [(key, name, moment.timestamp(), now) for name in names],
-                )
+            db.with_rows(
+                "INSERT INTO taken VALUES {list} ON CONFLICT (url, uses)"
+                " DO UPDATE SET used = excluded.used",
+                [(key, name, moment.timestamp(), now) for name in names],
+                repeat=False,
+            )
             rows = db.rows_in(
                 "SELECT uses, moment FROM taken WHERE url = ? AND uses IN ({list})", (key,), names
             )
@@ -266,15 +266,15 @@ def _save_site(db: Database, origin: bytes, files: Mapping[str, PolicyFile], now
     """Save the files of an origin, and drop the old ones.
 
     Of the files that other files refer to, only the REFERENCES that were written last stay."""
-    if files:
-        db.many(
-            "INSERT INTO site VALUES (?, ?, ?, ?) ON CONFLICT (origin, path) DO UPDATE SET"
-            " written = excluded.written, record = excluded.record",
-            [
-                (origin, path.encode(), now, pack_file(file).decode())
-                for path, file in sorted(files.items())
-            ],
-        )
+    db.with_rows(
+        "INSERT INTO site VALUES {list} ON CONFLICT (origin, path) DO UPDATE SET"
+        " written = excluded.written, record = excluded.record",
+        [
+            (origin, path.encode(), now, pack_file(file).decode())
+            for path, file in sorted(files.items())
+        ],
+        repeat=False,
+    )
     db.rows("DELETE FROM site WHERE origin = ? AND written < ?", (origin, now - KEPT * SECOND))
     rows = db.rows("SELECT path FROM site WHERE origin = ? ORDER BY written DESC, path", (origin,))
     named = [path for (path,) in rows if not path.startswith(b"/")]

@@ -123,7 +123,7 @@ class Work:
         sql = f"SELECT {_COLUMNS} FROM host WHERE queue = ? AND host IN ({{list}}) ORDER BY host"
         rows = self.db.rows_in(sql + self.db.lock, (queue,), names)
         if missing := sorted(new.difference(row[0] for row in rows)):
-            self.db.insert(
+            self.db.with_rows(
                 "INSERT INTO host VALUES {list} ON CONFLICT DO NOTHING",
                 [(queue, name, *_NOTHING) for name in missing],
             )
@@ -151,7 +151,7 @@ class Work:
         sql = "SELECT name, starts, until FROM pace WHERE name IN ({list}) ORDER BY name"
         rows = self.db.rows_in(sql + self.db.lock, (), names)
         if missing := sorted(set(names).difference(row[0] for row in rows)):
-            self.db.insert(
+            self.db.with_rows(
                 "INSERT INTO pace VALUES {list} ON CONFLICT DO NOTHING",
                 [(name, "[]", 0) for name in missing],
             )
@@ -182,17 +182,17 @@ class Work:
 
     def _write_hosts(self, changed: list[Host]) -> None:
         old = [host for host in changed if host.has_row]
-        if old:
-            self.db.many(
-                "UPDATE host SET place = ?, moment = ?, owner = ?, waiting = ?, out = ?"
-                " WHERE queue = ? AND host = ?",
-                [(*host.values, host.queue, host.name) for host in old],
-            )
-        if new := [host for host in changed if not host.has_row]:
-            self.db.many(
-                "INSERT INTO host VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(host.queue, host.name, *host.values) for host in new],
-            )
+        self.db.with_rows(
+            "UPDATE host SET place = row.column3, moment = row.column4, owner = row.column5,"
+            " waiting = row.column6, out = row.column7 FROM (VALUES {list}) AS row"
+            " WHERE queue = row.column1 AND host = row.column2",
+            [(host.queue, host.name, *host.values) for host in old],
+        )
+        self.db.with_rows(
+            "INSERT INTO host VALUES {list}",
+            [(host.queue, host.name, *host.values) for host in changed if not host.has_row],
+            repeat=False,
+        )
         for host in changed:
             host.before, host.has_row = host.values, True
 
@@ -212,6 +212,9 @@ class Work:
             values = (json.dumps(limit.starts, separators=(",", ":")), limit.until)
             if values != limit.before:
                 limit.before = values
-                rows.append((*values, limit.name))
-        if rows:
-            self.db.many("UPDATE pace SET starts = ?, until = ? WHERE name = ?", rows)
+                rows.append((limit.name, *values))
+        self.db.with_rows(
+            "UPDATE pace SET starts = row.column2, until = row.column3"
+            " FROM (VALUES {list}) AS row WHERE name = row.column1",
+            rows,
+        )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
+from typing import Self
 
 import psycopg
 import pytest
 
 from comity.cluster.conformance.workers import A, B, bodies, keys, row, rows
 from comity.cluster.errors import StateError, StateFullError, StateLostError
+from comity.cluster.sql.address import SqlAddress
 from comity.cluster.sql.connection import SqlConnection, SqlLine
 from comity.cluster.sql.sqlite import SqliteDatabase
 from comity.cluster.steps.queue import StepQueue
@@ -167,6 +170,80 @@ def test_a_worker_that_is_frozen_in_a_transaction_holds_up_the_others_for_a_whil
                     await two.put(rows(two, range(5, 7)))
                 assert await two.put([row(two, 8, B)]) == [True]
             assert await two.put(rows(two, range(5, 7))) == [True, True]
+
+    asyncio.run(run())
+
+
+class Recorder:
+    """An address that leads to a server, and the types of the messages that clients send to it."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+        self._sent: list[bytearray] = []
+        self._ends: list[asyncio.Future[None]] = []
+
+    async def __aenter__(self) -> Self:
+        self._listener = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.port = self._listener.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._listener.close()
+        await asyncio.gather(*self._ends)  # the connections are closed
+
+    def connection(self) -> SqlConnection:
+        address = f"postgresql://comity@127.0.0.1:{self.port}/postgres?sslmode=disable"
+        return SqlConnection(SqlAddress.parse(address, "crawl", {}))
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        sent = bytearray()
+        self._sent.append(sent)
+        end = asyncio.get_running_loop().create_future()
+        self._ends.append(end)
+        server, to_server = await asyncio.open_connection("127.0.0.1", self._server.port)
+        await asyncio.gather(relay(reader, to_server, sent), relay(server, writer, bytearray()))
+        for connection in (to_server, writer):
+            await connection.wait_closed()
+        end.set_result(None)
+
+    def types(self) -> list[str]:
+        """The types of the messages of each connection, one letter for each message."""
+        result = []
+        for sent in self._sent:
+            types, begin = "", 0
+            while begin < len(sent):
+                # The message that begins a connection has no type.
+                type_, size_at = (
+                    (sent[begin : begin + 1].decode(), begin + 1) if types else ("-", 0)
+                )
+                types += type_
+                begin = size_at + int.from_bytes(sent[size_at : size_at + 4], "big")
+            result.append(types)
+        return result
+
+
+async def relay(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passed: bytearray
+) -> None:
+    while data := await reader.read(2**16):
+        passed += data
+        writer.write(data)
+    writer.close()
+
+
+def test_the_server_can_end_a_transaction_after_each_statement(postgres: PostgresServer) -> None:
+    """A server ends no transaction of a frozen client that has sent statements without a Sync."""
+
+    async def run() -> None:
+        async with Recorder(postgres) as recorder:
+            async with workers(recorder, "one") as (one,):  # type: ignore[arg-type]
+                await one.put([*rows(one, range(5)), *rows(one, range(5, 10), B)])
+                await one.tell({"pages": 3, "items": 2})
+                for lease in await one.lease(2, 5):
+                    await one.ack(lease.host, keys(lease))
+            (types,) = recorder.types()
+            assert types.count("E") > 20
+            assert re.findall("E[^S]", types) == []
 
     asyncio.run(run())
 

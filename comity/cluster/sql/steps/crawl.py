@@ -248,13 +248,14 @@ def deploy(work: Work, crawl: str, settings: bytes) -> bytes | None:
 def tell(work: Work, crawl: str, worker: str, run: Any, *counts: Any) -> int:
     row = _row(work, crawl, "run", work.db.lock_shared)
     if row is not None and row[0] == int(run):
-        work.db.many(
-            "INSERT INTO told VALUES (?, ?, ?, ?) ON CONFLICT (crawl, worker, name)"
+        work.db.with_rows(
+            "INSERT INTO told VALUES {list} ON CONFLICT (crawl, worker, name)"
             " DO UPDATE SET number = excluded.number",
             [
                 (crawl, worker, name, number)
                 for name, number in sorted(zip(counts[::2], counts[1::2], strict=True))
             ],
+            repeat=False,
         )
     return 1
 

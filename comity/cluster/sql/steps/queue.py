@@ -85,7 +85,7 @@ def _seen(
     a pair, and returns True once for each digest that was not seen."""
     rows = [(queue, digest, run) for digest in sorted({digest for digest, _ in digests})]
     insert = "INSERT INTO seen VALUES {list} ON CONFLICT DO NOTHING RETURNING digest"
-    new = {digest for (digest,) in work.db.insert(insert, rows)}
+    new = {digest for (digest,) in work.db.with_rows(insert, rows)}
     work.count(queue, "seen", len(new))
     # Requests of earlier runs that no longer count are rare.
     earlier: dict[bytes, int] = dict(
@@ -96,14 +96,11 @@ def _seen(
             [digest for _, digest, _ in rows if digest not in new],
         )
     )
-    if earlier:
-        work.db.many(
-            "UPDATE seen SET run = ? WHERE queue = ? AND digest = ?",
-            [
-                (run, queue, digest)
-                for digest in sorted({d for d, first in digests if earlier.get(d, run) < first})
-            ],
-        )
+    work.db.rows_in(
+        "UPDATE seen SET run = ? WHERE queue = ? AND digest IN ({list})",
+        (run, queue),
+        sorted({digest for digest, first in digests if earlier.get(digest, run) < first}),
+    )
 
     def is_new(digest: bytes, first: int) -> bool:
         if digest in new:
@@ -132,7 +129,7 @@ def forget(work: Work, key: str, kept: Any, bucket: Any, number: Any) -> int:
 
 def _put_requests(work: Work, queue: int, rows: Sequence[tuple[Any, ...]]) -> None:
     """Let requests wait that do not wait yet."""
-    there = work.db.insert(
+    there = work.db.with_rows(
         "INSERT INTO request VALUES {list} ON CONFLICT DO NOTHING RETURNING host", rows
     )
     work.count(queue, "put", len(there))
@@ -157,7 +154,7 @@ def _all_back(work: Work, host: Host, *, is_dead: bool = False) -> None:
         f"DELETE FROM out WHERE {_ONE} RETURNING key, reads", (host.queue, host.name)
     )
     if is_dead:
-        work.db.insert(
+        work.db.with_rows(
             "INSERT INTO suspect VALUES {list} ON CONFLICT DO NOTHING",
             [(host.queue, host.name, key, 0) for key, _ in keys],
         )
@@ -203,7 +200,7 @@ def _take(work: Work, host: Host, most: int) -> list[Any]:
         else:
             out.append((host.queue, host.name, key, score, reads))
             result += (key, score, body, reads)
-    work.db.insert("INSERT INTO out VALUES {list} ON CONFLICT DO NOTHING", out)
+    work.db.with_rows("INSERT INTO out VALUES {list} ON CONFLICT DO NOTHING", out)
     host.out += len(out)
     return result
 
@@ -271,10 +268,11 @@ def ack(work: Work, key: str, name: bytes, *keys: bytes) -> int:
         keys,
     )
     host.out -= len(out)
-    if out:
-        db.many(
-            f"DELETE FROM request WHERE {_ONE} AND score = ? AND key = ?",
-            [(queue, name, score, request) for score, request, _ in out],
+    for score in sorted({score for score, _, _ in out}):
+        db.rows_in(
+            f"DELETE FROM request WHERE {_ONE} AND score = ? AND key IN ({{list}})",
+            (queue, name, score),
+            [request for of, request, _ in out if of == score],
         )
     suspects = [request for _, request, reads in out if reads >= 0]
     done = len(out)
@@ -389,13 +387,17 @@ def read(work: Work, key: str, name: bytes, is_done: Any, *keys: bytes) -> int:
             f"DELETE FROM suspect WHERE {_ONE} AND key IN ({{list}})", (host.queue, name), keys
         )
         return 1
-    there = [(host.queue, name, request, 1) for request in keys if _entry(work, host, request)]
-    if there:
-        work.db.many(
-            "INSERT INTO suspect VALUES (?, ?, ?, ?) ON CONFLICT (queue, host, key)"
-            " DO UPDATE SET reads = suspect.reads + 1",
-            there,
-        )
+    there = [
+        (host.queue, name, request, 1)
+        for request in sorted(set(keys))
+        if _entry(work, host, request)
+    ]
+    work.db.with_rows(
+        "INSERT INTO suspect VALUES {list} ON CONFLICT (queue, host, key)"
+        " DO UPDATE SET reads = suspect.reads + 1",
+        there,
+        repeat=False,
+    )
     return 1
 
 
@@ -436,7 +438,7 @@ def retry(work: Work, key: str, most: Any) -> int:
         (queue, queue, int(most)),
     )
     work.lock_hosts(queue, (), {row[0] for row in rows})
-    db.insert(
+    db.with_rows(
         "INSERT INTO request VALUES {list} ON CONFLICT DO NOTHING", [(queue, *row) for row in rows]
     )
     for name, *_ in rows:
