@@ -366,13 +366,19 @@ class Comparison:
 def calls_a_page(name: str, case: Case, way: Way) -> float:
     """Return the Python calls of the main thread for each page after the first third.
 
-    Calls of C functions count too, as cProfile counts them. Calls resolve smaller differences than
-    the CPU time of a machine with other work."""
+    With one page a host, the first third of the hosts is left out. Calls of C functions count too,
+    as cProfile counts them. Calls resolve smaller differences than the CPU time of a machine with
+    other work."""
     per_host = case.pages // case.hosts
+    first = (
+        case._replace(hosts=case.hosts // 3, pages=case.hosts // 3)
+        if per_host == 1
+        else case._replace(pages=case.hosts * max(1, per_host // 3))
+    )
     calls: dict[int, int] = {}  # pages -> calls
     with tempfile.TemporaryDirectory() as folder:
-        for pages in (case.hosts * max(1, per_host // 3), case.pages):
-            part = case._replace(pages=pages)
+        for part in (first, case):
+            pages = part.pages
             with served(part) as urls:
                 measured(name, part, urls, way._replace(profile=f"{folder}/{pages}"))
             [profile] = Path(folder).glob(f"{pages}.*")
