@@ -311,8 +311,10 @@ def measured(name: str, case: Case, urls: list[str], way: Way) -> Figures:
             "profile": way.profile
             and f"{way.profile}.{name}.{'bare' if case.bare else 'parses'}.{case.hosts}",
         }
+        path = Path(folder) / "job.json"  # the URLs of 10,000 hosts are too long for an argument
+        path.write_text(json.dumps(job))
         done = subprocess.run(
-            [sys.executable, __file__, "--job", json.dumps(job)],
+            [sys.executable, __file__, "--job", path],
             capture_output=True,
             text=True,
             check=False,
@@ -403,7 +405,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--job", help=argparse.SUPPRESS)
+    parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--hosts", type=int, nargs="*")
     parser.add_argument("--rules", type=int, nargs="*")
     parser.add_argument(
@@ -434,7 +436,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     if options.job:
-        return crawl(json.loads(options.job))
+        return crawl(json.loads(options.job.read_text()))
     way = Way(reactor=not options.no_reactor, profile=options.profile)
     if options.calls:
         for case, name in product(chosen(options), options.crawlers):

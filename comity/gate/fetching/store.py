@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from comity.database import DatabaseKind, open_database, transaction
-from comity.gate.fetching.policy_copy import PolicyFile
+from comity.gate.fetching.policy_copy import PolicyFile, shared_body, shared_headers
 from comity.gate.fetching.reach import Reach
 from comity.policies.answers.fetched import STAND_IN, Fetched
 from comity.policies.syntax.lines import MAX_BYTES
@@ -456,11 +456,11 @@ def fetched_of_json(text: str, body: bytes = b"") -> Fetched:
         raise ValueError(DAMAGED)
     return Fetched(
         status=members.get("status", 0),
-        headers=tuple(
+        headers=shared_headers(
             (name.encode("latin-1"), value.encode("latin-1"))
             for name, value in members.get("headers", ())
         ),
-        body=body,
+        body=shared_body(body),
         url=members.get("url", ""),
         fetched_at=_datetime(members.get("fetched_at")),
         error=members.get("error", ""),
