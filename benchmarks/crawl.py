@@ -311,8 +311,10 @@ def measured(name: str, case: Case, urls: list[str], way: Way) -> Figures:
             "profile": way.profile
             and f"{way.profile}.{name}.{'bare' if case.bare else 'parses'}.{case.hosts}",
         }
+        path = Path(folder) / "job.json"  # the URLs of 10,000 hosts are too long for an argument
+        path.write_text(json.dumps(job))
         done = subprocess.run(
-            [sys.executable, __file__, "--job", json.dumps(job)],
+            [sys.executable, __file__, "--job", path],
             capture_output=True,
             text=True,
             check=False,
@@ -366,13 +368,19 @@ class Comparison:
 def calls_a_page(name: str, case: Case, way: Way) -> float:
     """Return the Python calls of the main thread for each page after the first third.
 
-    Calls of C functions count too, as cProfile counts them. Calls resolve smaller differences than
-    the CPU time of a machine with other work."""
+    With one page a host, the first third of the hosts is left out. Calls of C functions count too,
+    as cProfile counts them. Calls resolve smaller differences than the CPU time of a machine with
+    other work."""
     per_host = case.pages // case.hosts
+    first = (
+        case._replace(hosts=case.hosts // 3, pages=case.hosts // 3)
+        if per_host == 1
+        else case._replace(pages=case.hosts * max(1, per_host // 3))
+    )
     calls: dict[int, int] = {}  # pages -> calls
     with tempfile.TemporaryDirectory() as folder:
-        for pages in (case.hosts * max(1, per_host // 3), case.pages):
-            part = case._replace(pages=pages)
+        for part in (first, case):
+            pages = part.pages
             with served(part) as urls:
                 measured(name, part, urls, way._replace(profile=f"{folder}/{pages}"))
             [profile] = Path(folder).glob(f"{pages}.*")
@@ -397,7 +405,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--job", help=argparse.SUPPRESS)
+    parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--hosts", type=int, nargs="*")
     parser.add_argument("--rules", type=int, nargs="*")
     parser.add_argument(
@@ -428,7 +436,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     if options.job:
-        return crawl(json.loads(options.job))
+        return crawl(json.loads(options.job.read_text()))
     way = Way(reactor=not options.no_reactor, profile=options.profile)
     if options.calls:
         for case, name in product(chosen(options), options.crawlers):

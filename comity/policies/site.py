@@ -78,7 +78,8 @@ class Site:
         decision = site.access(Agent("examplebot"), "https://example.com/page")
         decision.verdict is Verdict.ALLOW
 
-    It is immutable. Compiled rules and decisions are cached.
+    It is immutable. The first question compiles the rules. Compiled rules and decisions are
+    cached, until `forget_readings` is called.
 
     Attributes:
         origin: scheme, host and port, without a slash at the end.
@@ -87,21 +88,26 @@ class Site:
     def __init__(
         self, origin: str, files: Mapping[str, Fetched], *, formats: Iterable[Format] | None = None
     ) -> None:
-        """Read the files. `formats` are the formats to read them in. None: all formats."""
+        """Take the files. `formats` are the formats to read them in. None: all formats."""
         self.origin = origin
         self.files = dict(files)
-        self._site_files = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
-        reading_formats = FORMATS if formats is None else tuple(formats)
-        readings = (
-            (format_.name, format_.read_site(self._site_files))
-            for format_ in reading_formats
-            if format_.read_site
-        )
-        self._readings = {name: reading for name, reading in readings if reading is not None}
-        self._unanswered = _find_unanswered_files(self._site_files, reading_formats)
-        self._views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
+        self._formats = None if formats is None else tuple(formats)
+        self.forget_readings()
+
+    def forget_readings(self) -> None:
+        """Drop the compiled rules and the cached decisions. The next question makes them again.
+
+        No answer changes. A site without them takes a fraction of the memory."""
+        self._made_readings: Readings | None = None
         self._agent: Agent | None = None  # the last agent that asked, and its view
-        self._view_of_agent: AgentView
+        self._view_of_agent: AgentView | None = None
+
+    @property
+    def _readings(self) -> Readings:
+        if self._made_readings is None:
+            formats = FORMATS if self._formats is None else self._formats
+            self._made_readings = Readings(self.origin, self.files, formats)
+        return self._made_readings
 
     @classmethod
     def from_files(cls, origin: str, files: Mapping[str, bytes | Fetched]) -> Self:
@@ -341,41 +347,40 @@ class Site:
 
         return notebook.site(self)
 
-    @cached_property
+    @property
     def policies(self) -> dict[str, dict[str, Any]]:
         """URL -> status, SHA-256 and fetch time of every policy file, in the form of a tag."""
-        return {
-            url: {
-                "status": file.status,
-                "sha256": hashlib.sha256(file.body).hexdigest() if file.body else None,
-                "fetched_at": file.fetched_at.isoformat() if file.fetched_at else None,
-            }
-            for url, file in self.files.items()
-        }
+        return self._readings.policies
 
-    @cached_property
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """Hints for the authors of the policy files."""
-        return tuple(finding for reading in self._readings.values() for finding in reading.findings)
+        return self._readings.findings
 
     @property
     def referred_files(self) -> tuple[FileReference, ...]:
         """The files to which the site's files refer, for any agent."""
         return tuple(
-            reference for reading in self._readings.values() for reference in reading.referred_files
+            reference
+            for reading in self._readings.by_format.values()
+            for reference in reading.referred_files
         )
 
     @property
     def element_rules(self) -> tuple[ElementRuleSet, ...]:
         """The rules about elements of any page, for any agent."""
         return tuple(
-            reading.element_rules for reading in self._readings.values() if reading.element_rules
+            reading.element_rules
+            for reading in self._readings.by_format.values()
+            if reading.element_rules
         )
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The sitemaps in robots.txt, as absolute URLs."""
-        return tuple(url for reading in self._readings.values() for url in reading.sitemaps)
+        return tuple(
+            url for reading in self._readings.by_format.values() for url in reading.sitemaps
+        )
 
     def references(self, agent: Agent) -> tuple[str, ...]:
         """Return the absolute URLs of further policy files for the agent.
@@ -400,27 +405,20 @@ class Site:
         view = self._view(agent)
         return view.limits(spellings(url)) if view.has_limits else ()
 
-    @cached_property
+    @property
     def crawler_names(self) -> frozenset[str]:
         """Names of crawlers in the policy files and in the files they refer to, in lower case.
 
         Most are product tokens. Names in ACAP may have several words, or `*` at the end for any
         continuation."""
-        return frozenset[str]().union(
-            *(reading.crawler_names for reading in self._readings.values())
-        )
+        return self._readings.crawler_names
 
     def _view(self, agent: Agent) -> AgentView:
-        if agent is not self._agent:
-            if agent not in self._views:
-                self._views[agent] = AgentView(
-                    agent,
-                    self._readings,
-                    self._site_files,
-                    self._unanswered,
-                )
-            self._agent, self._view_of_agent = agent, self._views[agent]
-        return self._view_of_agent
+        view = self._view_of_agent
+        if view is None or agent is not self._agent:
+            view = self._readings.view(agent)
+            self._agent, self._view_of_agent = agent, view
+        return view
 
     def _resource(self, target: str) -> Resource:
         return Resource(self.origin + target, target)
@@ -446,6 +444,52 @@ class Site:
             )
             for resource in resources
         ]
+
+
+class Readings:
+    """The readings of a site's files in all formats, and all that is cached about them."""
+
+    def __init__(
+        self, origin: str, files: Mapping[str, Fetched], formats: Iterable[Format]
+    ) -> None:
+        self._files = SiteFiles(origin, files, robots_lines=ROBOTS_LINES)
+        readings = (
+            (format_.name, format_.read_site(self._files))
+            for format_ in formats
+            if format_.read_site
+        )
+        self.by_format = {name: reading for name, reading in readings if reading is not None}
+        self._unanswered = _find_unanswered_files(self._files, formats)
+        self.views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
+
+    def view(self, agent: Agent) -> AgentView:
+        """Return the files as an agent reads them."""
+        view = self.views.get(agent)
+        if view is None:
+            view = AgentView(agent, self.by_format, self._files, self._unanswered)
+            self.views[agent] = view
+        return view
+
+    @cached_property
+    def policies(self) -> dict[str, dict[str, Any]]:
+        return {
+            url: {
+                "status": file.status,
+                "sha256": hashlib.sha256(file.body).hexdigest() if file.body else None,
+                "fetched_at": file.fetched_at.isoformat() if file.fetched_at else None,
+            }
+            for url, file in self._files.fetched.items()
+        }
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(finding for reading in self.by_format.values() for finding in reading.findings)
+
+    @cached_property
+    def crawler_names(self) -> frozenset[str]:
+        return frozenset[str]().union(
+            *(reading.crawler_names for reading in self.by_format.values())
+        )
 
 
 def _find_unanswered_files(

@@ -957,7 +957,7 @@ def test_no_client_makes_the_guard_grow(guard: Guard) -> None:
             automation_purpose=f"p{number}",
             peer=f"192.0.2.{number % 250}",
         )
-    assert len(guard._site._views) == 1
+    assert len(guard._site._readings.views) == 1
     assert set(guard.passed) == {"automation.allow"}
 
 
@@ -983,7 +983,7 @@ def test_a_prohibition_for_one_purpose_is_for_it_alone() -> None:
             )
             == PASSES
         )
-    assert len(guard._site._views) == 1  # rules are compiled once for all of them
+    assert len(guard._site._readings.views) == 1  # rules are compiled once for all of them
 
 
 @pytest.mark.requirement("SEC-4")

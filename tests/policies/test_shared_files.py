@@ -1,4 +1,4 @@
-"""Sites with equal robots.txt files share one parsed file, and decide as if they did not."""
+"""Sites with equal files share what was parsed, and may forget it, and decide as if they did not."""
 
 from __future__ import annotations
 
@@ -71,6 +71,27 @@ def test_shared_or_not(number: int) -> None:
                 patch.setattr(robots_file, "_BODIES", WeakValueDictionary())
                 alone = answers(Site.from_files(site.origin, files), agent, made)
             assert answers(site, agent, made) == alone
+            site.forget_readings()
+            assert answers(site, agent, made) == alone
+
+
+def test_a_site_forgets_its_readings_and_makes_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    read_site = robots_file.RobotsFile.__init__
+
+    def noted(file: robots_file.RobotsFile, url: str, *arguments: Any, **more: Any) -> None:
+        read.append(url)
+        read_site(file, url, *arguments, **more)
+
+    monkeypatch.setattr(robots_file.RobotsFile, "__init__", noted)
+    site, agent = Site.from_files(ORIGIN, {"/robots.txt": ROBOTS}), Agent("examplebot")
+    assert read == []  # no question yet
+    decisions = [site.access(agent, f"{ORIGIN}/closed") for _ in range(2)]
+    assert read == [f"{ORIGIN}/robots.txt"]
+    site.forget_readings()
+    decisions += [site.access(agent, f"{ORIGIN}/closed") for _ in range(2)]
+    assert read == [f"{ORIGIN}/robots.txt"] * 2
+    assert decisions == decisions[:1] * 4
 
 
 def test_equal_files_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ ClosingError tells callers that the crawl ends and that nothing was learnt."""
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -51,6 +52,9 @@ logger = logging.getLogger(__name__)
 MAX_SITES = 10_000  # the maximum number of origins in memory; the store has all of them
 # The maximum octets of all policy files in memory. Compiled rules take up to three times as much.
 MAX_SITE_BYTES = 32 * 1024 * 1024
+# The maximum number of origins with compiled rules in memory. Rules of other origins are compiled
+# again when they are needed, which takes about 50 us.
+MAX_COMPILED = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,10 +342,32 @@ class PolicyFetcher:
 
 
 class Sites(BoundedSize[str, OriginPolicies]):
-    """The policies of the origins asked for last, within MAX_SITES and MAX_SITE_BYTES."""
+    """The policies of the origins asked for last, within MAX_SITES and MAX_SITE_BYTES.
+
+    At most MAX_COMPILED of them have compiled rules."""
 
     def __init__(self) -> None:
         super().__init__(MAX_SITES, MAX_SITE_BYTES, _size)
+        # The origins with compiled rules. The origin that got them first is the first.
+        self._compiled: OrderedDict[str, None] = OrderedDict()
+
+    def get(self, key: str) -> OriginPolicies | None:
+        policies = super().get(key)
+        if policies is not None and key not in self._compiled:
+            self._count_compiled(key)
+        return policies
+
+    def put(self, key: str, value: OriginPolicies) -> None:
+        super().put(key, value)
+        self._count_compiled(key)
+
+    def _count_compiled(self, origin: str) -> None:
+        """Count an origin that is about to be asked, and drop the rules of the first origin."""
+        self._compiled[origin] = None
+        if len(self._compiled) > MAX_COMPILED:
+            first, _ = self._compiled.popitem(last=False)
+            if (policies := self._entries.get(first)) is not None:
+                policies.site.forget_readings()
 
 
 def _size(policies: OriginPolicies) -> int:
@@ -356,7 +382,11 @@ def policies_of(
     `files`: by path, with robots.txt among them. `references`: the absolute URLs of further files
     without which everything is refused.
     """
-    current = {url_of(origin, path): file.current(now) for path, file in files.items()}
+    current = {}
+    for path, file in files.items():
+        url, fetched = url_of(origin, path), file.current(now)
+        # The text of the response itself, so that memory has it once.
+        current[fetched.url if fetched.url == url else url] = fetched
     needed = (current[url] for url in (f"{origin}/robots.txt", *references))
     missing = next(
         (file for file in needed if availability(file) is Availability.UNREACHABLE), None

@@ -4,13 +4,22 @@ Moments are seconds since the epoch, unless they are datetimes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TypeVar
 
 from comity.gate.fetching.freshness import DAY, lifetime, refresh_headers, retry_after
 from comity.gate.fetching.reach import Reach
 from comity.policies.answers.fetched import Fetched, stands_in_until
 
+T = TypeVar("T")
+Headers = tuple[tuple[bytes, bytes], ...]
+
+# Octets of the longest body, and of the longest header section, that origins share.
+MAX_SHARED_BODY = 4096
+MAX_SHARED_HEADERS = 512
 FIRST_BACK_OFF = 5.0  # seconds after the first failure; doubled with each further failure
 
 
@@ -105,3 +114,29 @@ class PolicyFile:
         return PolicyFile(
             due=now + min(lifetime(headers, now), at_most), copy=copy, reach=self.reach
         )
+
+
+def shared_body(body: bytes) -> bytes:
+    """Return an equal body that another origin has, so that memory has it once.
+
+    Most policy files of small sites are copies of a few hundred texts."""
+    return _shared_body(body) if len(body) <= MAX_SHARED_BODY else body
+
+
+def shared_headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Return the header fields. Fields that other responses have too are in memory once."""
+    headers = tuple(fields)
+    if sum(len(name) + len(value) for name, value in headers) > MAX_SHARED_HEADERS:
+        return headers
+    shared: Headers = _shared_fields(tuple(map(_shared_fields, headers)))
+    return shared
+
+
+@lru_cache(maxsize=1024)
+def _shared_body(body: bytes) -> bytes:
+    return body
+
+
+@lru_cache(maxsize=4096)
+def _shared_fields(fields: T) -> T:
+    return fields

@@ -12,6 +12,7 @@ from comity.gate.fetching.client import Count, Hop, OriginRequests, PolicyClient
 from comity.gate.fetching.connection import TransferError
 from comity.gate.fetching.freshness import DAY, lifetime
 from comity.gate.fetching.network import BarredError
+from comity.gate.fetching.policy_copy import shared_body, shared_headers
 from comity.gate.fetching.reach import Reach
 from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.printable import printable
@@ -191,7 +192,7 @@ def conditions(url: str, copy: Fetched | None, first_url: str) -> dict[str, str]
 
 def _read_hop(hop: Hop, url: str, now: float) -> Fetched:
     present = hop.status // 100 == 2
-    headers = tuple(
+    headers = shared_headers(
         (name, value)
         for name, value in hop.headers
         if name.lower() in KEPT_HEADERS and len(value) <= MAX_HEADER
@@ -199,7 +200,7 @@ def _read_hop(hop: Hop, url: str, now: float) -> Fetched:
     return Fetched(
         status=hop.status,
         headers=headers,
-        body=hop.body if present else b"",
+        body=shared_body(hop.body) if present else b"",
         url=url,
         fetched_at=datetime.fromtimestamp(now, UTC),
         oversized=present and hop.oversized,

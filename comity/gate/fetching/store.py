@@ -12,13 +12,13 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from comity.database import DatabaseKind, open_database, transaction
-from comity.gate.fetching.policy_copy import PolicyFile
+from comity.database import DatabaseKind, checksum, open_database, transaction
+from comity.gate.fetching.policy_copy import PolicyFile, shared_body, shared_headers
 from comity.gate.fetching.reach import Reach
 from comity.policies.answers.fetched import STAND_IN, Fetched
 from comity.policies.syntax.lines import MAX_BYTES
@@ -144,6 +144,8 @@ class PolicyStore:
         """
         self.path = path
         self._db = open_database(path, KIND, check_same_thread=False)
+        # The digests of bodies that this transaction has written or found whole.
+        self._whole_bodies: set[bytes] = set()
 
     def load(self, origin: str) -> dict[str, PolicyFile]:
         try:
@@ -215,23 +217,48 @@ class PolicyStore:
         self.save_sites({origin: files})
 
     def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
+        self._whole_bodies = set()
         try:
             with transaction(self._db):
                 for origin, files in sites.items():
-                    for path, file in files.items():
-                        self._write(origin, path, file)
-                    self._prune(origin, files)
+                    self._write(origin, files)
                 self._prune_old(time.time() - STAND_IN, PRUNED * len(sites))
         except sqlite3.Error as error:
             raise self._unwritable(error) from None
 
-    def _write(self, origin: str, path: str, file: PolicyFile) -> None:
+    def _write(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
+        """Write the files of an origin, and drop its bodies and rows that they replace."""
+        before = dict(
+            self._db.execute("SELECT path, body FROM file WHERE origin = ?", (origin,)).fetchall()
+        )
+        rows = [self._row(origin, path, file) for path, file in files.items()]
+        self._db.executemany(
+            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows
+        )
+        bodies = {path: digest for _, path, _, _, _, digest, *_ in rows}
+        replaced = {body for path, body in before.items() if body != bodies.get(path, body)}
+        self._drop_bodies([(body,) for body in replaced if body is not None])
+        self._prune(origin, before.keys() - files.keys(), len(before.keys() | files.keys()))
+
+    def _row(self, origin: str, path: str, file: PolicyFile) -> tuple[Any, ...]:
+        """Return the columns of a file, and write its body."""
         body = file.copy.body if file.copy else b""
-        digest = hashlib.sha256(body).digest() if body else None
-        before = self._db.execute(
-            "SELECT body FROM file WHERE origin = ? AND path = ?", (origin, path)
-        ).fetchone()
-        if digest is not None:
+        columns = (
+            fetched_as_json(file.copy) if file.copy else None,
+            self._write_body(body) if body else None,
+            fetched_as_json(file.failure) if file.failure else None,
+            file.failing_since.timestamp() if file.failing_since else None,
+            file.failures,
+            file.reach.value,
+        )
+        # Computed here, because calls from SQL take longer.
+        whole = checksum(origin, path, *columns)
+        return origin, path, time.time(), float(file.due), *columns, whole
+
+    def _write_body(self, body: bytes) -> bytes:
+        """Write a body, unless it is stored and whole. Return its digest."""
+        digest = hashlib.sha256(body).digest()
+        if digest not in self._whole_bodies:
             stored = self._db.execute(
                 "SELECT deflated FROM body WHERE sha256 = ?", (digest,)
             ).fetchone()
@@ -239,36 +266,15 @@ class PolicyStore:
                 self._db.execute(
                     "INSERT OR REPLACE INTO body VALUES (?, ?)", (digest, zlib.compress(body, 6))
                 )
-        self._db.execute(
-            "INSERT OR REPLACE INTO file"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-            " checksum(?1, ?2, ?5, ?6, ?7, ?8, ?9, ?10))",
-            (
-                origin,
-                path,
-                time.time(),
-                float(file.due),
-                fetched_as_json(file.copy) if file.copy else None,
-                digest,
-                fetched_as_json(file.failure) if file.failure else None,
-                file.failing_since.timestamp() if file.failing_since else None,
-                file.failures,
-                file.reach.value,
-            ),
-        )
-        if before is not None and before[0] not in (None, digest):
-            self._drop_bodies([before])
+            self._whole_bodies.add(digest)
+        return digest
 
-    def _prune(self, origin: str, saved: Container[str]) -> None:
+    def _prune(self, origin: str, unsaved: Collection[str], number: int) -> None:
         """Drop damaged rows of an origin, and the oldest references beyond REFERENCES.
 
-        `saved`: the paths that were saved just now.
-        """
-        paths = [
-            path
-            for (path,) in self._db.execute("SELECT path FROM file WHERE origin = ?", (origin,))
-        ]
-        if not all(path in saved for path in paths):
+        `unsaved`: the paths of its files that were not saved just now. `number`: the number of all
+        its files."""
+        if unsaved:
             self._db.execute(
                 "DELETE FROM file WHERE origin = ?"
                 " AND (typeof(due) <> 'real'"
@@ -276,7 +282,7 @@ class PolicyStore:
                 " failure, failing_since, failures, reach))",
                 (origin,),
             )
-        if len(paths) > REFERENCES:
+        if number > REFERENCES:
             self._drop(
                 "SELECT origin, path, body FROM file WHERE origin = ? AND path NOT LIKE '/%'"
                 " ORDER BY written DESC LIMIT -1 OFFSET ?",
@@ -300,6 +306,9 @@ class PolicyStore:
 
     def _drop_bodies(self, bodies: list[tuple[bytes]]) -> None:
         """Drop these bodies, unless a file still has them."""
+        if not bodies:
+            return
+        self._whole_bodies.difference_update(*bodies)
         self._db.executemany(
             "DELETE FROM body WHERE sha256 = ?1"
             " AND NOT EXISTS (SELECT 1 FROM file WHERE file.body = ?1)",
@@ -419,9 +428,10 @@ def fetched_as_json(fetched: Fetched) -> str:
         "error": fetched.error,
         "oversized": fetched.oversized,
     }
-    return json.dumps(
-        {key: value for key, value in members.items() if value}, separators=(",", ":")
-    )
+    return _JSON.encode({key: value for key, value in members.items() if value})
+
+
+_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 def policy_file(
@@ -456,11 +466,11 @@ def fetched_of_json(text: str, body: bytes = b"") -> Fetched:
         raise ValueError(DAMAGED)
     return Fetched(
         status=members.get("status", 0),
-        headers=tuple(
+        headers=shared_headers(
             (name.encode("latin-1"), value.encode("latin-1"))
             for name, value in members.get("headers", ())
         ),
-        body=body,
+        body=shared_body(body),
         url=members.get("url", ""),
         fetched_at=_datetime(members.get("fetched_at")),
         error=members.get("error", ""),

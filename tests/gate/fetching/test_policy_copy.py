@@ -10,7 +10,14 @@ from email.utils import formatdate
 import pytest
 
 from comity.gate.fetching.freshness import DAY
-from comity.gate.fetching.policy_copy import FIRST_BACK_OFF, PolicyFile
+from comity.gate.fetching.policy_copy import (
+    FIRST_BACK_OFF,
+    MAX_SHARED_BODY,
+    MAX_SHARED_HEADERS,
+    PolicyFile,
+    shared_body,
+    shared_headers,
+)
 from comity.gate.fetching.reach import Reach
 from comity.policies.answers.fetched import STAND_IN, Fetched
 
@@ -175,3 +182,37 @@ def test_a_copy_that_is_confirmed_counts_anew(
     assert file.copy
     assert set(confirming) <= set(file.copy.headers)
     assert (file.copy.fetched_at, file.copy.body, file.reach) == (utc(NOW), b"x", Reach.LOOPBACK)
+
+
+def again(octets: bytes) -> bytes:
+    """Return the octets at another place in memory."""
+    return bytes(bytearray(octets))
+
+
+@pytest.mark.parametrize(
+    ("octets", "is_shared"), [(MAX_SHARED_BODY, True), (MAX_SHARED_BODY + 1, False)]
+)
+def test_origins_share_equal_bodies_that_are_short(octets: int, is_shared: bool) -> None:
+    body = b"#" * octets
+    first, second = shared_body(again(body)), shared_body(again(body))
+    assert first == second == body
+    assert (first is second) is is_shared
+    assert shared_body(body[1:] + b"\n") != body
+
+
+@pytest.mark.parametrize(
+    ("octets", "is_shared"), [(MAX_SHARED_HEADERS, True), (MAX_SHARED_HEADERS + 1, False)]
+)
+def test_origins_share_equal_header_fields_that_are_short(octets: int, is_shared: bool) -> None:
+    names = (b"Content-Type", b"Server")
+    values = b"text/plain", b"x" * (octets - sum(map(len, names)) - len(b"text/plain"))
+
+    def fields(*values: bytes) -> list[tuple[bytes, bytes]]:
+        return [(again(name), again(value)) for name, value in zip(names, values, strict=True)]
+
+    first, second = shared_headers(fields(*values)), shared_headers(fields(*values))
+    assert first == second == tuple(zip(names, values, strict=True))
+    assert (first is second) is is_shared
+    other = shared_headers(fields(b"text/plain", b"y"))
+    assert other == ((b"Content-Type", b"text/plain"), (b"Server", b"y"))
+    assert (other[0] is first[0]) is is_shared

@@ -59,6 +59,32 @@ files = policy_files(
 )
 
 
+def test_sites_that_are_saved_together_take_few_statements(store: PolicyStore) -> None:
+    """For each site: one for its old files, and one for each new file."""
+    statements: list[str] = []
+    sites = {
+        f"https://{number}.test": {ROBOTS: had(), "/ai.txt": had(b"", 404)} for number in range(100)
+    }
+    store._db.set_trace_callback(statements.append)
+    store.save_sites(sites)
+    first, statements[:] = len(statements), []
+    store.save_sites(sites)
+    assert statements.count("COMMIT") == 1
+    # The same number for all sites: begin, commit, the equal body, and the search for old files.
+    assert (first, len(statements)) == (300 + 5, 300 + 4)
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_body_that_one_site_drops_stays_for_the_next_one(store: PolicyStore) -> None:
+    """Both are saved together, and the first drops its oldest reference for good."""
+    names = [f"https://b.test/{number}.txt" for number in range(REFERENCES + 1)]
+    references = {name: had(b"# %d\n" % number) for number, name in enumerate(names)}
+    last = {ROBOTS: references[names[0]]}
+    store.save_sites({"https://a.test": references, "https://c.test": last})
+    assert store.load("https://a.test").keys() == references.keys() - {names[0]}
+    assert store.load("https://c.test") == last
+
+
 @pytest.mark.requirement("SEC-6")
 def test_what_is_saved_is_loaded(path: Path) -> None:
     store = PolicyStore(path)

@@ -225,7 +225,7 @@ def test_a_format_of_others_is_asked_each_time(make: Callable[..., Access]) -> N
     assert format_.read_site
     reading = format_.read_site(SiteFiles(ORIGIN, known.site.files))
     assert reading
-    known.site._readings["hours"] = reading
+    known.site._readings.by_format["hours"] = reading
     assert verdict(access, known, request) is ALLOW
     hours.is_open = False
     assert verdict(access, known, request) is DENY

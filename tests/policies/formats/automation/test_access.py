@@ -394,7 +394,7 @@ def test_what_is_kept_of_agents_is_bounded() -> None:
             asked.access(Agent(f"bot{number}"), f"{ORIGIN}/x", method="POST").verdict
             is Verdict.DENY
         )
-    assert len(asked._views) <= MAX_AGENTS
+    assert len(asked._readings.views) <= MAX_AGENTS
 
 
 def test_a_site_knows_whom_it_names() -> None:
