@@ -156,9 +156,10 @@ async def measured(
                     answer(in_flight.popleft())
                 if len(scheduler._book.out) >= FLUSHED:
                     meters["writing"].run(write)
+            # No host may be asked now, so this call looks at the next request of each host.
+            assert meters["hand-out"].run(scheduler.next_request) is None
             while in_flight:
                 answer(in_flight.popleft())
-            assert scheduler.next_request() is None
         meters["writing"].run(write)
         for _ in range(len(requests)):
             meters["empty ask"].run(scheduler.next_request)
