@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import cProfile
+import gc
 import pstats
 import tempfile
 from collections import deque
@@ -36,6 +37,7 @@ import comity.crawler.frontier.waiting.wake_timer
 import comity.gate.fetching.fetcher
 import comity.gate.pace.pace
 from comity.crawler.frontier.scheduler import Scheduler
+from comity.crawler.garbage import THRESHOLDS
 from comity.gate.fetching.fetcher import OriginPolicies
 from comity.policies import Site
 
@@ -78,7 +80,6 @@ async def measured(
 ) -> dict[str, float]:
     """Return the cost of one request by step: CPU seconds, or Python calls (`is_counting`)."""
     with ExitStack() as stack:
-        stack.enter_context(alone())
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         settings = {
             "COMITY_STORE": str(Path(folder) / "policies.sqlite"),
@@ -125,6 +126,9 @@ async def measured(
             for page in range(PAGES)
             for n in range(hosts)
         ]
+        stack.enter_context(alone())
+        stack.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(*THRESHOLDS)  # as in any crawl of comity
         meters = {
             name: Meter(is_counting=is_counting)
             for name in ("enqueue", "hand-out", "empty ask", "writing")
