@@ -43,6 +43,9 @@ from comity.crawler.addon import CONCURRENT_ITEMS
 from comity.policies.formats import WELL_KNOWN
 
 LINKS = 10
+# A process can open a limited number of files, and needs one for each host, and one for each
+# connection.
+HOSTS_OF_SERVER = 4000
 MISSING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 FILLER = ("<p>" + "A sentence of the page, as pages have them. " * 12 + "</p>\n") * 14
 SCRAPY = {"ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "USER_AGENT": "benchbot/1.0"}
@@ -108,7 +111,10 @@ def answer(content_type: str, body: bytes) -> bytes:
     )
 
 
-async def serve(hosts: list[str], rules: int, pages: int, links: str, ready: Connection) -> None:
+async def serve(
+    hosts: list[str], port: int, rules: int, pages: int, links: str, ready: Connection
+) -> None:
+    """Serve the hosts at one port, and send its number when they are ready. `port`: 0 for any."""
     robots = answer("text/plain", robots_txt(rules))
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -125,7 +131,7 @@ async def serve(hosts: list[str], rules: int, pages: int, links: str, ready: Con
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
-    first = await asyncio.start_server(connected, hosts[0], 0)
+    first = await asyncio.start_server(connected, hosts[0], port)
     port = first.sockets[0].getsockname()[1]
     if hosts[1:]:
         await asyncio.start_server(connected, hosts[1:], port, backlog=512)
@@ -133,8 +139,8 @@ async def serve(hosts: list[str], rules: int, pages: int, links: str, ready: Con
     await first.serve_forever()
 
 
-def run_server(hosts: list[str], rules: int, pages: int, links: str, ready: Connection) -> None:
-    asyncio.run(serve(hosts, rules, pages, links, ready))
+def run_server(*arguments: Any) -> None:
+    asyncio.run(serve(*arguments))
 
 
 def tree(number: int, pages: int) -> Iterator[str]:
@@ -279,18 +285,22 @@ class Way(NamedTuple):
 
 @contextmanager
 def served(case: Case) -> Iterator[list[str]]:
-    """The URLs that begin the crawl, one of each host, while a process of its own serves them."""
+    """Serve the case in other processes, and return the URLs that begin it, one for each host."""
     addresses = [f"127.0.{number // 200 + 1}.{number % 200 + 1}" for number in range(case.hosts)]
-    ours, theirs = multiprocessing.Pipe()
-    given = (addresses, case.rules, case.pages // case.hosts, case.links, theirs)
-    server = multiprocessing.Process(target=run_server, args=given, daemon=True)
-    server.start()
+    servers, port = [], 0
     try:
-        port = ours.recv()
+        for first in range(0, case.hosts, HOSTS_OF_SERVER):
+            ours, theirs = multiprocessing.Pipe()
+            hosts = addresses[first : first + HOSTS_OF_SERVER]
+            given = (hosts, port, case.rules, case.pages // case.hosts, case.links, theirs)
+            servers.append(multiprocessing.Process(target=run_server, args=given, daemon=True))
+            servers[-1].start()
+            port = ours.recv()
         yield [f"http://{address}:{port}/section-0/page-0.html" for address in addresses]
     finally:
-        server.terminate()
-        server.join()
+        for server in servers:
+            server.terminate()
+            server.join()
 
 
 def measured(name: str, case: Case, urls: list[str], way: Way) -> Figures:

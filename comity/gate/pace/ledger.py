@@ -10,14 +10,13 @@ import logging
 import random
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import isnan
 from pathlib import Path
 from time import monotonic, time
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from comity.database import PATIENCE, DatabaseKind, is_busy, open_database, transaction
 from comity.policies.answers.rates import MAX_SECONDS
@@ -40,6 +39,8 @@ REMEDY = (
 PENALTY = 60.0  # seconds of the first penalty if the host does not say how long
 SWEPT = 1000  # the maximum number of starts that are checked for removal at each sign of life
 
+T = TypeVar("T")
+
 # The errors of SQLite calls, and of work on values of a damaged file, which may have any type.
 _FAILURES = (sqlite3.Error, TypeError, ValueError, OverflowError)
 
@@ -56,6 +57,11 @@ CREATE TABLE owner (owner INTEGER PRIMARY KEY, beat REAL NOT NULL);
 CREATE TABLE penalty (
     host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT NULL, step REAL NOT NULL
 ) WITHOUT ROWID;
+"""
+# The starts of a host, and a row without an owner if the host has a penalty.
+STARTS = """
+SELECT owner, turn, at, keep FROM start WHERE host = ?1
+UNION ALL SELECT NULL, NULL, NULL, NULL FROM penalty WHERE host = ?1
 """
 KIND = DatabaseKind(
     subject="pace file",
@@ -208,16 +214,8 @@ class RateLedger:
 
     def acquire(self, limits: Sequence[PaceLimit], now: float) -> Grant:
         grant = self._grants = self._grants + 1
-        due, latest = now, None
         try:
-            with self._transaction():
-                if not self._beaten <= now < self._beaten + self.ttl / 4:
-                    self._write_beat(now)
-                for limit in limits:
-                    if (free := self._due(limit, now)) > due:
-                        due, latest = free, limit
-                if latest is None:
-                    self._insert(grant, limits, None)
+            due, latest = self._in_transaction(partial(self._start_if_due, grant, limits, now))
         except _FAILURES as error:
             return Grant(None, now + self._note_failure(error))
         if latest is not None:
@@ -251,8 +249,7 @@ class RateLedger:
         )
         back_off = partial(self._write_penalty, _key(host), wait, now)
         try:
-            with self._transaction():
-                until = back_off()
+            until = self._in_transaction(back_off)
         except _FAILURES as error:
             self._note_failure(error)
             self._late.append(back_off)
@@ -268,9 +265,7 @@ class RateLedger:
 
     def beat(self, now: float) -> None:
         try:
-            with self._transaction():
-                self._write_beat(now)
-                self._sweep(now)
+            self._in_transaction(partial(self._write_beat_and_sweep, now))
         except _FAILURES as error:
             self._note_failure(error)
 
@@ -283,24 +278,25 @@ class RateLedger:
         self._db.close()
         self._warned = True
 
-    # Transactions
+    # transactions
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Open a transaction that begins with the writes that failed before."""
+    def _in_transaction(self, work: Callable[[], T]) -> T:
+        """Do the writes that failed before, and then the work, in one transaction.
+
+        Return the result of the work."""
         with transaction(self._db):
             for write in self._late:
                 write()
-            yield
+            result = work()
         self._failing_since = None
         if self._late:
             self._late = []
+        return result
 
     def _write(self, write: Callable[[], object]) -> None:
         try:
             if self._late:
-                with self._transaction():
-                    write()
+                self._in_transaction(write)
             else:
                 write()
         except _FAILURES as error:
@@ -329,6 +325,22 @@ class RateLedger:
 
     # Rows
 
+    def _start_if_due(
+        self, grant: int, limits: Sequence[PaceLimit], now: float
+    ) -> tuple[float, PaceLimit | None]:
+        """Write the start of a grant if all limits permit it.
+
+        Otherwise return the moment to ask again, and the limit with the longest wait."""
+        if not self._beaten <= now < self._beaten + self.ttl / 4:
+            self._write_beat(now)
+        due, latest = now, None
+        for limit in limits:
+            if (free := self._due(limit, now)) > due:
+                due, latest = free, limit
+        if latest is None:
+            self._insert(grant, limits, None)
+        return due, latest
+
     def _insert(self, grant: int, limits: Iterable[PaceLimit], settled: float | None) -> None:
         rows = [(limit.key, self._owner, grant, settled, limit.keep) for limit in limits]
         self._db.executemany("INSERT OR REPLACE INTO start VALUES (?, ?, ?, ?, ?)", rows)
@@ -337,11 +349,11 @@ class RateLedger:
         """Return the moment when one more request may start; `now` or earlier means at once."""
         host, windows, keep = limit.key, limit.windows, limit.keep
         stamps = []
-        in_flight, old = 0, False
-        rows = self._db.execute(
-            "SELECT owner, turn, at, keep FROM start WHERE host = ?", (host,)
-        ).fetchall()
-        for owner, grant, settled, counts_for in rows:
+        in_flight, old, has_penalty = 0, False, False
+        for owner, grant, settled, counts_for in self._db.execute(STARTS, (host,)).fetchall():
+            if owner is None:
+                has_penalty = True
+                continue
             stamp = (
                 self._counts_from(owner, grant, now)
                 if settled is None
@@ -374,7 +386,7 @@ class RateLedger:
             soon = ASK_THROUGH if limit.through else ASK_AGAIN[0]
             # Ask again within `ttl`: requests in flight may be cancelled, or their process dead.
             due = min(max(due, now + soon), now + self.ttl)
-        return max(due, self._penalty(host, now)[1])
+        return max(due, self._penalty(host, now)[1]) if has_penalty else due
 
     def _counts_from(self, owner: int, grant: int, now: float) -> float | None:
         """Return the moment from which an unsettled start counts, if its request has ended.
@@ -394,6 +406,10 @@ class RateLedger:
         # The request may have gone out after the last sign of life of its process.
         died = float(beat) + self.ttl
         return died if died <= now else None
+
+    def _write_beat_and_sweep(self, now: float) -> None:
+        self._write_beat(now)
+        self._sweep(now)
 
     def _write_beat(self, now: float) -> None:
         # Other processes may have taken this one for dead, and its starts in flight for settled.

@@ -71,6 +71,8 @@ class Limiter:
     freed: asyncio.Event = field(default_factory=asyncio.Event)
     reason: str = "its host is to be left alone"
     unread: tuple[StatedLimit, ...] = ()
+    # The result of `delay` if it is one value all day, or None.
+    _steady_delay: float | None = None
 
     def __post_init__(self) -> None:
         self._limit()
@@ -97,6 +99,9 @@ class Limiter:
         if self.throttle > 0:
             requested.append(Window(1, self.throttle))
         self.windows = tuple(dict.fromkeys((*self.floor, *requested)))
+        self._steady_delay = (
+            delay_of(self.windows) if all(window.start is None for window in self.windows) else None
+        )
         self.rest()  # a new limit also counts from a start before the limit was known
         self.most = min(
             [self.ceiling, *(window.requests for window in self.windows if window.start is None)]
@@ -133,11 +138,9 @@ class Limiter:
 
         `now`: seconds since the epoch. Windows for other times of the day are left out.
         """
-        return (
-            delay_of(window for window in self.windows if window.holds(now))
-            if self.windows
-            else 0.0
-        )
+        if self._steady_delay is not None:
+            return self._steady_delay
+        return delay_of(window for window in self.windows if window.holds(now))
 
 
 def slowest(limiters: tuple[Limiter, ...]) -> Limiter:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import time
+from functools import lru_cache
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Source
@@ -134,6 +135,7 @@ def _seconds(moment: time) -> int:
     return moment.hour * 3600 + moment.minute * 60 + moment.second
 
 
+@lru_cache(maxsize=1024)  # most sites ask for one of a few rates
 def windows_of(rates: Rates | None) -> tuple[Window, ...]:
     """Return the windows that a site asks for; (): it asks for none."""
     if rates is None:

@@ -41,7 +41,18 @@ class HostQueue:
             are stale by then.
     """
 
-    __slots__ = ("_heap", "aside", "date", "due", "fetched", "key", "limiters", "origin", "scopes")
+    __slots__ = (
+        "_heap",
+        "_judged_after",
+        "aside",
+        "date",
+        "due",
+        "fetched",
+        "key",
+        "limiters",
+        "origin",
+        "scopes",
+    )
 
     def __init__(self, origin: str, host: Limiter | None, scopes: tuple[Limiter, ...] = ()) -> None:
         self.origin = origin
@@ -53,6 +64,7 @@ class HostQueue:
         self.aside = ""
         self.fetched: OriginPolicies | None = None
         self._heap: list[tuple[int, int, Entry | int]] = []
+        self._judged_after = 0  # all requests that arrived after this one were allowed on arrival
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -60,13 +72,23 @@ class HostQueue:
     def __iter__(self) -> Iterator[Entry | int]:
         return (waiting for _, _, waiting in self._heap)
 
-    def push(self, waiting: Entry | int, priority: int) -> None:
-        """Add a request. `waiting`: its entry, or its key in the storage."""
-        heappush(self._heap, (-priority, next(_arrivals), waiting))
+    def push(self, waiting: Entry | int, priority: int, *, is_allowed: bool = False) -> None:
+        """Add a request. `waiting`: its entry, or its key in the storage.
+
+        `is_allowed`: True if its policies are known and allow it."""
+        arrival = next(_arrivals)
+        if not is_allowed:
+            self._judged_after = arrival
+        heappush(self._heap, (-priority, arrival, waiting))
 
     def push_back(self, entry: Entry) -> None:
         """Put a request that was out already in front of its priority."""
         heappush(self._heap, (-entry.request.priority, -next(_arrivals), entry))
+
+    @property
+    def is_next_allowed(self) -> bool:
+        """True if the first request was allowed when it arrived; False if it may be refused."""
+        return self._heap[0][1] > self._judged_after
 
     def peek(self) -> Entry | int | None:
         """Return the first request; None if the queue is empty."""
@@ -87,4 +109,5 @@ class HostQueue:
         priority, arrival, waiting = heappop(self._heap)
         if isinstance(waiting, Entry) and waiting.key is not None and arrival > 0:
             waiting = waiting.key
+        other._judged_after = max(other._judged_after, arrival)
         heappush(other._heap, (priority, arrival, waiting))

@@ -55,19 +55,23 @@ class Turns:
         """Let a new request wait for its turn, if it is not refused."""
         request = entry.request
         policies = self._crawl.policies.cached(origin) if origin else None
+        verdict = None  # no policies are known
         # Unreachable policies may be reachable when the request's turn comes.
-        if (
-            policies is not None
-            and not policies.unreachable
-            and self._crawl.access.decide(policies, request, waits=True).verdict is Verdict.DENY
-        ):
-            self.refused.append(entry)
-            return
+        if policies is not None and not policies.unreachable:
+            verdict = self._crawl.access.decide(policies, request, waits=True).verdict
+            if verdict is Verdict.DENY:
+                self.refused.append(entry)
+                return
+        scopes = self._scopes(policies, request)
         # A queue without scopes has older requests, of all scopes: this one waits behind them.
         queue = self._waiting.queues.get(origin)
         if queue is None:
-            queue = self._waiting.queue_for(origin, self._scopes(policies, request))
-        queue.push(entry if entry.key is None else entry.key, request.priority)
+            queue = self._waiting.queue_for(origin, scopes)
+        queue.push(
+            entry if entry.key is None else entry.key,
+            request.priority,
+            is_allowed=verdict is Verdict.ALLOW and scopes == queue.scopes,
+        )
         self._waiting.number += 1
 
     def put_back(self, entry: Entry, origin: str) -> None:
@@ -226,7 +230,7 @@ class Turns:
         grant: int = 0,
     ) -> Request:
         """Hand out the first request of the queue. It was decided on before."""
-        self._waiting.take_first(queue, now)
         self._book.hand_out(entry)
         self._crawl.pace.start(entry.request, limiters, handed_out=True, grant=grant)
+        self._waiting.take_first(queue, now)
         return entry.request

@@ -76,15 +76,23 @@ class WaitingRequests:
         return None
 
     def take_first(self, queue: HostQueue, now: float) -> None:
-        """Take the first request out of the queue, which is due again at once."""
+        """Take the first request, which is out, from the queue. The queue is due again at once.
+
+        If a limiter is full, the queue waits for it instead. A next request that may be refused is
+        looked at first, because a refused one goes out without a wait."""
         queue.pop()
         self.number -= 1
-        if queue:
-            if queue.aside:
-                self.queues.set_aside(queue, "")
-            self.queues.date(queue, now)
-        else:
+        if not queue:
             self.queues.drop(queue)
+            return
+        if queue.aside:
+            self.queues.set_aside(queue, "")
+        if queue.is_next_allowed:
+            for limiter in queue.limiters:
+                if limiter.full:
+                    self.queues.park(queue, limiter)
+                    return
+        self.queues.date(queue, now)
 
     def wait(self, queue: HostQueue, now: float, due: float, reason: str) -> None:
         """Date the queue. If it is due late, the crawl does not wait for it until it is near."""
