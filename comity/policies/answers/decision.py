@@ -77,14 +77,16 @@ class Reason(_Hashed):
         return self.citation or RULES[self.rule].spec
 
     def __hash__(self) -> int:
-        """Hash the three fields that differ most, once.
+        """Hash the four fields that differ most, once.
 
         Every page puts dozens of reasons into sets, so a hash has to be fast."""
         try:
             return self._hash
         except AttributeError:
             source = self.source
-            object.__setattr__(self, "_hash", hash((self.rule, source.line, source.text)))
+            object.__setattr__(
+                self, "_hash", hash((self.rule, source.url, source.line, source.text))
+            )
             return self._hash
 
     def __str__(self) -> str:
