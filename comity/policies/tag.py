@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from comity.policies.agent import PRODUCT_TOKEN, Agent
@@ -504,11 +505,12 @@ def write_tag(
         "elements": [
             element.tag | {"because": indices_of(element.element.reasons)} for element in elements
         ],
-        "reasons": list(map(_write_reason, reasons)),
+        "reasons": [dict(_write_reason(reason)) for reason in reasons],  # callers change them
         "policies": dict(policies),
     }
 
 
+@lru_cache(maxsize=1024)  # the pages of a site share their reasons
 def _write_reason(reason: Reason) -> dict[str, Any]:
     source = reason.source
     part = {} if source.part == "body" else {"part": source.part}

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from comity.bounded import Bounded
 from comity.policies.answers.decision import Decision, Reason, UseDecision, Verdict
 from comity.policies.answers.rule import is_silent
 
@@ -39,6 +40,19 @@ def most_restrictive(decisions: Sequence[UseDecision]) -> UseDecision:
     The reasons of all decisions are kept, the deciding ones first."""
     if len(decisions) == 1:
         return decisions[0]
+    key = tuple(map(id, decisions))
+    known = _COMBINED.get(key)
+    if known is None:
+        known = _COMBINED[key] = _combined(decisions), tuple(decisions)
+    return known[0]
+
+
+# Ids of decisions -> the combined decision. The decisions themselves keep their ids valid: pages of
+# a site share them.
+_COMBINED: Bounded[tuple[int, ...], tuple[UseDecision, tuple[UseDecision, ...]]] = Bounded(1024)
+
+
+def _combined(decisions: Sequence[UseDecision]) -> UseDecision:
     refusing = [decision for decision in decisions if decision.verdict is Verdict.DENY]
     if not refusing:
         return replace(decisions[0], reasons=_reasons(decisions)).conjoined(*decisions[1:])

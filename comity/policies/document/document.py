@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from comity.policies.document.html.tree import MarkupTag
     from comity.policies.document.markup import Html, Markup, Xml
+    from comity.policies.document.selector_index import ElementAttributes
 
 # The encodings of browsers (Encoding Standard section-4.2), by the names of Python's codecs. Some
 # other codecs of Python raise, take minutes (punycode), or decode ASCII to other characters.
@@ -251,6 +252,13 @@ class Content:
         return any(
             name in self.__dict__ and getattr(self, name).is_unread for name in ("markup", "html")
         )
+
+    @cached_property
+    def attributes(self) -> ElementAttributes:
+        """The attributes of each element of `markup`, in the order of the document."""
+        from comity.policies.document.selector_index import element_attributes
+
+        return element_attributes(self.markup.root)
 
     @cached_property
     def selector(self) -> Selector:

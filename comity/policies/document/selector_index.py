@@ -8,10 +8,13 @@ from __future__ import annotations
 import re
 import string
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any, NoReturn
+
+from comity.policies.syntax.xml_tree import attributes
 
 MAX_ELEMENTS = 200_000  # of a page
 
@@ -59,6 +62,9 @@ words = re.compile(r"[^ \t\n\f\r]+").findall
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?::[A-Za-z_][A-Za-z0-9_.-]*)?")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]")
 
+# Element (lxml) -> the names, as lxml writes them, and values of its attributes.
+ElementAttributes = dict[Any, list[tuple[str, str]]]
+
 Positions = list[int]  # of elements in the order of the page, ascending
 
 
@@ -101,29 +107,54 @@ class Budget:
         raise CostError
 
 
+def element_attributes(root: Any) -> ElementAttributes:
+    """Return the attributes of each element, in the order of the page.
+
+    The references to the elements keep their ids: lxml creates an unreferenced object anew at each
+    access."""
+    return {element: attributes(element) for element in root.iter("*")}
+
+
 class Outline:
     """The elements of a page, numbered in the order of the page.
 
     Attributes:
         budget: the steps that selectors may take.
         elements: number -> the element (lxml).
+        candidates: name, identifiers and classes -> the positions with all of them, and the steps
+            to find these. Many selectors of a site share them.
         parents: number -> number of the parent. -1: there is none.
         ends: number -> the number after that of the last element inside."""
 
-    def __init__(self, root: Any, budget: Budget, *, any_case: bool = False) -> None:
+    def __init__(
+        self,
+        root: Any,
+        budget: Budget,
+        *,
+        any_case: bool = False,
+        known: ElementAttributes | None = None,
+    ) -> None:
         """Number the elements. CostError: the page is too large.
 
-        `any_case` is True to compare identifiers and classes without regard to case, as browsers do
-        on a page without a doctype."""
+        Args:
+            root: the root of the tree (lxml).
+            budget: the steps that selectors may take.
+            any_case: True to compare identifiers and classes without regard to case, as browsers
+                do on a page without a doctype.
+            known: the attributes of the elements, if they are known already."""
         self.budget = budget
         self.elements: list[Any] = []
         self.parents: list[int] = []
+        self.candidates: dict[
+            tuple[str, tuple[str, ...], tuple[str, ...]], tuple[Positions, int]
+        ] = {}
         self._any_case = any_case
         self._attributes: dict[str, dict[int, str]] = {}
-        elements = [*islice(root.iter("*"), MAX_ELEMENTS + 1)]
+        elements = [*(known or islice(root.iter("*"), MAX_ELEMENTS + 1))]
         if len(elements) > MAX_ELEMENTS:
             budget.exhaust()
         budget.spend(len(elements))
+        self._pairs = [*(known or element_attributes(root)).values()]
         positions = {element: position for position, element in enumerate(elements)}
         self.elements, self.parents = (
             elements,
@@ -148,7 +179,11 @@ class Outline:
         scripts, with nothing in a `noscript` or `template`, and a `tbody` around rows."""
         parents = self.parents
         if combinator == " ":
-            return [*self._within(selected, positions, self.trees if not more else None)]
+            return (
+                self._inside(selected, positions)
+                if more
+                else [*self._within(selected, positions, self.trees)]
+            )
         if combinator == "~":
             first: dict[int, int] = {}  # parent -> first child found
             for position in selected:
@@ -169,8 +204,11 @@ class Outline:
                 for position in positions
                 if parents[position] in among and trees[position] == trees[parents[position]]
             ]
+        positions = self._inside(selected, positions)
         # Browsers put a tbody around rows. For other readers rows are children of the table too.
         bodies = self._bodies
+        if not bodies:
+            return [position for position in positions if parents[position] in among]
         return [
             position
             for position in positions
@@ -224,21 +262,33 @@ class Outline:
             if parent >= 0 and last.get(parent, -1) > position and position not in self.shadow_roots
         ]
 
-    def _within(
-        self, selected: Positions, positions: Positions, trees: Sequence[int] | None
-    ) -> Iterator[int]:
-        """Yield the positions inside a selected element.
+    def _inside(self, selected: Positions, positions: Positions) -> Positions:
+        """Return the positions inside a selected element, in any tree.
 
-        `trees` gives the tree of each element: both have to be in the same one. None: it does not
-        matter."""
+        The elements inside an element have consecutive numbers: each range is cut out at once."""
+        inside: Positions = []
+        end = 0
+        for ancestor in selected:
+            if ancestor >= end:  # not inside the selected element before it
+                end = self.ends[ancestor]
+                first = bisect_right(positions, ancestor)
+                inside += positions[first : bisect_left(positions, end, first)]
+        return inside
+
+    def _within(
+        self, selected: Positions, positions: Positions, trees: Sequence[int]
+    ) -> Iterator[int]:
+        """Yield the positions inside a selected element of the same tree.
+
+        `trees`: number -> the tree of the element."""
         ancestors = iter(selected)
         ancestor, reach = next(ancestors, None), dict[int, int]()  # tree -> end of the ancestors
         for position in positions:
             while ancestor is not None and ancestor < position:
-                tree = trees[ancestor] if trees else 0
+                tree = trees[ancestor]
                 reach[tree] = max(reach.get(tree, 0), self.ends[ancestor])
                 ancestor = next(ancestors, None)
-            if position < reach.get(trees[position] if trees else 0, 0):
+            if position < reach.get(trees[position], 0):
                 yield position
 
     @cached_property
@@ -278,24 +328,31 @@ class Outline:
             self.budget.spend(len(self.elements) // 8 + self._attribute_count // 16)
             lower_name = lower(name)
             foreign = _FOREIGN.get(lower_name, name)
-            values = {
-                position: text
-                for position, element in enumerate(self.elements)
-                if (text := element.get(lower_name)) is not None
-            }
+            values = self._by_name.get(lower_name, {})
             if foreign != lower_name:
-                others = (
-                    (position, element.get(foreign))
-                    for position, element in enumerate(self.elements)
+                values = values | {
+                    position: text
+                    for position, text in self._by_name.get(foreign, {}).items()
                     if position not in values
-                )
-                values |= {position: text for position, text in others if text is not None}
+                }
             self._attributes[name] = values
         return self._attributes[name]
 
     @cached_property
     def _attribute_count(self) -> int:
-        return sum(len(element.attrib) for element in self.elements)
+        return sum(map(len, self._pairs))
+
+    @cached_property
+    def _by_name(self) -> dict[str, dict[int, str]]:
+        """Name of an attribute, as in the tree -> position -> value."""
+        by_name: dict[str, dict[int, str]] = {}
+        for position, pairs in enumerate(self._pairs):
+            for name, value in pairs:
+                if name in by_name:
+                    by_name[name][position] = value
+                else:
+                    by_name[name] = {position: value}
+        return by_name
 
     @cached_property
     def languages(self) -> dict[int, str]:

@@ -299,13 +299,14 @@ def _attribute(node: Any) -> Test:
 
     def test(outline: Outline, positions: Positions) -> Positions:
         texts = outline.attribute(node.name)
-        having = [position for position in positions if position in texts]
-        actual = [*map(texts.__getitem__, having)]
-        outline.budget.spend(len(positions) + sum(map(len, actual)) // _COMPARED)
-        if any_case:
-            actual = [*map(lower, actual)]
+        actual = [*map(texts.get, positions)]  # None: the element has no such attribute
+        outline.budget.spend(len(positions) + sum(map(len, filter(None, actual))) // _COMPARED)
+        if matches is eq and not any_case and value not in actual:
+            return []
         return [
-            position for position, text in zip(having, actual, strict=True) if matches(text, value)
+            position
+            for position, text in zip(positions, actual, strict=True)
+            if text is not None and matches(lower(text) if any_case else text, value)
         ]
 
     return test
@@ -414,6 +415,8 @@ def _series(step: int, offset: int, *, of_type: bool = False, from_end: bool = F
     def test(outline: Outline, positions: Positions) -> Positions:
         numbers = outline.numbers(of_type=of_type, from_end=from_end)
         outline.budget.spend(len(positions))
+        if not step:
+            return [position for position in positions if numbers[position] == offset]
         return [
             position for position in positions if _is_in_series(numbers[position], step, offset)
         ]
@@ -529,15 +532,21 @@ def _passing(compound: Compound, outline: Outline) -> Positions:
 
 def _candidates(compound: Compound, outline: Outline) -> Positions:
     """Return the positions that a compound selects by name, identifiers and classes."""
+    key = compound.tag, compound.ids, compound.classes
+    if known := outline.candidates.get(key):
+        positions, steps = known
+        outline.budget.spend(steps)
+        return positions
     lists = [outline.by_tag.get(compound.tag, [])] if compound.tag else []
     lists += [outline.by_id.get(outline.fold_case(name), []) for name in compound.ids]
     lists += [outline.by_class.get(outline.fold_case(name), []) for name in compound.classes]
-    if not lists:
-        outline.budget.spend(len(outline.elements))
-        return [*range(len(outline.elements))]
+    size = len(outline.elements)
+    steps = 1 + sum(map(len, lists)) if lists else size
+    outline.budget.spend(steps)
     lists.sort(key=len)
-    outline.budget.spend(1 + sum(map(len, lists)))
-    if len(lists) == 1:
-        return lists[0]
-    rest = frozenset(lists[1]).intersection(*lists[2:])
-    return [position for position in lists[0] if position in rest]
+    positions = lists[0] if lists else [*range(size)]
+    if len(lists) > 1:
+        rest = frozenset(lists[1]).intersection(*lists[2:])
+        positions = [position for position in positions if position in rest]
+    outline.candidates[key] = positions, steps
+    return positions

@@ -215,8 +215,14 @@ class _Document:
 
     @cached_property
     def _outline(self) -> Outline:
-        markup = self._content.markup if self._kind == "html" else self._content.html
-        return Outline(self._root_of(markup), self._budget, any_case=markup.is_quirky)
+        is_html = self._kind == "html"
+        markup = self._content.markup if is_html else self._content.html
+        return Outline(
+            self._root_of(markup),
+            self._budget,
+            any_case=markup.is_quirky,
+            known=self._content.attributes if is_html else None,
+        )
 
     def _root_of(self, markup: Markup) -> Any:
         root = markup.root

@@ -193,14 +193,16 @@ class Origins:
         self._refill()
         is_list = isinstance(value, list | tuple)
         touched = self._scopes_of_members(value if is_list else [value], selector)
-        room = MAX_SPANS if is_list else 0
-        for scopes in touched:
-            room -= sum(map(self._pieces.sizes.__getitem__, scopes)) if room >= 0 else 0
+        room, inside, sizes = MAX_SPANS if is_list else 0, list[int](), self._pieces.sizes
+        for index, scopes in enumerate(touched):
+            size = sum(map(sizes.__getitem__, scopes)) if room >= 0 else 0
+            if size:
+                room -= size
+                inside.append(index)
         if is_list and room >= 0 and len(touched) == len(value):
-            for index, scopes in enumerate(touched):
-                yield from (
-                    (number, (name, index)) for number in sorted(self._pieces.elements(scopes))
-                )
+            for index in inside:
+                for number in sorted(self._pieces.elements(touched[index])):
+                    yield number, (name, index)
         else:
             different = {id(scopes): scopes for scopes in touched}
             elements = self._pieces.elements(chain.from_iterable(different.values()))
@@ -239,7 +241,11 @@ class Origins:
     def _scopes_of(self, value: Any) -> Scopes:
         """Return the scopes of a value. Values may be nested deeply, and contain themselves."""
         # Most values are texts, and a check for Mapping is slow.
-        if isinstance(value, str) or not isinstance(value, _NESTING):
+        if isinstance(value, str):
+            if value not in self._scopes_of_text:
+                self._scopes_of_text[value] = self._of_text(value)
+            return self._scopes_of_text[value]
+        if not isinstance(value, _NESTING):
             return self._of_single(value)
         scopes: set[int] = set()
         stack, seen = [value], set()
@@ -270,9 +276,7 @@ class Origins:
             except ValueError:  # Python refuses to write very long numbers
                 return _ANY
         if isinstance(value, str):
-            if value not in self._scopes_of_text:
-                self._scopes_of_text[value] = self._of_text(value)
-            return self._scopes_of_text[value]
+            return self._scopes_of(value)
         if isinstance(value, bool) and self._kind == "json":
             return self._exact.get(json.dumps(value), _ANY)
         if isinstance(value, etree._Element):

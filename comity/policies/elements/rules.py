@@ -217,11 +217,8 @@ class ElementRules:
                 each rule, because any may be in the page."""
         is_partial = is_read and any(rule.element != ALL for rule in rules)
         self._content = content
-        # References keep the element objects, and so their ids, for the life of the page: lxml
-        # creates an unreferenced object anew at each access.
-        self._alive = (
-            [*content.markup.root.iter("*")] if is_partial and content.kind == "html" else []
-        )
+        # References keep the element objects, and so their ids, for the life of the page.
+        self._alive = content.attributes if is_partial and content.kind == "html" else {}
         self._rules = rules
         self._url = url
         self._vocabulary = vocabulary

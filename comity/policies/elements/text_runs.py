@@ -125,7 +125,7 @@ class Pieces:
         origin = _ORIGIN.match(self.base)
         self._origin = origin[0] if origin else ""
         self._absolute: dict[str, tuple[str, ...]] = {}
-        self._all = self._of_json() if self._kind == "json" else list(self._of_tree())
+        self._all = self._of_json() if self._kind == "json" else self._of_tree()
 
     def __iter__(self) -> Iterator[Piece]:
         return iter(self._all)
@@ -184,14 +184,15 @@ class Pieces:
         """Return the absolute URL of a URL as written, and the one without its fragment."""
         urls = self._absolute.get(address)
         if urls is None:
-            try:
-                plain = self._origin and _PLAIN.fullmatch(address)
-                url = self._origin + address if plain else urljoin(self.base, address.strip())
-            except ValueError:
-                url = ""
-            urls = self._absolute[address] = tuple(
-                dict.fromkeys(filter(None, (url, url.partition("#")[0])))
-            )
+            if self._origin and _PLAIN.fullmatch(address):
+                urls = (self._origin + address,)
+            else:
+                try:
+                    url = urljoin(self.base, address.strip())
+                except ValueError:
+                    url = ""
+                urls = tuple(dict.fromkeys(filter(None, (url, url.partition("#")[0]))))
+            self._absolute[address] = urls
         return urls
 
     @cached_property
@@ -263,38 +264,43 @@ class Pieces:
                     return pieces
                 holder, members, outer, is_named, first = stack.pop()
 
-    def _of_tree(self) -> Iterator[Piece]:
-        """Yield the pieces, in the order of the document."""
+    def _of_tree(self) -> list[Piece]:
+        """Return the pieces, in the order of the document."""
         root, numbers, is_xml = self.root, self._numbers, self._kind == "xml"
-        around = [*root.itersiblings(preceding=True)], [*root.itersiblings()]
-        yield from ((OUTSIDE, node.text or "", "apart") for node in reversed(around[0]))
-        scopes, kinds = [OUTSIDE], [""]  # of the open elements
+        known = {} if is_xml else self._content.attributes
+        pieces: list[Piece] = []
+        add = pieces.append
+        for node in reversed([*root.itersiblings(preceding=True)]):
+            add((OUTSIDE, node.text or "", "apart"))
+        around: list[tuple[int, str]] = []  # scope and kind around each open element
+        scope, kind = OUTSIDE, ""
         for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
             if event == "start":
-                scope = scopes[-1]
+                around.append((scope, kind))
                 if node in numbers:
                     scope = self._scopes[node] = self._begin(scope, numbers[node])
-                for name, value in attributes(node):
-                    yield scope, value, "apart"
-                    if name not in _PLAIN_NAMES:
+                for name, value in attributes(node) if is_xml else known[node]:
+                    add((scope, value, "apart"))
+                    if name in _ADDRESSES:
+                        add((scope, value, "url"))
+                    elif name not in _PLAIN_NAMES:
                         for address in _addresses(name, value):
-                            yield scope, address, "url"
+                            add((scope, address, "url"))
                 kind = "script" if node.tag in _UNSEEN else "flow"
                 if (text := node.text) and not text.isspace():
-                    yield scope, text, kind
+                    add((scope, text, kind))
                     if is_xml and _is_like_address(text):
-                        yield scope, text, "url"
-                scopes.append(scope)
-                kinds.append(kind)
+                        add((scope, text, "url"))
                 continue
             if event == "end":
-                scopes.pop()
-                kinds.pop()
+                scope, kind = around.pop()
             else:
-                yield scopes[-1], node.text or "", "apart"
-            if node is not root and (tail := node.tail) and not tail.isspace():
-                yield scopes[-1], tail, kinds[-1]
-        yield from ((OUTSIDE, node.text or "", "apart") for node in around[1])
+                add((scope, node.text or "", "apart"))
+            if (tail := node.tail) and node is not root and not tail.isspace():
+                add((scope, tail, kind))
+        for node in root.itersiblings():
+            add((OUTSIDE, node.text or "", "apart"))
+        return pieces
 
 
 def _number_text(value: Any) -> str:

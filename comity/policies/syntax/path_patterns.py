@@ -194,6 +194,11 @@ class _Prefixes:
             )
             chain.append(inner)
 
+    @property
+    def are_nested(self) -> bool:
+        """True if one of the texts is a prefix of another one, or equal to it."""
+        return bool(self._inner)
+
     def longest(self, target: str) -> tuple[int, int] | None:
         """Return the first of `matching`; None: there is none. Most targets need no more."""
         entry, text = self._before(target)
@@ -418,6 +423,9 @@ class PatternIndex:
         """Return the numbers of all matching patterns, the deciding one first.
 
         `target` is in normal form."""
+        if not self._filed and not self._texts.are_nested:  # at most one of the texts matches
+            literal = self._texts.longest(target)
+            return [self._number[literal[0]]] if literal else []
         literals = ((self._number[entry], length) for entry, length in self._texts.matching(target))
         matching = [(self._rank(number, length), number) for number, length in literals]
         for entry, length in self._prefixes.matching(target):

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from parsel import Selector
 
 from comity.policies.document.markup import Html, Xhtml
-from comity.policies.document.selector_index import MAX_ELEMENTS, Budget, CostError, Outline
+from comity.policies.document.selector_index import (
+    MAX_ELEMENTS,
+    Budget,
+    CostError,
+    Outline,
+    element_attributes,
+)
 from comity.policies.document.selectors import (
     MAX_CHARS,
     MAX_FUNCTIONS,
@@ -520,6 +526,16 @@ def test_it_selects_what_another_program_selects(html: str, css: str) -> None:
     wanted = [place for place, element in enumerate(elements) if element.matches(css)]
     places = {element: place for place, element in enumerate(ours.root.iter("*"))}
     assert [places[one] for one in select(css, Outline(ours.root, Budget(PLENTY)))] == wanted
+
+
+@pytest.mark.requirement("AIT-5")
+@settings(deadline=None)
+@given(trees(), st.lists(selectors, min_size=2, max_size=8))
+def test_selectors_that_share_an_outline_select_as_each_alone(html: str, many: list[str]) -> None:
+    root = Selector(html, type="html").root
+    shared = Outline(root, Budget(PLENTY), known=element_attributes(root))
+    for css in many:
+        assert select(css, shared) == select(css, Outline(root, Budget(PLENTY)))
 
 
 PIECES = [

@@ -587,6 +587,8 @@ class Matching:
         self._answers: dict[str, UsageAnswer | None] = {}
         # A cache: usage -> the decision. Decisions that depend on the page are not cached.
         self.decisions: dict[str, UseDecision] = {}
+        # Usage -> its permission on every page, without its end and its resources.
+        self.permissions: dict[str, UseDecision] = {}
 
     @property
     def usages(self) -> Iterable[str]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from urllib.parse import urljoin
 
 from comity.policies.agent import Agent
@@ -26,7 +26,7 @@ from comity.policies.answers.qualifiers import MODIFIABLE, Qualifiers, Resource
 from comity.policies.document.document import Content
 from comity.policies.formats.acap.grammar import Field
 from comity.policies.formats.acap.resolution import Matching, UsageAnswer
-from comity.policies.formats.acap.usages import OTHER, PRESENT_USAGES, USAGES, FieldQualifiers
+from comity.policies.formats.acap.usages import OTHER, PRESENT_USAGES, USAGES
 from comity.policies.formats.format import Capture
 from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.table import Vocabulary
@@ -83,16 +83,14 @@ class PageUses:
             decision = self._matching.decisions[usage] = _refusal(answer, self._reason_of)
             return decision
         if not answer.qualifiers.depends_on_page:
-            decision = self._matching.decisions[usage] = self._permission(answer).conjoined(
-                answer.qualifiers
-            )
+            decision = self._matching.decisions[usage] = self._permission(answer)
             return decision
         return self._decide_on_page(answer, use)
 
     def _decide_on_page(self, answer: UsageAnswer, use: str) -> UseDecision:
         """Return the decision by a permission that has a time limit or requires resources."""
-        capture, qualifiers = self._capture, self._with_end(answer.qualifiers, use)
-        if answer.qualifiers.days == 0 or (qualifiers.until and qualifiers.until < capture.now):
+        capture, qualifiers, until = self._capture, answer.qualifiers, self._end(answer, use)
+        if qualifiers.days == 0 or (until and until < capture.now):
             return self._refuse(answer, "acap.expired")
         must_use = self._find_resources(qualifiers.must_use, "must-use-resource")
         must_include = self._find_resources(qualifiers.must_include, "must-include-resource")
@@ -100,11 +98,14 @@ class PageUses:
             return self._refuse(answer, "acap.no-arrangement")
         if any(resource is None for resource in (*must_use, *must_include)):
             return self._refuse(answer, "acap.resource")
-        permitted = self._permission(answer).conjoined(qualifiers)
+        permission = self._matching.permissions.get(use)
+        if permission is None:  # all pages share it, only its end and its resources differ
+            permission = self._matching.permissions[use] = self._permission(answer)
         if not must_use and not must_include:
-            return permitted
+            return replace(permission, until=until)
         return replace(
-            permitted,
+            permission,
+            until=until,
             must_use=tuple(filter(None, must_use)),
             must_include=tuple(filter(None, must_include)),
         )
@@ -146,23 +147,26 @@ class PageUses:
         return answer if answer and answer.verdict is Verdict.DENY else None
 
     def _permission(self, answer: UsageAnswer) -> UseDecision:
+        """Return the permission with its restrictions, without an end by `days`."""
         reasons = tuple(self._reason_of("acap.allow", field) for field in answer.named_fields)
-        return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
+        decision = UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
+        return decision.conjoined(answer.qualifiers)
 
     def _refuse(self, answer: UsageAnswer, rule: str) -> UseDecision:
         reasons = tuple(self._reason_of(rule, field) for field in answer.named_fields)
         return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
 
-    def _with_end(self, qualifiers: FieldQualifiers, use: str) -> Qualifiers:
-        """Return the qualifiers with `days`, counted from the first use, turned into `until`."""
-        if qualifiers.days is None:
-            return qualifiers
+    def _end(self, answer: UsageAnswer, use: str) -> datetime | None:
+        """Return when the permission ends. `days` count from the first use. None: it has no end."""
+        until, days = answer.qualifiers.until, answer.qualifiers.days
+        if days is None:
+            return until
         first = min(self._capture.first_seen.get(use, self._capture.now), self._capture.now)
         try:
-            until = first + timedelta(days=qualifiers.days)
+            end = first + timedelta(days=days)
         except OverflowError:
-            until = datetime.max.replace(tzinfo=UTC)
-        return qualifiers.conjoined(Qualifiers(until=until))
+            end = datetime.max.replace(tzinfo=UTC)
+        return end if until is None else min(until, end)
 
     def _find_resources(
         self, resources: tuple[Resource, ...], feature: str
@@ -239,11 +243,14 @@ class RelatedUses:
         return self._uses.dated
 
     def decide(self, use: str) -> UseDecision | None:
-        related = () if use in USAGES else sorted(self._vocabulary.related("acap", use).touching)
-        decisions = [
-            decision for usage in related if (decision := self._uses.decide(usage)) is not None
+        if use in USAGES:
+            return self._uses.decide(use)
+        decisions = map(self._uses.decide, _touching(self._vocabulary, use))
+        refusing = [
+            decision
+            for decision in decisions
+            if decision is not None and decision.verdict is Verdict.DENY
         ]
-        refusing = [decision for decision in decisions if decision.verdict is Verdict.DENY]
         return most_restrictive(refusing) if refusing else self._uses.decide(use)
 
     def limits(self, use: str) -> Sequence[tuple[Qualifiers, Reason]]:
@@ -263,6 +270,12 @@ class RelatedUses:
             if (prohibited := modifications & decision.prohibited_modifications)
             for reason in decision.reasons
         ]
+
+
+@lru_cache(maxsize=1024)
+def _touching(vocabulary: Vocabulary, use: str) -> tuple[str, ...]:
+    """Return the usages whose refusal refuses another use too."""
+    return tuple(sorted(vocabulary.related("acap", use).touching))
 
 
 def _refusal(answer: UsageAnswer, reason_of: ReasonOf) -> UseDecision:

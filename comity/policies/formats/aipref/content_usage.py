@@ -17,6 +17,7 @@ from itertools import chain
 
 import http_sf
 
+from comity.bounded import Bounded
 from comity.policies.agent import CONTENT_USAGE
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.aipref import short_strings as usage
@@ -187,6 +188,9 @@ def _distinct(lines: list[_LinePreferences]) -> list[_LinePreferences]:
     return [({label: verdict}, line) for label, (verdict, line) in refusing.items()]
 
 
+MAX_KNOWN = 100  # combinations of paths of a site whose statements are remembered
+
+
 class _Paths:
     """Lines, indexed by their paths. The longest matching path decides."""
 
@@ -202,26 +206,28 @@ class _Paths:
         self._are_plain = not any("*" in path for path in by_path)
         self.are_for_all = not _FOR_ALL.isdisjoint(by_path)
 
-    def deciding_lines(self, target: str) -> list[_LinePreferences]:
-        """Return the lines of the longest path that matches a target in normal form.
+    def deciding_paths(self, target: str) -> tuple[int, ...]:
+        """Return the longest path that matches a target in normal form, by its number.
 
         With wildcards there may be several longest paths.
         """
         if self._are_plain:  # only one path of each length can match
             path = self._index.best(target)
-            return self.preferences[path] if path >= 0 else []
+            return (path,) if path >= 0 else ()
         matching = self._index.all(target)
         longest = len(self._paths[matching[0]]) if matching else 0
-        return [
-            line
-            for path in matching
-            if len(self._paths[path]) == longest
-            for line in self.preferences[path]
-        ]
+        return tuple(path for path in matching if len(self._paths[path]) == longest)
 
-    def matching_lines(self, target: str) -> list[_LinePreferences]:
-        """Return the lines of every path that matches a target in normal form."""
-        return [line for path in self._index.all(target) for line in self.preferences[path]]
+    def matching_paths(self, target: str) -> tuple[int, ...]:
+        """Return every path that matches a target in normal form, by its number."""
+        return tuple(self._index.all(target))
+
+    def lines(self, paths: Iterable[int]) -> list[_LinePreferences]:
+        """Return the lines of some paths."""
+        return [line for path in paths for line in self.preferences[path]]
+
+
+_NO_LINES = _Paths(())  # most sites have no lines of one kind
 
 
 class UsageRules:
@@ -239,7 +245,11 @@ class UsageRules:
         for line in lines:
             if line.name == NAME:
                 reader.read(line)
-        self._speaking, self._refusing = _Paths(reader.speaking), _Paths(reader.refusing)
+        self._speaking, self._refusing = (
+            _Paths(lines) if lines else _NO_LINES for lines in (reader.speaking, reader.refusing)
+        )
+        # Numbers of the speaking and of the refusing paths -> their statements.
+        self._known: Bounded[tuple[tuple[int, ...], ...], tuple[Statement, ...]] | None = None
         self.findings: tuple[Finding, ...] = tuple(reader.findings)
 
     def statements(self, target: str) -> tuple[Statement, ...]:
@@ -249,9 +259,20 @@ class UsageRules:
         lines with shorter paths has no effect, even if no line with the longest path names it. In
         addition, every matching line that can only refuse counts.
         """
+        if self._speaking is self._refusing:  # there are no lines
+            return ()
         target = normal_target(target)
-        refusing = self._refusing.matching_lines(target)
-        return self._statements([*self._speaking.deciding_lines(target), *refusing])
+        deciding = self._speaking.deciding_paths(target)
+        refusing = self._refusing.matching_paths(target)
+        if not deciding and not refusing:
+            return ()
+        if self._known is None:
+            self._known = Bounded(MAX_KNOWN)
+        statements = self._known.get((deciding, refusing))
+        if statements is None:
+            lines = [*self._speaking.lines(deciding), *self._refusing.lines(refusing)]
+            statements = self._known[deciding, refusing] = self._statements(lines)
+        return statements
 
     def everywhere(self) -> tuple[Statement, ...]:
         """Return the refusals of all resources, and all permissions for any of them.
