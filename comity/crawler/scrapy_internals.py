@@ -29,7 +29,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from operator import mod
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -162,7 +162,7 @@ def guard_downloads(
         if scheme not in once:
             once.add(scheme)
             _send_once(getattr(handlers, "_get_handler", lambda _: None)(scheme))
-        return await guard(request, lambda: download(request))
+        return await guard(request, partial(download, request))
 
     downloader.handlers.download_request_async = download_guarded  # type: ignore[method-assign]
 
@@ -203,16 +203,15 @@ class UrlAsJudged:
             httpobj._urlparse_cache[request] = urlparse_cached(request)._replace(
                 path=urlsplit(request.url).path, params=""
             )
-        meta = request.meta
+        self._meta = meta = request.meta
         self._before = meta.get(_VERBATIM)
         meta[_VERBATIM] = True
 
     def __exit__(self, *_: object) -> None:
-        meta = self._request.meta
         if self._before is None:
-            meta.pop(_VERBATIM, None)
+            self._meta.pop(_VERBATIM, None)
         else:
-            meta[_VERBATIM] = self._before
+            self._meta[_VERBATIM] = self._before
 
 
 def in_progress(crawler: Crawler) -> Container[Request]:

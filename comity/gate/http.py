@@ -9,7 +9,7 @@ A client or a browser without Scrapy uses PlainRequest and PlainResponse instead
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, KeysView, Mapping
+from collections.abc import Iterable, KeysView, Mapping
 from typing import Any, Protocol, Self
 
 from w3lib.url import safe_url_string
@@ -119,10 +119,10 @@ def _octets(text: str | bytes) -> bytes:
     return text.encode("utf-8") if isinstance(text, str) else text
 
 
-def fields_of(headers: Any) -> Iterator[tuple[bytes, bytes]]:
-    """Yield name and value of each header field. `headers`: Headers, or those of Scrapy."""
+def fields_of(headers: Any) -> list[tuple[bytes, bytes]]:
+    """Return name and value of each header field. `headers`: Headers, or those of Scrapy."""
     # The `items` method of Scrapy's class would normalise each name again.
-    return ((name, value) for name, values in dict.items(headers) for value in values)
+    return [(name, value) for name, values in dict.items(headers) for value in values]
 
 
 class PlainRequest:

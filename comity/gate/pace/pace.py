@@ -345,16 +345,14 @@ class Pace:
         answer yet. False for requests without a grant, and after the start of the request is
         settled.
         """
-        self._look_back()
         flight = self._passages[ref(request)].flight
-        return (
-            flight is not None
-            and bool(flight.grant)
-            and not flight.is_settled
-            and flight.started <= self._stood_still_at
-        )
+        if flight is None or not flight.grant or flight.is_settled:
+            return False
+        self._look_back()
+        return flight.started <= self._stood_still_at
 
     def _look_back(self) -> None:
+        """Note that this process has stood still until now, if it has."""
         now = monotonic()
         if self._beat is not None and now >= self._beaten + SILENCE * self._ledger.ttl:
             self._stood_still_at = now

@@ -86,7 +86,7 @@ class ResponsePages:
 
         ClosingError: the crawl is ending."""
         if ref(response) not in self._pages:
-            page = self._make_page(response, await self._site_of(response))
+            page = self._make_page(response, await self._other_site(response))
             self._pages.put(response, page)
         return self._pages[ref(response)]
 
@@ -95,7 +95,7 @@ class ResponsePages:
 
         LookupError: the policies would have to be fetched first."""
         if ref(response) not in self._pages:
-            page = self._make_page(response, self._site_in_memory(response))
+            page = self._make_page(response, self._other_site_in_memory(response))
             self._pages.put(response, page)
         return self._pages[ref(response)]
 
@@ -132,7 +132,7 @@ class ResponsePages:
         dated, resource_urls = page.dated, page.required_resources
         if not dated and not resource_urls:
             return page
-        site = await self._site_of(response)
+        site = await self._other_site(response)
         first_seen = await self._policies.first_taken(page.url, dated, datetime.now(UTC))
         outgoing = self._outgoing(response)
         origin = site.origin if site else outgoing.site.origin if outgoing else ""
@@ -149,34 +149,32 @@ class ResponsePages:
         """Return the admitted request of the response; None if it was not admitted."""
         return self._passages[ref(response.request)].outgoing if response.request else None
 
-    def _outgoing_for_page(self, response: Response) -> Outgoing | None:
-        """Return the admitted request if the response is the requested page; else None.
+    def _is_requested(self, response: Response) -> bool:
+        """Return True if the response is the page of the admitted request.
 
         It is another page if its URL differs by more than a fragment."""
         outgoing = self._outgoing(response)
-        if (
-            outgoing is None
-            or outgoing.url == response.url
-            or urldefrag(outgoing.url)[0] == urldefrag(response.url)[0]
-        ):
-            return outgoing
-        return None
+        return outgoing is not None and (
+            outgoing.url == response.url or urldefrag(outgoing.url)[0] == urldefrag(response.url)[0]
+        )
 
-    async def _site_of(self, response: Response) -> Site | None:
-        """Return the policies of the response's own URL; None if it cannot have policies."""
-        if outgoing := self._outgoing_for_page(response):
-            return outgoing.site
+    async def _other_site(self, response: Response) -> Site | None:
+        """Return the policies of the response's own URL if it is not the requested page.
+
+        None if it is, or if its URL cannot have policies."""
+        if self._is_requested(response):
+            return None
         policies = await self._policies.for_url(
             response.url, self._referrals.response_referrer_reach(response)
         )
         return None if policies is None else policies.site
 
-    def _site_in_memory(self, response: Response) -> Site | None:
-        """Return the policies of the response's own URL, without waiting for them.
+    def _other_site_in_memory(self, response: Response) -> Site | None:
+        """Do as `_other_site`, without waiting for the policies.
 
         LookupError: they would have to be fetched first."""
-        if outgoing := self._outgoing_for_page(response):
-            return outgoing.site
+        if self._is_requested(response):
+            return None
         has_been_asked = self._outgoing(response) is not None
         origin = origin_or_empty(response.url)
         if not origin:
@@ -200,8 +198,8 @@ class ResponsePages:
     ) -> Page | None:
         """Return the page of the response; None if no policies apply to it.
 
-        `site`: the policies of the response's own URL. If a browser or a redirect ended at another
-        URL than the requested one, the policies of both URLs apply."""
+        `site`: the policies of the response's own URL, if a browser or a redirect ended at another
+        URL than the requested one. Then the policies of both URLs apply."""
         passage = self._passages[ref(response.request)] if response.request else Passage()
         outgoing = passage.outgoing
         # The same request may be made again before the page of this response is completed.
@@ -226,12 +224,12 @@ class ResponsePages:
         if outgoing and first is not None:
             documents: list[Fields] = [] if browsed is None else list(browsed.document_fields)
             if stating_fields is not None:
-                documents.append(list(fields_of(stating_fields)))
-            for fields in _differing(documents, response):
+                documents.append(fields_of(stating_fields))
+            for fields in _differing(documents, response) if documents else ():
                 first = first.asked_as(
                     page_by(outgoing.site, outgoing.url, outgoing.decision, fields)
                 )
-        if site is None or self._outgoing_for_page(response):
+        if site is None:
             page = first
         else:
             page = page_by(site, response.url, None)
@@ -255,8 +253,6 @@ def _differing(
 
     In a browser, the header fields of the response are those of the first document. A click or a
     script may lead on to other documents, and Scrapy does not get their header fields."""
-    if not documents:
-        return
     fields = [(name.lower(), value) for name, value in fields_of(response.headers)]
     first = {field for field in fields if field[0] in FIELDS}
     others = [field for field in fields if field[0] not in FIELDS]

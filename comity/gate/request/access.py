@@ -155,8 +155,18 @@ class Access:
     def _decide(
         self, site: Site, request: Request, passage: Passage, *, is_same_moment: bool = False
     ) -> Answer:
+        answer = passage.answer
+        if answer is not None and (answer.site is None or answer.site() is not site):
+            answer = None
         try:
-            question = self._question(site, request, passage)
+            check_target(request, passage)
+            asks_facts = site.asks_facts(self.agent) if answer is None else answer.asks_facts
+            # The attributes of a Question. Most of them are only compared, so they stay a tuple.
+            question = (
+                self._question_of_facts(request, passage)
+                if asks_facts or self._sessions.are_sent or KEY in request.meta
+                else (request.url, request.method, PLAIN, None)
+            )
         except PolicyError as error:  # a mistake in the spider's declaration
             source = Source(url=request.url, part="request.meta", text=str(error))
             decision = Decision(
@@ -170,32 +180,16 @@ class Access:
             )
             passage.answer = unclear
             return unclear
-        answer = passage.answer
-        if (
-            answer is None
-            or answer.site is None
-            or answer.site() is not site
-            or answer.question != question
-            or (answer.passes and not is_same_moment)
-        ):
+        if answer is None or answer.question != question or (answer.passes and not is_same_moment):
             answer = passage.answer = self._judge(site, request, passage, Question(*question))
         return answer
 
-    def _question(
-        self, site: Site, request: Request, passage: Passage
+    def _question_of_facts(
+        self, request: Request, passage: Passage
     ) -> tuple[str, str, Facts, DeclaredSession | None]:
-        """Collect the attributes of the Question. PolicyError: the declaration is invalid.
+        """Collect the attributes of a Question whose answer may depend on facts.
 
-        Most of them are only compared, so they stay a tuple."""
-        check_target(request, passage)
-        answer = passage.answer
-        asks_facts = (
-            answer.asks_facts
-            if answer is not None and answer.site is not None and answer.site() is site
-            else site.asks_facts(self.agent)
-        )
-        if not asks_facts and not self._sessions.are_sent and KEY not in request.meta:
-            return request.url, request.method, PLAIN, None
+        PolicyError: the declaration of the request is invalid."""
         session = (
             self._sessions.for_url(request.url)
             if self._sessions.are_sent and declaration(request).session

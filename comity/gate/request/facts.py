@@ -23,13 +23,11 @@ KEY = "comity"  # of request.meta
 PROTOCOLS = {"chromium": "cdp", "firefox": "firefox-remote", "webkit": "webkit-remote"}
 
 WORD = re.compile(r"[!-+\--~]+")  # visible ASCII without commas
-_META = frozenset((KEY, "playwright"))  # keys of request.meta that state facts of one request
 # Verbatim URLs that go out unchanged. aiohttp drops other white space, and an empty query.
 _AS_SENT = re.compile(r"[^\x00-\x20\x7f]+(?<!\?)")
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 section-5.6.2
 # Names of header fields that most requests have. They need no check.
 _USUAL = frozenset((b"Accept", b"Accept-Encoding", b"Accept-Language", b"Referer", b"User-Agent"))
-_LINE_ENDS = frozenset(b"\r\n\0")
 _OF_TARGET = (b"Host", b"Content-Length")  # header fields that the URL and the body determine
 _HOST = re.compile(r"[^\s/?#@\\]+")
 # The dot at the end of a host name. Both spellings name one site (RFC 1034 section-3.1).
@@ -180,7 +178,7 @@ def _check_fields(request: Request) -> dict[bytes, list[bytes]] | None:
                 "is not a name of a header field: write letters, digits and `-`",
             )
         for value in values:
-            if not _LINE_ENDS.isdisjoint(value):
+            if b"\n" in value or b"\r" in value or b"\0" in value:
                 raise _wrong(
                     name.decode("latin-1"),
                     "has a line end in its value: write each header field by itself",
@@ -210,11 +208,13 @@ class RequestFacts:
 
         `session`: the session that goes out with the request. None means no session.
         PolicyError: the declaration of the request is invalid."""
+        meta = request.meta
         if (
             session is not None
             or request.body
             or not (request.headers.keys() <= _LINKED)
-            or not _META.isdisjoint(request.meta)
+            or KEY in meta
+            or "playwright" in meta
         ):
             return self._facts(request, session)
         # Most requests follow a link. Their facts depend on the project's header fields alone.

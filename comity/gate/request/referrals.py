@@ -140,8 +140,9 @@ class Referrals:
 
     def learn(self, policies: OriginPolicies) -> None:
         """Remember the reach of the origin's server if the operator has asked for the origin."""
-        if policies.site.origin in self._origins:
-            self._origins[policies.site.origin] = policies.server_reach
+        origin, reach = policies.site.origin, policies.server_reach
+        if origin in self._origins and self._origins[origin] is not reach:
+            self._origins[origin] = reach
 
     def check_response(self, request: Request, response: Response) -> tuple[Reach, Reach] | None:
         """Record that the site of the response leads to all requests made from the response.

@@ -52,7 +52,8 @@ def _origin(scheme: str, netloc: str) -> str:
     )
 
 
-_PLAIN_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?=[/?#]|\Z)")  # already in normal form
+# Already in normal form. Ports of 1000 to 59999 are valid, and the default of no scheme.
+_PLAIN_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?::(?:[1-5][0-9]|[1-9])[0-9]{3})?(?=[/?#]|\Z)")
 
 
 def origin_of(url: str) -> str:
