@@ -4,19 +4,16 @@ problems_of(draft, findings, name)    the problems of one file"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from itertools import islice
 from typing import NamedTuple
 
+from comity.authoring.checks.fixes import FIXES as CHECK_FIXES
 from comity.policies.answers.decision import Finding
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.formats import FORMATS
 from comity.policies.formats.authoring import Draft, Fix
 
-_WORD = re.compile(rb"[^ \t]+")
-_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+<")
-_QUOTED = re.compile(r"`([^`]+)`")  # the first quotation in a message names its subject
+CHANGES_DECISIONS = " (changes decisions)"  # the end of the titles of such fixes
 
 
 class LineSpan(NamedTuple):
@@ -39,7 +36,7 @@ class Problem(NamedTuple):
         message: The message, in English.
         span: The place in the file. None means the file as a whole.
         text: The line, or "" without a span.
-        fix: The edits that solve the problem. None means that there is no safe fix.
+        fix: The edits that solve the problem. None means that comity knows no right text.
         finding: The finding that the problem is made from.
     """
 
@@ -54,6 +51,13 @@ class Problem(NamedTuple):
     @property
     def severity(self) -> Severity:
         return RULES[self.rule].severity
+
+    @property
+    def fix_title(self) -> str:
+        """The instruction of the fix, and whether it changes decisions. "" without a fix."""
+        if self.fix is None:
+            return ""
+        return self.fix.title + CHANGES_DECISIONS * self.fix.changes_decisions
 
     @property
     def spec(self) -> str:
@@ -77,33 +81,13 @@ def _problem(draft: Draft, finding: Finding, name: str) -> Problem:
     span, text = None, ""
     if draft.has_places and 0 < finding.line <= draft.lines:
         line = draft.line(finding.line)
-        start, end = _octets(line, finding, is_markup=_MARKUP.match(draft.body) is not None)
+        start, end = draft.place(finding)
         span = LineSpan(finding.line, _characters(line[:start]) + 1, _characters(line[:end]) + 1)
         text = line.decode("utf-8", "replace")
-    mend = _MENDING.get(finding.rule) if draft.has_places else None
+    # Findings about a whole file, such as its encoding, need no places.
+    mend = _MENDING.get(finding.rule) if draft.has_places or not finding.line else None
     fix = mend(draft, finding) if mend else None
     return Problem(name, finding.rule, finding.message, span, text, fix, finding)
-
-
-def _octets(line: bytes, finding: Finding, *, is_markup: bool) -> tuple[int, int]:
-    """Return the start and end of the finding in its line, in octets.
-
-    `is_markup`: True if the file is XML or HTML. Their findings have a line and no column, so the
-    first quotation of the message is searched in the line. If it occurs exactly once, it is the
-    place of the finding."""
-    if not 0 < finding.column <= len(line):
-        if is_markup and (quoted := _QUOTED.search(finding.message)):
-            text = re.escape(quoted[1].encode("utf-8", "replace"))
-            quotations = [*islice(re.finditer(rb"(?<![\w-])" + text + rb"(?![\w-])", line), 2)]
-            if len(quotations) == 1:
-                return quotations[0].span()
-        stripped = line.lstrip(b" \t")
-        return len(line) - len(stripped), len(line.rstrip(b" \t")) or len(line)
-    start = finding.column - 1
-    if finding.length:
-        return start, min(start + finding.length, len(line))
-    word = _WORD.match(line, start)
-    return start, word.end() if word else start + 1
 
 
 def _characters(octets: bytes) -> int:
@@ -111,4 +95,6 @@ def _characters(octets: bytes) -> int:
 
 
 _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
-_MENDING = {rule: mend for format_ in FORMATS for rule, mend in format_.authoring.fixes.items()}
+_MENDING = CHECK_FIXES | {
+    rule: mend for format_ in FORMATS for rule, mend in format_.authoring.fixes.items()
+}

@@ -55,8 +55,11 @@ def as_text(problems: Sequence[Problem]) -> None:
         console.print(_heading(problem), soft_wrap=True)
         for row in _excerpt(problem):
             console.print(row, soft_wrap=True)
-        if problem.fix:
-            console.print(line(f"    --fix: {problem.fix.title}", "green"), soft_wrap=True)
+        if fix := problem.fix:
+            option, style = (
+                ("--unsafe-fixes", "yellow") if fix.changes_decisions else ("--fix", "green")
+            )
+            console.print(line(f"    {option}: {problem.fix_title}", style), soft_wrap=True)
     console.print(line(summary(problems)), soft_wrap=True)
 
 
@@ -100,9 +103,11 @@ def summary(problems: Sequence[Problem]) -> str:
         for severity in Severity
         if (count := counts[severity])
     )
-    fixable = sum(problem.fix is not None for problem in problems)
+    fixes = Counter(problem.fix.changes_decisions for problem in problems if problem.fix)
     files = len({problem.file for problem in problems})
-    mended = f"; --fix mends {fixable}" if fixable else ""
+    mended = f"; --fix mends {fixes[False]}" if fixes[False] else ""
+    if fixes[True]:
+        mended += f"; --fix --unsafe-fixes mends {fixes[True]} more and changes decisions"
     return f"{totals} in {files} file{'s' * (files > 1)}{mended}."
 
 
@@ -133,6 +138,7 @@ def problem_as_json(problem: Problem) -> dict[str, Any]:
         "text": problem.text,
         "fix": {
             "title": fix.title,
+            "changes_decisions": fix.changes_decisions,
             "edits": [
                 {"start": edit.start, "end": edit.end, "text": edit.text.decode("utf-8", "replace")}
                 for edit in fix.edits
@@ -206,7 +212,7 @@ def _fix(problem: Problem) -> dict[str, Any]:
         for edit in problem.fix.edits
     ]
     change = {"artifactLocation": {"uri": uri_of(problem.file)}, "replacements": replacements}
-    return {"description": {"text": problem.fix.title}, "artifactChanges": [change]}
+    return {"description": {"text": problem.fix_title}, "artifactChanges": [change]}
 
 
 def as_github(problems: Sequence[Problem]) -> None:

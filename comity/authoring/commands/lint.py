@@ -127,15 +127,22 @@ def add_options(parser: ArgumentParser) -> None:
     mend.add_argument(
         "--fix",
         action="store_true",
-        help="apply the safe fixes to the files; - is printed with fixes",
+        help="apply the fixes that change no decision; - is printed with fixes",
     )
     mend.add_argument(
         "--diff", action="store_true", help="show the changes of --fix, and change nothing"
+    )
+    option(
+        "--unsafe-fixes",
+        action="store_true",
+        help="with --fix or --diff: apply also the fixes that change decisions",
     )
 
 
 def run(options: Namespace) -> int:
     """Check or fix the targets. Return the exit status: 0, or PROBLEMS."""
+    if options.unsafe_fixes and not (options.fix or options.diff):
+        raise PolicyError("--unsafe-fixes has no effect alone: add --fix or --diff")
     selection = Selection.from_options(options)
     _check_origin(options.origin)
     samples = tuple(_sample(name, options.origin) for name in options.sample)
@@ -346,7 +353,12 @@ def _mend(name: str, options: Namespace, selection: Selection) -> bool:
         problems = selection.filter(
             lint_file(kind, name, body, origin=options.origin or DEFAULT_ORIGIN)
         )
-        mended, _ = apply(body, (problem.fix for problem in problems if problem.fix))
+        fixes = (
+            fix
+            for problem in problems
+            if (fix := problem.fix) and (options.unsafe_fixes or not fix.changes_decisions)
+        )
+        mended, _ = apply(body, fixes)
         if mended == body:
             break
         body = mended

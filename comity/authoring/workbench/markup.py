@@ -89,7 +89,7 @@ def problems(findings: Sequence[Problem], *, is_editable: bool) -> str:
         )
         line = problem.span.line if problem.span else 1
         fix = (
-            _button("fix", number=number, label=f"Fix: {_code(problem.fix.title)}")
+            _button("fix", number=number, label=f"Fix: {_code(problem.fix_title)}")
             if problem.fix and is_editable
             else ""
         )

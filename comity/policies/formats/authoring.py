@@ -13,6 +13,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
@@ -22,6 +23,9 @@ from comity.policies.syntax.lines import EOL, MAX_BYTES, MAX_FINDINGS, MAX_LINE,
 from comity.policies.syntax.printable import printable
 
 _LINE_END = re.compile(EOL)
+_WORD = re.compile(rb"[^ \t]+")
+_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+<")
+_QUOTED = re.compile(r"`([^`]+)`")  # the first quotation in a message names its subject
 
 
 class Directive(NamedTuple):
@@ -62,15 +66,18 @@ class Edit(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """A change that mends a finding and leaves every decision of comity as it is.
+    """A change that mends a finding.
 
     Attributes:
         title: An instruction, such as "Write `Disallow`".
         edits: The changes of the text.
+        changes_decisions: True if the file may permit or refuse something else after the fix. Such
+            a fix is applied only if its user chooses it. False if every decision stays the same.
     """
 
     title: str
     edits: tuple[Edit, ...]
+    changes_decisions: bool = False
 
 
 class Draft:
@@ -143,16 +150,49 @@ class Draft:
         line = self.line(finding.line)
         return line if len(line) < MAX_LINE else b""
 
-    def comment(self, finding: Finding) -> Fix | None:
-        """Return the fix that writes `#` for the `//` at the column of a finding.
+    def place(self, finding: Finding) -> tuple[int, int]:
+        """Return the start and end of a finding in its line, in octets from 0.
 
-        None means that the line does not begin with `//` there, or is not safe to change. The
-        caller must know that the line has no effect.
+        Findings in XML and HTML have a line and no column. There, the first quotation of the
+        message is the place if the line contains it exactly once.
+        """
+        line = self.line(finding.line)
+        if not 0 < finding.column <= len(line):
+            quotation = self.quotation(finding) if _MARKUP.match(self.body) else None
+            stripped = line.lstrip(b" \t")
+            return quotation or (
+                len(line) - len(stripped),
+                len(line.rstrip(b" \t")) or len(line),
+            )
+        start = finding.column - 1
+        if finding.length:
+            return start, min(start + finding.length, len(line))
+        word = _WORD.match(line, start)
+        return start, word.end() if word else start + 1
+
+    def quotation(self, finding: Finding) -> tuple[int, int] | None:
+        """Return the start and end of the message's first quotation in the line of a finding.
+
+        None means that the line does not contain it exactly once.
+        """
+        quoted = _QUOTED.search(finding.message)
+        if not quoted:
+            return None
+        text = re.escape(quoted[1].encode("utf-8", "replace"))
+        word = re.compile(rb"(?<![\w-])" + text + rb"(?![\w-])")
+        quotations = [*islice(word.finditer(self.line(finding.line)), 2)]
+        return quotations[0].span() if len(quotations) == 1 else None
+
+    def comment(self, finding: Finding) -> Fix | None:
+        """Return the fix that writes `#` for the `//` or `/*` at the column of a finding.
+
+        None means that the line does not begin with these signs there, or is not safe to change.
+        The caller must know that the line has no effect.
         """
         line = self.mendable_line(finding)
         if (
             finding.column < 1
-            or not line.startswith(b"//", finding.column - 1)
+            or not line.startswith((b"//", b"/*"), finding.column - 1)
             or line[: finding.column - 1].strip(b" \t")
         ):
             return None

@@ -27,8 +27,8 @@ class RecordKind(Enum):
 
 RULE_KINDS = (RecordKind.ALLOW, RecordKind.DISALLOW)
 RATE_KINDS = (RecordKind.CRAWL_DELAY, RecordKind.REQUEST_RATE, RecordKind.VISIT_TIME)
-_SPELLINGS = {kind.value: kind for kind in RecordKind} | {
-    # LENIENT: common misspellings. There are none of Allow, because doubt is not permission.
+# LENIENT: common misspellings. There are none of Allow, because doubt is not permission.
+MISSPELLINGS = {
     b"useragent": RecordKind.AGENT,
     b"user agent": RecordKind.AGENT,
     b"dissallow": RecordKind.DISALLOW,
@@ -43,6 +43,7 @@ _SPELLINGS = {kind.value: kind for kind in RecordKind} | {
     b"request rate": RecordKind.REQUEST_RATE,
     b"visit time": RecordKind.VISIT_TIME,
 }
+_SPELLINGS = {kind.value: kind for kind in RecordKind} | MISSPELLINGS
 # LENIENT: a BOM before User-agent, where two files were joined.
 _BEFORE = rb"[ \t]*+(?:%s[ \t]*+)*+" % codecs.BOM_UTF8
 NAME = rb"%s(?i:%s)" % (_BEFORE, b"|".join(sorted(_SPELLINGS, reverse=True)))

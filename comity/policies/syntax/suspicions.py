@@ -110,6 +110,60 @@ def suspicions(path: bytes) -> list[Suspicion]:
     return suspected
 
 
+_SEVERAL = re.compile(rb"[,;]?[ \t]++(?=[/*])")
+_SEVERAL_WITH_COMMAS = re.compile(rb"/[^ \t,?*]*+(?:,/[^ \t,?*]*+)++")
+_HOST = re.compile(
+    rb"(?:www\.(?:[A-Za-z0-9-]++\.)++[a-z]++|(?:[A-Za-z0-9-]+\.)+(?:com|org|net))(?=/|\Z)"
+)
+_DOT_SEGMENT = re.compile(rb"/\.\.?/")
+_FILE_TYPE = re.compile(rb"\.[A-Za-z0-9]{2,5}\$?")
+_EVERYTHING = (b"all", b"any", b"everything")
+
+
+def several_paths(value: bytes) -> list[bytes]:
+    """Return the paths of a value that lists several: [b"/a", b"/b"] for b"/a, /b"."""
+    if _SEVERAL_WITH_COMMAS.fullmatch(value):
+        return value.split(b",")
+    return [path for path in _SEVERAL.split(value.rstrip(b",;")) if path]
+
+
+# A `%` at the end, or before a wildcard, may be the beginning of any escape.
+_BROKEN_INNER_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})(?![0-9A-Fa-f]?(?:[*$]|\Z))")
+
+
+def broken_escapes(path: bytes) -> bytes:
+    """Return the path with `%25` for each `%` that begins no escape. b"": it has none."""
+    escaped = _BROKEN_INNER_ESCAPE.sub(b"%25", path)
+    return escaped if escaped != path else b""
+
+
+def has_dot_segment(path: bytes) -> bool:
+    """Return True if a path has `/./` or `/../`. Browsers and crawlers resolve these in URLs."""
+    return _DOT_SEGMENT.search(path) is not None and b"*" not in path
+
+
+def right_path(value: bytes) -> bytes:
+    """Return the path that the author of a wrong one probably meant.
+
+    Backslashes become slashes, `.` and `..` are resolved, and a host is left out. A file type gets
+    a `*`, and any other path its first slash."""
+    path = value.replace(b"\\", b"/")
+    if path.lower() in _EVERYTHING:
+        return b"/"
+    if _FILE_TYPE.fullmatch(path):
+        return b"*" + path
+    if path[:1] not in (b"/", b"*"):
+        host = _HOST.match(path)
+        path = b"/" + (path[host.end() :].lstrip(b"/") if host else path)
+    segments: list[bytes] = []
+    for segment in path.split(b"/"):
+        if segment == b"..":
+            del segments[max(1, len(segments) - 1) :]
+        elif segment != b".":
+            segments.append(segment)
+    return b"/".join(segments)
+
+
 # Only for formats whose paths are written for this format alone. Real paths in robots.txt contain
 # all of these.
 _PLACEHOLDER = re.compile(rb"<[^<>/]*>|\{[^{}/]*\}")

@@ -25,12 +25,13 @@ def findings_of(format_: Format, path: str, body: bytes) -> list[Finding]:
 
 
 def fixes_of(format_: Format, path: str, body: bytes) -> list[tuple[Finding, Fix]]:
+    """Return the fixes that change no decision."""
     draft = Draft(ORIGIN + path, body)
     mended = []
     for finding in dict.fromkeys(findings_of(format_, path, body)):
         mend = format_.authoring.fixes.get(finding.rule)
         fix = mend(draft, finding) if mend and draft.has_places else None
-        if fix:
+        if fix and not fix.changes_decisions:
             mended.append((finding, fix))
     return mended
 

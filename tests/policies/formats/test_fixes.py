@@ -164,7 +164,7 @@ def fixes_of(body: bytes) -> list[tuple[Finding, Fix]]:
         for finding in findings_of(body)
         if finding.rule in RULES
     )
-    return [(finding, fix) for finding, fix in mended if fix]
+    return [(finding, fix) for finding, fix in mended if fix and not fix.changes_decisions]
 
 
 def decisions(body: bytes) -> list[object]:

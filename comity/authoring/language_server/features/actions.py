@@ -50,6 +50,7 @@ def fixes(
 ) -> list[CodeAction]:
     """Return an action for each problem in a selection, and one for all problems of the file.
 
+    The action for all problems leaves out fixes that change decisions.
     `only`: the requested kinds of action. None means all."""
     actions: list[CodeAction] = []
     fixable = [problem for problem in problems if problem.fix]
@@ -63,21 +64,16 @@ def fixes(
             ):
                 edit = WorkspaceEdit(changes={document.uri: edits_of(document, [problem.fix])})
                 action = CodeAction(
-                    problem.fix.title,
+                    problem.fix_title,
                     kind=CodeActionKind.QuickFix,
                     diagnostics=[report],
                     edit=edit,
-                    is_preferred=True,
+                    is_preferred=not problem.fix.changes_decisions,
                 )
                 actions.append(action)
-    if fixable and _is_wanted(FIX_ALL, only):
-        edit = WorkspaceEdit(
-            changes={
-                document.uri: edits_of(
-                    document, (problem.fix for problem in fixable if problem.fix)
-                )
-            }
-        )
+    safe = [fix for problem in fixable if (fix := problem.fix) and not fix.changes_decisions]
+    if safe and _is_wanted(FIX_ALL, only):
+        edit = WorkspaceEdit(changes={document.uri: edits_of(document, safe)})
         actions.append(CodeAction("Fix all that comity can fix", kind=FIX_ALL, edit=edit))
     return actions
 

@@ -81,7 +81,7 @@ def diagnostic(document: Document, problem: Problem) -> Diagnostic:
         code=problem.rule,
         code_description=CodeDescription(address) if address else None,
         source=SOURCE,
-        data={"fix": problem.fix.title} if problem.fix else None,
+        data={"fix": problem.fix_title} if problem.fix else None,
     )
 
 

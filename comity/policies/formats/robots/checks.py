@@ -18,15 +18,27 @@ from comity.policies.formats.acap import checks as acap
 from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.file import lines_of, robots_of
-from comity.policies.formats.robots.grammar import TOKEN, Robots, RuleLines
+from comity.policies.formats.robots.grammar import BEFORE_ALL, TOKEN, Robots, RuleLines
 from comity.policies.formats.robots.misplaced import READ_ELSEWHERE, advice, strip_joints
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
-from comity.policies.syntax.lines import EOL, line_ends
-from comity.policies.syntax.records import NAME, RULE_KINDS, Record, RecordKind, read_record
+from comity.policies.syntax.lines import EOL, Lines, line_ends
+from comity.policies.syntax.records import (
+    MISSPELLINGS,
+    NAME,
+    RATE_KINDS,
+    RULE_KINDS,
+    Record,
+    RecordKind,
+    read_record,
+)
 from comity.policies.syntax.suspicions import (
     INVISIBLE,
+    broken_escapes,
+    has_dot_segment,
     nearest,
+    right_path,
     several_names,
+    several_paths,
     suspicions,
     unquoted,
 )
@@ -34,7 +46,8 @@ from comity.policies.syntax.suspicions import (
 # Lines that need no check. Most lines of most files are of this kind.
 _PLAIN = (
     rb"[ \t]*+(?:(?i:(?:dis)?+allow)[ \t]*+:[ "
-    rb"\t]*+(?:[/*][A-Za-z0-9\-._~/?@!&+,;:=%%*]*+\$?+)?+[ \t]*+"
+    rb"\t]*+(?![^\r\n]*?(?:/\.|,/|%%(?![0-9A-Fa-f]{2})))"
+    rb"(?:[/*][A-Za-z0-9\-._~/?@!&+,;:=%%*]*+\$?+)?+[ \t]*+"
     rb"(?:(?<=[ \t:])#[^\r\n]*+)?+"
     rb"|(?i:user-agent)[ \t]*+:[ \t]*+[A-Za-z0-9_*-]*+[ \t]*+"
     rb"|#[^\r\n]*+)?+(?:%s|\Z)" % EOL
@@ -43,13 +56,22 @@ _ODD = re.compile(rb"(?:%s)*+([^\r\n]*+(?:%s|\Z))" % (_PLAIN, EOL))
 _BLANK_LINES = re.compile(rb"(?>%s)(?:[ \t]*+(?>%s))++" % (EOL, EOL))
 # A line that is not a record only because of characters before the name or instead of the colon.
 _HIDDEN = re.compile(
-    rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)"
+    rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|;|-(?=[ \t]++[/*])|\xef\xbc\x9a)"
     % (INVISIBLE.pattern, NAME, INVISIBLE.pattern)
 )
 _UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z0-9_. -]{1,39}+):(?!//)")
 _TAG = re.compile(rb"[ \t]*+(<(?:!--|[!/?]?[A-Za-z])[^\r\n]*+)")
 _META = re.compile(rb"<meta\b[^>]*(?:bot\b|robots|tdm-)", re.IGNORECASE)
-_SLASHES = re.compile(rb"[ \t]*+(//[^\r\n]*+)")
+_SLASHES = re.compile(rb"[ \t]*+((?://|/\*)[^\r\n]*+)")
+# The mark of a list, a quotation or a numbered line in Markdown, before a record.
+_MARKED = re.compile(
+    rb"[ \t]*+((?:[-*+>]|\xe2\x80\xa2|[0-9]{1,3}[.)])[ \t]++)(?=%s[ \t]*+:)" % NAME
+)
+_FENCE = re.compile(rb"[ \t]*+(```|~~~)")
+_WHOLE_FILE_TYPE = re.compile(
+    rb"/\.(?:aspx?|docx?|gif|jpe?g|mp[34]|pdf|php|png|pptx?|webp|xlsx?|zip)\$?"
+)
+SLOW = 1000  # a Crawl-delay of so many seconds is probably in milliseconds
 _ABSOLUTE = re.compile(rb"https?://", re.IGNORECASE)
 _AGENT_LINE = re.compile(rb"[\r\n]((?:[ \t]|\xef\xbb\xbf)*+(?i:user[ -]?+agent)[^\r\n]*+)")
 ANY = "*"  # the token of a group for all other agents
@@ -77,6 +99,7 @@ def check(site: SiteFiles) -> Iterator[Finding]:
     if file.robots and not file.is_marked_up:
         remarks = Remarks(file.url)
         _LineCheck(file.robots, remarks, site.robots_lines).check()
+        _check_whole(file.robots, remarks)
         speaking = frozenset(line.group for line in lines_of(site))
         _GroupCheck(file.robots, remarks, speaking, has_acap=file.acap is not None).check()
         if file.acap:
@@ -84,6 +107,23 @@ def check(site: SiteFiles) -> Iterator[Finding]:
             if not all(file.robots.rule_lines(group).only_allows for group in file.robots.groups):
                 acap.check_ignoring(file.acap, remarks)
         yield from remarks.findings
+
+
+def _check_whole(robots: Robots, remarks: Remarks) -> None:
+    """Report a file with text that has no record of any kind."""
+    lines = Lines(robots.text)
+    has_text = False
+    while line := lines.read():
+        text = line.partition(b"#")[0].strip()
+        if read_record(line) or _UNKNOWN.match(line) or _HIDDEN.match(line):
+            return
+        has_text = has_text or bool(text)
+    if has_text:
+        message = (
+            "No line of this file is a record, so it refuses nothing. Write lines such as "
+            "`User-agent: *` and `Disallow: /private/`."
+        )
+        remarks.report("robots.no-records", message)
 
 
 class _LineCheck:
@@ -137,12 +177,10 @@ class _LineCheck:
                 length=len(record.name),
             )
         if record.kind is RecordKind.SITEMAP:
-            if record.value and not _ABSOLUTE.match(record.value):
-                message = (
-                    "`{}` is not an absolute URL, and few crawlers read others. Write it "
-                    "with https:// and the host."
-                )
-                self._report("robots.sitemap-url", message, record.value, record, line, number)
+            self._check_sitemap(record, line, number)
+        elif record.kind in RATE_KINDS and self._robots.group_at(offset) == BEFORE_ALL:
+            message = "This limit applies to no crawler. Put `User-agent: *` above it."
+            self._remarks.report("robots.no-agent", message, line=number)
         elif record.kind is RecordKind.AGENT:
             self._check_agent(record, line, number)
         elif (
@@ -152,6 +190,21 @@ class _LineCheck:
             and self._robots.group_at(offset) >= 0
         ):
             self._check_rule(record, line, number)
+
+    def _check_sitemap(self, record: Record, line: bytes, number: int) -> None:
+        addresses = record.value.split()
+        if not addresses:
+            message = "This line has no address. Delete it, or write the URL of a sitemap."
+            self._remarks.report("robots.sitemap-url", message, line=number)
+        elif len(addresses) > 1 and all(map(_ABSOLUTE.match, addresses)):
+            message = "`{}` is a second address. Write a Sitemap line for each."
+            self._remarks.report("robots.sitemap-url", message, addresses[1], line=number)
+        elif not _ABSOLUTE.match(record.value):
+            message = (
+                "`{}` is not an absolute URL, and few crawlers read others. Write it "
+                "with https:// and the host."
+            )
+            self._report("robots.sitemap-url", message, record.value, record, line, number)
 
     def _report(
         self, rule: str, message: str, quoted: bytes, record: Record, line: bytes, number: int
@@ -183,8 +236,22 @@ class _LineCheck:
         elif match := _TAG.match(line):
             self._check_markup(match[1].rstrip(b" \t"), number, match.start(1) + 1)
         elif match := _SLASHES.match(line):
-            message, column = "`//` does not begin a comment. Write `#`.", match.start(1) + 1
-            self._remarks.report("robots.misplaced", message, line=number, column=column, length=2)
+            message, column = "`{}` does not begin a comment. Write `#`.", match.start(1) + 1
+            self._remarks.report(
+                "robots.misplaced", message, match[1][:2], line=number, column=column, length=2
+            )
+        elif match := _FENCE.match(line):
+            message, column = (
+                "This sign of Markdown is not a record. Delete it.",
+                match.start(1) + 1,
+            )
+            self._remarks.report("robots.unread", message, line=number, column=column, length=3)
+        elif match := _MARKED.match(line):
+            message = "`{}` before the record hides it, so this line is not read. Delete it."
+            mark, column = match[1], match.start(1) + 1
+            self._remarks.report(
+                "robots.list-mark", message, mark, line=number, column=column, length=len(mark)
+            )
 
     def _check_unknown(self, octets: bytes, number: int, column: int) -> None:
         """Check a record with an unknown name."""
@@ -235,7 +302,8 @@ class _LineCheck:
     def _spelling(self, name: str) -> str:
         """Return the known name that `name` misspells, in its usual spelling, or ""."""
         if name not in self._meanings and len(self._meanings) < MAX_NAMES:
-            self._meanings[name] = self._spellings.get(nearest(name, self._spellings), "")
+            near = nearest(name, self._spellings) or _MISSPELT.get(nearest(name, _MISSPELT), "")
+            self._meanings[name] = self._spellings.get(near, "")
         return self._meanings.get(name, "")
 
     def _check_agent(self, record: Record, line: bytes, number: int) -> None:
@@ -280,6 +348,8 @@ class _LineCheck:
                 column=column + start,
                 length=length,
             )
+        for rule, message, quotation in _of_path(record.value):
+            self._report(rule, message, quotation, record, line, number)
         end = column - 1 + len(record.value)
         if line[end : end + 1] == b"#" and line[end + 1 : end + 2].strip():
             message = (
@@ -296,6 +366,34 @@ class _LineCheck:
                 length=len(fragment),
             )
         self._suspicious += len(self._remarks) > before
+
+
+# Known misspelling -> the name that is meant, for misspellings of a misspelling.
+_MISSPELT = {name.decode(): kind.value.decode() for name, kind in MISSPELLINGS.items()}
+
+
+def _of_path(path: bytes) -> Iterator[tuple[str, str, bytes]]:
+    """Yield a rule, a message and its quotation for each mistake in a path.
+
+    `suspicions` finds the mistakes that all formats have in common.
+    """
+    if has_dot_segment(path):
+        message = "Crawlers resolve `.` and `..` in URLs, so this matches nothing. Write `{}`."
+        yield "robots.dot-segment", message, right_path(path)
+    elif b"\\" in path and path[:1] == b"/" and not suspicions(path):
+        message = (
+            "Browsers write `/` for a backslash in a URL, so this matches nothing. Write `{}`."
+        )
+        yield "robots.backslash", message, right_path(path)
+    elif _WHOLE_FILE_TYPE.fullmatch(path):
+        message = "This matches only paths that begin so, and not files of this type. Write `{}`."
+        yield "robots.file-type", message, b"/*" + path[1:]
+    elif len(several_paths(path)) > 1 and b" " not in path and b"\t" not in path:
+        message = "The text after `{}` counts as part of that path. Write it on its own line."
+        yield "robots.second-path", message, several_paths(path)[0]
+    elif escaped := broken_escapes(path):
+        message = "Two hexadecimal digits have to follow `%`. Write `{}`."
+        yield "robots.escape", message, escaped
 
 
 class _Rules:
@@ -348,6 +446,7 @@ class _GroupCheck:
         self._check_agents()
         compiled = {group: self._robots.rule_lines(group) for group in self._robots.groups}
         self._check_empty(compiled)
+        self._check_pathless(compiled)
         combinations = self._robots.combinations
         for combination in combinations:
             for group in combination:
@@ -428,6 +527,33 @@ class _GroupCheck:
                 "do not apply to them."
             )
             self._remarks.report("robots.no-rules", message, line=agent_lines[0])
+
+    def _check_pathless(self, compiled: dict[int, RuleLines]) -> None:
+        """Report rules without a path that change nothing. ACAP may give them an effect.
+
+        In a group with other rules, such a rule has no effect. A group that has only such a rule
+        permits everything, so it has no effect if the groups for `*` permit everything too.
+        """
+        if self._has_acap:
+            return
+        everybodys = self._robots.groups_naming(ANY)
+        are_free = all(compiled[group].only_allows for group in everybodys)
+        for group, rules in compiled.items():
+            lines = self._robots.cursor(group)
+            while line := lines.read():
+                record = read_record(line)
+                if not record or record.kind not in RULE_KINDS or record.value or not record.colon:
+                    continue
+                if rules.patterns:
+                    message = "A rule without a path has no effect beside other rules. Delete it."
+                elif are_free and group not in everybodys and record.kind is RecordKind.DISALLOW:
+                    message = (
+                        "This group permits everything, as the file does without it. If you mean "
+                        "to refuse everything, write `Disallow: /`."
+                    )
+                else:
+                    continue
+                self._remarks.report("robots.empty-rule", message, line=lines.number)
 
     def _has_rule(self, group: int) -> bool:
         """Return True if the group has a rule, even without a path, or an unknown record."""
@@ -575,6 +701,7 @@ class _GroupCheck:
                 is_read = delay is not None
                 if delay is not None:
                     delays[line] = delay
+                    self._check_slow(delay, line)
             elif kind is RecordKind.REQUEST_RATE:
                 is_read = bool(parsed_rates := request_rates([value]))
                 for rate in parsed_rates:
@@ -607,6 +734,12 @@ class _GroupCheck:
                     f"This Crawl-delay has no effect: line {longest} asks for a longer delay.",
                     line=line,
                 )
+
+    def _check_slow(self, delay: float, line: int) -> None:
+        if delay >= SLOW:
+            message = "The unit is seconds: at most {} pages a day may be fetched. Write `{}`."
+            pages, right = b"%d" % (86_400 // delay), b"%g" % (delay / 1000)
+            self._remarks.report("robots.slow", message, pages, right, line=line)
 
 
 _FORMS = {

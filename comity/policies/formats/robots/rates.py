@@ -7,6 +7,7 @@ they may be for different times of the day and for long and short periods.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from protego import Protego
@@ -60,3 +61,47 @@ def visit_time(lines: Iterable[tuple[int, str, bytes]]) -> VisitTime | None:
         if (visit := protego.visit_time("*"))
     ]
     return min(times, key=lambda visit: visit.length, default=None)
+
+
+# Values as people write them, for fixes. Nothing here takes part in a decision.
+_NUMBER = re.compile(
+    rb"([0-9]+(?:[.,][0-9]+)?)[ \t]*(ms|[smh]?|sec\w*|min\w*|hours?)\.?", re.IGNORECASE
+)
+_RATE = re.compile(
+    rb"([0-9]+)[ \t]*(?:requests?|pages?)?[ \t]*(?:/|per|in|every)[ \t]*([0-9]*)[ \t]*"
+    rb"(s|m|h)(?:ec\w*|in\w*|ours?|rs?)?",
+    re.IGNORECASE,
+)
+_HOUR = rb"([0-9]{1,2})(?:[:.]?([0-9]{2}))?[ \t]*(am|pm)?"
+_HOURS = re.compile(_HOUR + rb"[ \t]*(?:-|to|\xe2\x80\x93)[ \t]*" + _HOUR, re.IGNORECASE)
+_UNITS = {b"": 1.0, b"s": 1.0, b"m": 60.0, b"h": 3600.0}
+
+
+def seconds(value: bytes) -> bytes:
+    """Return a Crawl-delay in seconds: b"10" for b"10 seconds". b"" means that it is not clear."""
+    match = _NUMBER.fullmatch(value)
+    if not match:
+        return b""
+    unit = match[2].lower()
+    factor = 0.001 if unit == b"ms" else _UNITS[unit[:1]]
+    return b"%g" % (float(match[1].replace(b",", b".")) * factor)
+
+
+def rate(value: bytes) -> bytes:
+    """Return a Request-rate in its usual form: b"10/1m" for b"10 per minute". b"": not clear."""
+    match = _RATE.fullmatch(value)
+    return b"%s/%s%s" % (match[1], match[2] or b"1", match[3].lower()) if match else b""
+
+
+def hours(value: bytes) -> bytes:
+    """Return a Visit-time in its usual form: b"0100-0500" for b"1am-5am". b"": not clear."""
+    match = _HOURS.fullmatch(value)
+    if not match:
+        return b""
+    times = []
+    for hour, minute, half in (match.group(1, 2, 3), match.group(4, 5, 6)):
+        number = int(hour) % 12 + 12 * (half.lower() == b"pm") if half else int(hour)
+        if number > 23 or int(minute or 0) > 59:
+            return b""
+        times.append(b"%02d%02d" % (number, int(minute or 0)))
+    return b"-".join(times)

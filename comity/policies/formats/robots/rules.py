@@ -147,11 +147,11 @@ RULES = {
     "robots.no-agent": Rule(
         FINDING,
         "RFC 9309 section-2.2.1",
-        "a rule before any User-agent line applies to no crawler",
+        "a rule or limit before any User-agent line applies to no crawler",
         severity=ERROR,
-        why="A rule belongs to the User-agent lines above it. No crawler obeys a rule without "
-        "such a line.",
-        fix="Write a User-agent line above the rule.",
+        why="A rule or a Crawl-delay belongs to the User-agent lines above it. No crawler obeys "
+        "it without such a line.",
+        fix="Write a User-agent line above it.",
         example=Example(
             bad="Disallow: /private/\n",
             good="User-agent: *\nDisallow: /private/\n",
@@ -212,6 +212,105 @@ RULES = {
             good="Sitemap: https://example.com/sitemap-index.xml\n",
             repeated="Sitemap: https://example.com/sitemap-1.xml\n",
             times=1001,
+        ),
+    ),
+    "robots.backslash": Rule(
+        FINDING,
+        "RFC 9309 section-2.2.2",
+        "a backslash in a path: browsers write `/` for it in a URL",
+        why="Browsers and crawlers write `/` for a backslash in the path of a URL, so a pattern "
+        "with a backslash matches no URL.",
+        fix="Write `/` for each backslash.",
+        example=Example(
+            bad="User-agent: *\nDisallow: /private\\Drafts\\\n",
+            good="User-agent: *\nDisallow: /private/Drafts/\n",
+        ),
+    ),
+    "robots.dot-segment": Rule(
+        FINDING,
+        "RFC 9309 section-2.2.2",
+        "a path with `/./` or `/../` matches nothing",
+        why="Browsers and crawlers resolve `.` and `..` in the path of a URL before they ask for "
+        "it, so no URL contains them.",
+        fix="Write the path without `.` and `..`.",
+        example=Example(
+            bad="User-agent: *\nDisallow: /public/../private/\n",
+            good="User-agent: *\nDisallow: /private/\n",
+        ),
+    ),
+    "robots.empty-rule": Rule(
+        FINDING,
+        "RFC 9309 section-2.2.2",
+        "a rule without a path changes nothing here",
+        severity=INFO,
+        why="An empty Disallow refuses nothing, and an empty Allow permits nothing. It matters "
+        "only as the single rule of a group, if the group for `*` refuses something.",
+        fix="Delete the line. To refuse everything, write `Disallow: /`.",
+        example=Example(
+            bad="User-agent: *\nDisallow: /private/\nDisallow:\n",
+            good="User-agent: *\nDisallow: /private/\n",
+        ),
+    ),
+    "robots.escape": Rule(
+        FINDING,
+        "RFC 9309 section-2.2.2",
+        "a `%` in a path begins no escape",
+        why="A `%` in a URL begins an escape of two hexadecimal digits. Crawlers differ about a "
+        "`%` without them.",
+        fix="Write `%25` for the character itself.",
+        example=Example(
+            bad="User-agent: *\nDisallow: /50%-off/\n",
+            good="User-agent: *\nDisallow: /50%25-off/\n",
+        ),
+    ),
+    "robots.file-type": Rule(
+        FINDING,
+        "RFC 9309 section-2.2.3",
+        "a file type without `*` before it",
+        why="A pattern begins at the start of the path. Without a `*`, `/.pdf` does not match "
+        "`/report.pdf`.",
+        fix="Write `*` before the file type, and `$` after it.",
+        example=Example(
+            bad="User-agent: *\nDisallow: /.pdf$\n",
+            good="User-agent: *\nDisallow: /*.pdf$\n",
+        ),
+    ),
+    "robots.list-mark": Rule(
+        FINDING,
+        "RFC 9309 section-2.2",
+        "a mark of a list is before a record: the line is not read",
+        severity=ERROR,
+        why="A record begins with its name. Crawlers skip a line that begins with the mark of a "
+        "list, such as `-` or `1.`.",
+        fix="Delete the mark.",
+        example=Example(
+            bad="User-agent: *\n- Disallow: /private/\n",
+            good="User-agent: *\nDisallow: /private/\n",
+        ),
+    ),
+    "robots.no-records": Rule(
+        FINDING,
+        "RFC 9309 section-2.2",
+        "a file with text has no record: it refuses nothing",
+        severity=ERROR,
+        why="Crawlers read only lines such as `Disallow: /private/`. They skip prose, JSON and "
+        "other text, so the file refuses nothing.",
+        fix="Write User-agent and Disallow lines, and `#` before a remark.",
+        example=Example(
+            bad="Please do not crawl this site.\n",
+            good="# Please do not crawl this site.\nUser-agent: *\nDisallow: /\n",
+        ),
+    ),
+    "robots.slow": Rule(
+        FINDING,
+        "Crawl-delay (extension)",
+        "a Crawl-delay of 1000 seconds or more",
+        why="The unit of Crawl-delay is seconds. With so long a delay, a crawler fetches fewer "
+        "than 90 pages a day. Milliseconds may be meant.",
+        fix="Write the delay in seconds.",
+        example=Example(
+            bad="User-agent: *\nCrawl-delay: 5000\nDisallow: /private/\n",
+            good="User-agent: *\nCrawl-delay: 5\nDisallow: /private/\n",
         ),
     ),
     "robots.blank": Rule(
@@ -454,10 +553,10 @@ RULES = {
     "robots.sitemap-url": Rule(
         FINDING,
         "RFC 9309 section-2.2.4",
-        "the URL of a sitemap is not absolute",
-        why="The address of a sitemap must be a whole URL. Crawlers may ignore a path, and then "
-        "do not find the pages in the sitemap.",
-        fix="Write the address with `https://` and the host.",
+        "the value of a Sitemap line is not one absolute URL",
+        why="The address of a sitemap must be a whole URL. Crawlers may ignore a path or a list, "
+        "and then do not find the pages in the sitemap.",
+        fix="Write one address on each line, with `https://` and the host.",
         example=Example(
             bad="Sitemap: /sitemap.xml\n",
             good="Sitemap: https://example.com/sitemap.xml\n",

@@ -148,7 +148,8 @@ def test_what_is_mended(before: str, after: str) -> None:
     )
 )
 def test_anything_can_be_checked(lines: list[str]) -> None:
-    assert all(0 < finding.line <= 200 for finding in findings_of("\n".join(lines)))
+    for finding in findings_of("\n".join(lines)):
+        assert 0 < finding.line <= 200 or finding.rule == "robots.no-records"
 
 
 IGNORING = "ACAP-ignore-conventional-records\n"

@@ -199,6 +199,24 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}Disallow: /a*\nAllow: /b": [],
     f"{ANY}Disallow: /*": [(2, "robots.star")],
     f"{ANY}Disallow: *": [],
+    f"{ANY}Disallow: /a\\B\\": [(2, "robots.backslash")],
+    f"{ANY}Disallow: /a/../b": [(2, "robots.dot-segment")],
+    f"{ANY}Disallow: /a/.": [],
+    f"{ANY}Disallow: /a\nDisallow:": [(3, "robots.empty-rule")],
+    "User-agent: foo\nDisallow:": [(2, "robots.empty-rule")],
+    f"{ANY}Disallow: /a\n\nUser-agent: foo\nDisallow:": [],
+    f"{ANY}Disallow:": [],
+    f"{ANY}Disallow: /50%-off": [(2, "robots.escape")],
+    f"{ANY}Disallow: /*%\nDisallow: /b%2": [],
+    f"{ANY}Disallow: /.pdf": [(2, "robots.file-type")],
+    f"{ANY}* Disallow: /a": [(2, "robots.list-mark")],
+    "Please go away": [(0, "robots.no-records")],
+    "# Please go away": [],
+    f"{ANY}Crawl-delay: 5000": [(2, "robots.slow")],
+    f"{ANY}Disallow; /a\nDisallow - /b": [(2, "robots.colon"), (3, "robots.colon")],
+    "Crawl-delay: 5\nUser-agent: *\nDisallow: /a": [(1, "robots.no-agent")],
+    "Sitemap:": [(1, "robots.sitemap-url")],
+    "Sitemap: https://a.example/a https://a.example/b": [(1, "robots.sitemap-url")],
 }
 
 
@@ -210,7 +228,8 @@ def test_what_is_said(text: str) -> None:
 def test_every_rule_is_said_of_a_file() -> None:
     said = {rule for rules in SAID.values() for _, rule in rules}
     of_reading = {rule for rule in RULES if re.search(rf'"{re.escape(rule)}"', READING)}
-    assert said == {rule for rule, entry in RULES.items() if entry.effect is FINDING} - of_reading
+    findings = {rule for rule, entry in RULES.items() if entry.effect is FINDING}
+    assert said - of_reading == findings - of_reading
 
 
 @pytest.mark.parametrize(
@@ -339,7 +358,8 @@ def test_what_is_mended(before: str, after: str) -> None:
         for finding in findings
         if finding.rule in AUTHORING.fixes
     ]
-    assert apply(draft.body, filter(None, fixes))[0].decode() == after
+    safe = [fix for fix in fixes if fix and not fix.changes_decisions]
+    assert apply(draft.body, safe)[0].decode() == after
 
 
 def test_a_file_near_its_limit_is_not_mended() -> None:

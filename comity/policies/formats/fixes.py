@@ -1,0 +1,108 @@
+"""Fixes that several formats share.
+
+    write_proposed    write the text that the message of a finding proposes
+    write_equal       the same, if the text means the same to comity
+    put_above(line)   write a line above the line of a finding
+    delete_line       delete a line without effect
+
+All but `write_equal` and `delete_line` change decisions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from comity.policies.answers.decision import Finding
+from comity.policies.formats.authoring import Draft, Edit, Fix
+from comity.policies.syntax.printable import printable
+
+Mend = Callable[[Draft, Finding], Fix | None]
+_PROPOSED = re.compile(r"\b[Ww]rite `([^`]+)`")
+_UNSURE = ("…", "\ufffd")  # signs that `printable` has cut or changed the text
+
+
+def proposed(finding: Finding) -> bytes:
+    """Return the text that a message proposes: "x" for "Write `x`". b"" means that it has none."""
+    match = _PROPOSED.search(finding.message)
+    if not match or any(sign in match[1] for sign in _UNSURE):
+        return b""
+    return match[1].encode()
+
+
+def write(
+    draft: Draft,
+    finding: Finding,
+    text: bytes,
+    span: tuple[int, int] | None = None,
+    *,
+    changes_decisions: bool = True,
+) -> Fix | None:
+    """Return the fix that writes a text at a place in the line of a finding.
+
+    `span`: the start and end in the line, in octets from 0. By default it is the column of the
+    finding, or else the first quotation of its message.
+    The result is None if the place is not known, if the line has the text already, or if it is not
+    safe to change.
+    """
+    line = draft.mendable_line(finding)
+    if not line or not text:
+        return None
+    if span is None:
+        span = draft.place(finding) if finding.column else draft.quotation(finding)
+    if span is None or line[span[0] : span[1]] == text:
+        return None
+    edit = draft.replace_octets(finding.line, span[0] + 1, span[1] - span[0], text)
+    return Fix(f"Write `{printable(text)}`", (edit,), changes_decisions)
+
+
+def write_proposed(draft: Draft, finding: Finding) -> Fix | None:
+    return write(draft, finding, proposed(finding))
+
+
+def write_equal(draft: Draft, finding: Finding) -> Fix | None:
+    return write(draft, finding, proposed(finding), changes_decisions=False)
+
+
+def write_key(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes the key of a proposed `key=value`, and keeps the value."""
+    return write(draft, finding, proposed(finding).partition(b"=")[0])
+
+
+def put_above(line: bytes, *after: bytes) -> Mend:
+    """Return the function for the fix that writes a line above the line of a finding.
+
+    `after`: lines to write below the line of the finding.
+    """
+
+    def fix(draft: Draft, finding: Finding) -> Fix | None:
+        old = draft.mendable_line(finding)
+        if not old:
+            return None
+        start, end = draft.start(finding.line), draft.start(finding.line) + len(old)
+        edits = [Edit(start, start, line + draft.line_end)]
+        edits += [Edit(end, end, draft.line_end + text) for text in after]
+        return Fix(f"Write `{line.decode()}` above the line", tuple(edits), changes_decisions=True)
+
+    return fix
+
+
+def delete_line(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that deletes a line without effect, and keeps its comment."""
+    return draft.line_out(finding.line) if draft.mendable_line(finding) else None
+
+
+def comment_out(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that makes a line without effect a comment."""
+    if not draft.mendable_line(finding):
+        return None
+    return Fix("Write `#` before the line", (draft.replace_octets(finding.line, 1, 0, b"# "),))
+
+
+def first_of(*mends: Mend) -> Mend:
+    """Return the function for the first of several fixes that is possible."""
+
+    def fix(draft: Draft, finding: Finding) -> Fix | None:
+        return next((fix for mend in mends if (fix := mend(draft, finding))), None)
+
+    return fix
