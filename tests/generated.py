@@ -23,6 +23,7 @@ from comity.authoring.wishes.readers import named_crawlers, readers_of
 from comity.authoring.wishes.wish import ELEMENT, FIELD, FORMATS, ORIGIN, Artefact, Form, Wish
 from comity.commands import COMMANDS
 from comity.completion import full_parser, subparsers
+from comity.gate import explanation_shape
 from comity.gate.fetching.causes import CAUSES
 from comity.gate.options.declared import SETTINGS
 from comity.gate.options.profiles import PROFILES
@@ -35,6 +36,8 @@ from comity.policies.vocabulary.table import ANY, Vocabulary
 ROOT = Path(__file__).parent.parent
 RULE_PAGES = ROOT / "docs" / "rules"
 SCHEMA = ROOT / "comity" / "policies" / "permissions.schema.json"
+POLICY_SCHEMA = ROOT / "docs" / "policy.schema.json"
+HISTORY_SCHEMA = ROOT / "docs" / "policy-history.schema.json"
 END = "<!-- end -->"
 
 
@@ -491,15 +494,18 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
 }
 
 
-def tag_schema() -> str:
-    """Return the JSON Schema of the tag, which the package ships."""
-    return json.dumps(schema(), indent=2) + "\n"
+def schemas() -> dict[Path, str]:
+    """Return the files with JSON Schemas, and their texts."""
+    made = {SCHEMA: schema(), POLICY_SCHEMA: explanation_shape.schema()}
+    made[HISTORY_SCHEMA] = explanation_shape.history_schema()
+    return {path: json.dumps(content, indent=2) + "\n" for path, content in made.items()}
 
 
 if __name__ == "__main__":
     for _path in PARTS:
         (ROOT / _path).write_text(generated(_path), "utf-8")
-    SCHEMA.write_text(tag_schema(), "utf-8")
+    for _file, _schema in schemas().items():
+        _file.write_text(_schema, "utf-8")
     for _old in RULE_PAGES.iterdir():
         _old.unlink()
     for _name, _page in rule_pages().items():

@@ -134,7 +134,7 @@ def test_an_unknown_command_is_one_line(
         (["crawl", "quotes"], "comity crawl: `quotes` needs a project, and there is none here"),
         (["crawl", "site", "-a", "x"], "comity crawl: Invalid -a value, use -a NAME=VALUE"),
         (["runspider"], "comity runspider: write the name of one Python file"),
-        (["policy"], "comity policy: policy takes one URL"),
+        (["policy"], "comity policy: write one URL: `comity policy https://example.com/`"),
         (["policy", "--kind", "x"], "comity policy: argument --kind: invalid choice: 'x'"),
         (["dataset"], "comity dataset: the following arguments are required: tag|export"),
         (["dataset", "exprt"], "comity dataset: argument tag|export"),

@@ -17,8 +17,9 @@ def test_the_page_is_current(path: str) -> None:
     assert (generated.ROOT / path).read_text("utf-8") == generated.generated(path)
 
 
-def test_the_schema_of_the_tag_is_current() -> None:
-    assert generated.SCHEMA.read_text("utf-8") == generated.tag_schema()
+def test_the_schemas_are_current() -> None:
+    for path, text in generated.schemas().items():
+        assert path.read_text("utf-8") == text
 
 
 @pytest.mark.parametrize("path", generated.PARTS)

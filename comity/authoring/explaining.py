@@ -36,6 +36,7 @@ from comity.policies.syntax.urls import origin_or_empty
 from comity.policies.syntax.windows import StatedLimit
 from comity.policies.tag import write_conditions
 from comity.policies.vocabulary.known_crawlers import known
+from comity.policies.vocabulary.use_classes import CLASSES, UseClass
 
 # The limits of an explanation. A note says if there are more crawlers, paths or pages.
 MAX_AGENTS = 100
@@ -57,32 +58,6 @@ SILENT = "silent"  # the verdict if no file decides
 
 
 Limits = tuple[tuple[str, str], ...]  # names of the limits of a use, and their values as texts
-
-
-class UseClass(NamedTuple):
-    """A class of uses, in the words of everyday language.
-
-    Attributes:
-        name: The name for programs, which is the topic of answers about the class.
-        use: The use that represents the class, a name in the table of vocabularies.
-        verb: What a crawler may do with pages, as the words after "may": "train AI with pages".
-    """
-
-    name: str
-    use: str
-    verb: str
-
-
-CLASSES = (
-    UseClass("index", "index", "put pages into an index"),
-    UseClass("search", "search", "show pages as results of a search"),
-    UseClass("snippets", "present-snippet", "show snippets of pages"),
-    UseClass("copies", "present", "show whole pages to others"),
-    UseClass("training", "train-ai", "train AI with pages"),
-    UseClass("answers", "ai-input", "have AI answer from pages"),
-    UseClass("archive", "preserve", "keep pages in an archive"),
-    UseClass("mining", "tdm", "mine pages for text and data"),
-)
 
 
 class Citation(NamedTuple):

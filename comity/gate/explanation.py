@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from comity.gate.explanation_shape import VERSION
 from comity.gate.fetching.causes import cause_of
 from comity.gate.options import DEFAULTS
 from comity.gate.run.console import add_row, line, table
 from comity.gate.second_opinion import second_opinions, sentences, unread_uses
 from comity.policies import Agent, Fetched, Reason, Site
+from comity.policies.answers.decision import UseDecision
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.answers.rule import RULES
@@ -21,6 +24,7 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 from comity.policies.syntax.windows import StatedLimit
 from comity.policies.tag import write_conditions
+from comity.policies.vocabulary.use_classes import CLASSES
 
 
 def explain(
@@ -51,6 +55,7 @@ def explain(
     rules = site.rates(agent)
     limits = [line for limits in site.limits(agent, url) for line in limits.lines(max_delay)]
     return {
+        "schema": VERSION,
         "url": url,
         "agent": agent.token,
         "verdict": decision.verdict.value,
@@ -65,15 +70,11 @@ def explain(
             opinion.as_json for opinion in second_opinions(site, agent, url, decision)
         ],
         "unread_uses": unread_uses(agent, page, decision),
-        "uses": {
-            use: {
-                "verdict": answer.verdict.value,
-                "stated": answer.stated,
-                "reasons": reasons_as_json(answer.reasons),
-            }
-            | write_conditions(answer)
-            for use, answer in page.uses.items()
-        },
+        "answers": [
+            {"topic": topic, "use": use} | _answer(page.uses[use])
+            for use, topic in _topics(agent).items()
+        ],
+        "uses": {use: _answer(decision) for use, decision in page.uses.items()},
         "elements": [
             element.tag
             | ({"urls": list(element.urls)} if element.urls else {})
@@ -112,6 +113,21 @@ def explain(
         ],
         "policies": site.policies,
     }
+
+
+def _topics(agent: Agent) -> dict[str, str]:
+    """Return use -> topic of the uses that are always answered, "" for declared uses."""
+    topics = {"follow": "follow"} | {class_.use: class_.name for class_ in CLASSES}
+    return topics | {use: "" for use in agent.uses if use not in (*topics, "crawl")}
+
+
+def _answer(decision: UseDecision) -> dict[str, Any]:
+    """Return the decision about one use as a JSON value."""
+    return {
+        "verdict": decision.verdict.value,
+        "stated": decision.stated,
+        "reasons": reasons_as_json(decision.reasons),
+    } | write_conditions(decision)
 
 
 def _rate(rate: Any) -> dict[str, Any]:
@@ -165,8 +181,11 @@ def reasons_as_json(reasons: Iterable[Reason]) -> list[dict[str, Any]]:
 COLORS = {"allow": "green", "deny": "red", "defer": "yellow"}
 
 
-def show(explanation: dict[str, Any], console: Console) -> None:
-    """Print the explanation for people."""
+def show(explanation: dict[str, Any], console: Console, *, is_full: bool = False) -> None:
+    """Print the explanation for people.
+
+    `is_full`: print every part of it. False: print the answers, the pace, and a line about the
+    other parts."""
     verdict = explanation["verdict"]
     until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
     headline = Text.assemble(
@@ -182,10 +201,83 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
         console.print(line(sentence))
     console.print()
-    for make_table in (_overruled_rules, _uses, _elements, _requests, _rates, _files, _findings):
+    others = (_overruled_rules, _uses, _elements, _requests, _files, _findings)
+    for make_table in (_answers, _rates, *(others if is_full else ())):
         rows = make_table(explanation, origin_of(explanation["url"]))
         if rows.row_count:
             console.print(rows)
+    if not is_full:
+        console.print(line(f"--all adds {_other_parts(explanation)}."))
+
+
+# The parts of an explanation that people see with --all, as the words for one and for several.
+_OTHER_PARTS = {
+    "overruled": ("other matching rule", "other matching rules"),
+    "uses": ("use by name", "uses by name"),
+    "elements": ("element with rules", "elements with rules"),
+    "requests": ("requested action", "requested actions"),
+    "policies": ("file", "files"),
+    "findings": ("problem", "problems"),
+}
+
+
+def _other_parts(explanation: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{number} {one if number == 1 else several}"
+        for key, (one, several) in _OTHER_PARTS.items()
+        if (number := len(explanation[key]))
+    )
+
+
+def _answers(explanation: dict[str, Any], origin: str) -> Table:
+    question = f"may {explanation['agent']}"
+    rows = table("Answers", question, "answer", "for how long", "limits", "where", "why")
+    access = {key: explanation[key] for key in ("verdict", "reasons")} | {"stated": True}
+    if explanation["not_before"]:
+        access["not_before"] = explanation["not_before"]
+    asked = {
+        "access": "fetch it",
+        "follow": "follow its links",
+        **{class_.name: class_.verb_of_one for class_ in CLASSES},
+    }
+    for answer in ({"topic": "access"} | access, *explanation["answers"]):
+        words = asked.get(answer["topic"]) or f"use it for {answer['use']}"
+        limits = {name: value for name, value in answer.items() if name not in _TERMS}
+        add_row(
+            rows,
+            words,
+            Text(answer["verdict"], COLORS[answer["verdict"]]),
+            _term(answer),
+            limits_of(limits),
+            *_where_and_why(answer, answer["reasons"][0], origin),
+        )
+    return rows
+
+
+_TERMS = ("until", "until_recrawled", "not_before")  # names of the members that limit the time
+
+
+def _term(answer: dict[str, Any]) -> str:
+    """Return how long a permission lasts, in words."""
+    if answer["verdict"] == "defer":
+        return f"not before {_minute(answer['not_before'])}" if "not_before" in answer else ""
+    ends = []
+    if "until" in answer:
+        ends.append(f"until {_minute(answer['until'])}")
+    if "until_recrawled" in answer:
+        ends.append("until it is fetched again")
+    return ", ".join(ends)
+
+
+def _minute(moment: str) -> str:
+    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _where_and_why(answer: dict[str, Any], reason: dict[str, Any], origin: str) -> tuple[str, str]:
+    has_place = reason["line"] or reason["part"] == "status"
+    location = location_of(reason).removeprefix(origin) if has_place else ""
+    text = reason["text"] or reason["rule"]
+    return location, text if answer["stated"] else f"not stated: {reason['text']}"
 
 
 def _overruled_rules(explanation: dict[str, Any], origin: str) -> Table:
@@ -205,14 +297,7 @@ def _uses(explanation: dict[str, Any], origin: str) -> Table:
         )
         # An unstated verdict has one deciding reason, the first.
         for reason in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:
-            text = (
-                reason["text"] or reason["rule"]
-                if answer["stated"]
-                else f"not stated: {reason['text']}"
-            )
-            has_place = reason["line"] or reason["part"] == "status"
-            location = location_of(reason).removeprefix(origin) if has_place else ""
-            add_row(rows, *cells, location, text)
+            add_row(rows, *cells, *_where_and_why(answer, reason, origin))
             cells = ("", "", "")
     return rows
 
@@ -295,7 +380,7 @@ def limits_of(answer: dict[str, Any]) -> str:
     return ", ".join(
         name if value is True else f"{name} {_join(value)}"
         for name, value in answer.items()
-        if name not in ("verdict", "stated", "reasons")
+        if name not in ("topic", "use", "verdict", "stated", "reasons")
     )
 
 

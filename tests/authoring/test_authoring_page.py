@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from comity.authoring.explaining import CLASSES
 from comity.authoring.wishes import WISHES
+from comity.policies.vocabulary.use_classes import CLASSES
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "authoring.md"
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.authoring.explaining import (
-    CLASSES,
     MAX_CONDITIONS,
     ExplainedAnswer,
     Explanation,
@@ -20,6 +19,7 @@ from comity.authoring.sites import load
 from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Agent, Fetched, PolicyError, Site
 from comity.policies.vocabulary.table import Vocabulary
+from comity.policies.vocabulary.use_classes import CLASSES
 
 ORIGIN = "https://example.com"
 COMITY = Agent("comitybot")

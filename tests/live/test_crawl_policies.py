@@ -18,14 +18,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
 from comity.crawler.captures import open_captures
 from comity.crawler.feeds.policy_archive import PolicyArchive
+from comity.gate.explanation_shape import HISTORY
 from comity.policies import Agent, Fetched, Site, Verdict
 from comity.spiders.policies import PoliciesSpider
 from comity.spiders.site import SiteSpider
 from tests.dataset.captures.archives import NOON, Answered, write_warc
+from tests.generated import HISTORY_SCHEMA
 from tests.selection import one_in
 
 if TYPE_CHECKING:
@@ -486,6 +489,8 @@ def test_the_history_of_a_url_has_dates_changes_and_lines(captures: Path) -> Non
             captures.parent, "https://example.com/a", "--policies", str(captures), "--json"
         ).stdout
     )
+    assert HISTORY.is_valid(told)
+    Draft202012Validator(json.loads(HISTORY_SCHEMA.read_text("utf-8"))).validate(told)
     assert [date["at"][:10] for date in told["dates"]] == ["2024-05-01", "2024-05-31", "2024-06-30"]
     assert ["access" in date["changed"] for date in told["dates"]] == [False, False, True]
     assert told["dates"][2]["answers"]["access"]["reasons"][0]["line"] == 3
@@ -493,8 +498,8 @@ def test_the_history_of_a_url_has_dates_changes_and_lines(captures: Path) -> Non
 
 
 WRONG_HISTORY = [
-    (("example.com/a",), "policy history takes one URL, and --policies"),
-    (("a", "b", "--policies", "x.warc"), "policy history takes one URL, and --policies"),
+    (("example.com/a",), "write one URL, and --policies"),
+    (("a", "b", "--policies", "x.warc"), "write one URL, and --policies"),
     (
         ("example.com", "--policies", "x.warc"),
         "--policies x.warc: it cannot be read: No such file or directory",

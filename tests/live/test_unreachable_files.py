@@ -295,8 +295,20 @@ def test_the_command_says_which_file(serve: Serve, tmp_path: Path) -> None:
     server = serve(PAGES | {TDMREP: status(503)})
     done = scrapy("policy", server.url("/1"), "--use", "train", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    (row,) = [line.split() for line in done.stdout.splitlines() if line.startswith("train")]
-    assert row == ["train", "deny", TDMREP, "not", "stated:", "HTTP", "status", "503"]
+    (row,) = [line.split() for line in done.stdout.splitlines() if " for train " in line]
+    assert row == [
+        "use",
+        "it",
+        "for",
+        "train",
+        "deny",
+        TDMREP,
+        "not",
+        "stated:",
+        "HTTP",
+        "status",
+        "503",
+    ]
     told = json.loads(
         scrapy("policy", server.url("/1"), "--use", "train", "--json", folder=tmp_path).stdout
     )

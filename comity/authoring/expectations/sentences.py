@@ -15,9 +15,9 @@ from difflib import SequenceMatcher
 from itertools import product
 from typing import NamedTuple
 
-from comity.authoring.explaining import CLASSES
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.vocabulary.table import Vocabulary
+from comity.policies.vocabulary.use_classes import CLASSES
 
 EVERYBODY = "everybody"
 EVERYBODY_ELSE = "everybody else"

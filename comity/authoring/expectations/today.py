@@ -31,8 +31,9 @@ from comity.authoring.expectations.sentences import (
     Waiting,
     is_subject,
 )
-from comity.authoring.explaining import CLASSES, spoken_of, unspoken_path
+from comity.authoring.explaining import spoken_of, unspoken_path
 from comity.policies.vocabulary.known_crawlers import known
+from comity.policies.vocabulary.use_classes import CLASSES
 
 MAX_PATHS = 100  # the paths for which sentences are written
 MAX_NAMES = 50  # the crawlers for which sentences are written

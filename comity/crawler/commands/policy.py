@@ -13,7 +13,7 @@ from scrapy.exceptions import UsageError
 
 from comity.crawler.captures import open_captures
 from comity.crawler.commands import listed
-from comity.crawler.commands.base import add_opt_out, set_opt_out, unknown_option
+from comity.crawler.commands.base import add_opt_out, program_name, set_opt_out, unknown_option
 from comity.crawler.commands.policy_history import as_json, history
 from comity.crawler.commands.policy_history import show as show_history
 from comity.crawler.sites.sources import PolicySpider
@@ -103,6 +103,11 @@ class PolicyCommand(listed.Policy):
         )
         add_opt_out(parser)
         form = parser.add_mutually_exclusive_group()
+        form.add_argument(
+            "--all",
+            action="store_true",
+            help="print every use, matching rule, element, file and problem too",
+        )
         form.add_argument("--json", action="store_true", help="print JSON")
         form.add_argument(
             "--xml",
@@ -159,7 +164,7 @@ class PolicyCommand(listed.Policy):
             )
         if len(args) != 1:
             raise UsageError(
-                "policy takes one URL, or the word history and one URL", print_help=False
+                f"write one URL: `{program_name()} policy https://example.com/`", print_help=False
             )
         if opts.lang and not opts.prompt:
             raise UsageError("--lang is the language of --prompt: write both", print_help=False)
@@ -192,12 +197,13 @@ class PolicyCommand(listed.Policy):
     def _print_history(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1 or not opts.policies:
             raise UsageError(
-                "policy history takes one URL, and --policies for each place of captures",
+                "write one URL, and --policies with the place of captures:"
+                f" `{program_name()} policy history https://example.com/ --policies captures`",
                 print_help=False,
             )
-        if opts.offline is not None or opts.xml or opts.prompt or opts.lang:
+        if opts.offline is not None or opts.xml or opts.prompt or opts.lang or opts.all:
             raise UsageError(
-                "--offline, --xml, --prompt and --lang cannot be used with the word history",
+                "--all, --offline, --xml, --prompt and --lang cannot be used with the word history",
                 print_help=False,
             )
         url, facts = _url(args[0]), _facts(opts)
@@ -239,7 +245,11 @@ class PolicyCommand(listed.Policy):
                 )
             )
         else:
-            show(explain(site, self._agent, url, facts, max_delay=self._max_delay), open_console())
+            show(
+                explain(site, self._agent, url, facts, max_delay=self._max_delay),
+                open_console(),
+                is_full=opts.all,
+            )
         decision = site.judge(self._agent, url, facts)
         self.exitcode = (
             UNREACHABLE

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from comity.dataset.captures.captures import PolicyCaptures, SiteAtMoment
 from comity.gate.explanation import COLORS, limits_of, location_of, reasons_as_json
+from comity.gate.explanation_shape import VERSION
 from comity.gate.run.console import add_row, line, table
 from comity.policies import Agent, Reason, Verdict
 from comity.policies.answers.request import Facts
@@ -158,6 +159,7 @@ def as_json(visits: Sequence[Visit], url: str, agent: Agent) -> dict[str, Any]:
     """Return everything that is known, as JSON values."""
     befores = [None, *visits]
     return {
+        "schema": VERSION,
         "url": url,
         "agent": agent.token,
         "dates": [

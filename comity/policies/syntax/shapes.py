@@ -109,6 +109,15 @@ class Count(Shape):
         self.is_valid = lambda value: type(value) is int and value >= 0
 
 
+class Number(Shape):
+    """A number from 0. It may have a fraction."""
+
+    schema = {"type": "number", "minimum": 0}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.is_valid = lambda value: type(value) in (int, float) and value >= 0
+
+
 class Truth(Shape):
     """True or false."""
 
@@ -121,7 +130,7 @@ class Truth(Shape):
 class Constant(Shape):
     """A single value."""
 
-    def __init__(self, value: bool | int) -> None:  # noqa: FBT001  # any value
+    def __init__(self, value: bool | int | None) -> None:  # noqa: FBT001  # any value
         self.value = value
         self.is_valid = lambda other: type(other) is type(value) and other == value
 
@@ -171,6 +180,22 @@ class Nullable(Shape):
     @property
     def schema(self) -> dict[str, Any]:
         return self.shape.schema | {"type": ["string", "null"]}
+
+
+class Either(Shape):
+    """A value of one of several shapes."""
+
+    def __init__(self, *shapes: Shape) -> None:
+        self.shapes = shapes
+        self.is_valid = lambda value: any(shape.is_valid(value) for shape in shapes)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": list(map(reference, self.shapes))}
+
+    @property
+    def parts(self) -> tuple[Shape, ...]:
+        return self.shapes
 
 
 class Names(Shape):
