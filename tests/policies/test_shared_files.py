@@ -6,20 +6,23 @@ import gc
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
-from weakref import WeakValueDictionary
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comity.policies import Agent, Site
+from comity.policies import Agent, Fetched, Site
+from comity.policies.formats.ai_txt import file as ai_file
+from comity.policies.formats.automation import file as automation_file
+from comity.policies.formats.file import ParsedBodies
 from comity.policies.formats.robots import file as robots_file
-from comity.policies.formats.robots import grammar
+from comity.policies.site import _shared_page, _shared_sources
 from tests.dataset.tagging.page_cases import page_case
 from tests.dataset.tagging.page_grammar import AGENTS, ORIGIN
 from tests.dataset.tagging.test_equality import agent_of, fetched, octets
 
 OTHER = "https://www.other.example:8443"
+SHARING: tuple[Any, ...] = (robots_file, ai_file, automation_file)
 ROBOTS = b"User-agent: *\nDisallow: /closed\nDisallow /x\nContent-Usage: train-ai=n\n"
 
 
@@ -68,7 +71,8 @@ def test_shared_or_not(number: int) -> None:
     for site in sites:
         for agent in agents:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(robots_file, "_BODIES", WeakValueDictionary())
+                for module in SHARING:
+                    patch.setattr(module, "_bodies", ParsedBodies(module._Body))
                 alone = answers(Site.from_files(site.origin, files), agent, made)
             assert answers(site, agent, made) == alone
             site.forget_readings()
@@ -94,25 +98,49 @@ def test_a_site_forgets_its_readings_and_makes_them_again(monkeypatch: pytest.Mo
     assert decisions == decisions[:1] * 4
 
 
+FILES = {
+    "/robots.txt": ROBOTS,
+    "/ai.txt": b"User-agent: *\nDisallow: *.jpg\nDisallow: /closed *.x y\n",
+    "/automation-preferences.txt": b"User-agent: *\nscope: /closed\nrequest-limit: many\n",
+}
+
+
 def test_equal_files_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reasons and the findings of each site have its own URLs."""
     read: list[bytes] = []
-    parse = grammar.parse
+    for module in SHARING:
+        body = module._Body
 
-    def noted(octets: bytes, **arguments: Any) -> grammar.Robots:
-        read.append(octets)
-        return parse(octets, **arguments)
+        def noted(octets: bytes, body: Any = body, **options: bool) -> Any:
+            read.append(octets)
+            return body(octets, **options)
 
-    monkeypatch.setattr(grammar, "parse", noted)
-    agent, body = Agent("examplebot"), bytes(bytearray(ROBOTS))
+        monkeypatch.setattr(module, "_bodies", ParsedBodies(noted))
+    agent = Agent("examplebot", uses=("train",))
     sites = [
-        Site.from_files(origin, {"/robots.txt": octets})
-        for origin, octets in ((ORIGIN, ROBOTS), (OTHER, body))
+        Site.from_files(
+            origin,
+            {
+                path: Fetched(
+                    status=200,
+                    body=bytes(bytearray(body)),
+                    headers=((b"Content-Type", b"text/plain; charset=utf-8"),),
+                )
+                for path, body in FILES.items()
+            },
+        )
+        for origin in (ORIGIN, OTHER)
     ]
     for site in sites:
-        reason = site.access(agent, f"{site.origin}/closed").reasons[0]
-        assert reason.source.url == f"{site.origin}/robots.txt"
-        assert {finding.url for finding in site.findings} == {f"{site.origin}/robots.txt"}
-    assert read == [ROBOTS]
-    del site, reason, sites
+        urls = {f"{site.origin}{path}" for path in FILES}
+        assert {finding.url for finding in site.findings} == urls
+        page = site.page(agent, f"{site.origin}/closed/1.jpg")
+        sources = {reason.source.url for reason in page.uses["train"].reasons}
+        assert sources == {f"{site.origin}/ai.txt", f"{site.origin}/robots.txt"}
+    assert sorted(read) == sorted(FILES.values())
+    assert [len(module._bodies._bodies) for module in SHARING] == [1, 1, 1]
+    del site, page, sites
+    for cache in (_shared_page, _shared_sources):
+        cache.cache_clear()
     gc.collect()
-    assert (ROBOTS, False, False) not in robots_file._BODIES
+    assert [len(module._bodies._bodies) for module in SHARING] == [0, 0, 0]

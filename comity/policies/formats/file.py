@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from comity.policies.answers.decision import Reason, Source
 from comity.policies.answers.fetched import Availability, Fetched, availability
@@ -14,6 +15,7 @@ from comity.policies.syntax.lines import Lines, text_of
 from comity.policies.syntax.printable import printable
 
 T = TypeVar("T")
+B = TypeVar("B")
 
 ABSENT = Fetched(status=404)  # stands for a file that was not requested
 # The maximum number of files that are fetched for a crawler because policy files of an origin refer
@@ -81,6 +83,27 @@ class File:
             return printable(self.fetched.error.encode(errors="replace"))
         is_page = self.fetched.status // 100 == 2 and self.availability is Availability.ABSENT
         return "an HTML page" if is_page else f"HTTP status {self.fetched.status}"
+
+
+class ParsedBodies(Generic[B]):
+    """Bodies of policy files, parsed without their URLs. Sites with equal bodies share them.
+
+    Most policy files are copies of a few hundred texts. An entry goes with the last site that has
+    its text.
+    """
+
+    def __init__(self, parse: Callable[..., B]) -> None:
+        """`parse`: called with the octets of a body, and with `oversized` and other options."""
+        self._parse = parse
+        self._bodies: WeakValueDictionary[Hashable, B] = WeakValueDictionary()
+
+    def get(self, octets: bytes, **options: bool) -> B:
+        """Return the parsed body. `options`: arguments on which the result depends."""
+        key = octets, *options.items()
+        body = self._bodies.get(key)
+        if body is None:
+            body = self._bodies[key] = self._parse(octets, **options)
+        return body
 
 
 class SiteFiles:

@@ -24,25 +24,23 @@ class AiReading(AgentReading):
 
     def __init__(self, file: AiFile, token: str) -> None:
         self._file = file
-        bound = file.elements.for_agent(token) if file.elements else None
-        self._elements = bound if bound and bound.rules else None
-        self._spawning = (
-            file.spawning.for_agent(token) if file.spawning and file.spawning.patterns else None
-        )
+        self._token = token
+        self._elements = file.elements_for(token)
+        self._has_patterns = file.spawning is not None and bool(file.spawning.patterns)
 
     @property
     def is_silent(self) -> bool:
-        return self._elements is None and self._spawning is None
+        return self._elements is None and not self._has_patterns
 
     @property
     def is_same_for_pages(self) -> bool:
         return self._elements is None
 
     def statements(self, resource: Resource) -> Statements:
-        return Statements(self._spawning.statements(resource.target) if self._spawning else ())
+        return Statements(self._file.statements(resource.target, self._token))
 
     def everywhere(self) -> tuple[Statement, ...]:
-        return self._spawning.everywhere() if self._spawning else ()
+        return self._file.statements_everywhere(self._token)
 
     def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
         rules = (

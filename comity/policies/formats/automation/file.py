@@ -14,8 +14,19 @@ from comity.policies.formats.automation.grammar import (
     parse,
     rejection,
 )
-from comity.policies.formats.file import File, SiteFiles
+from comity.policies.formats.file import File, ParsedBodies, SiteFiles
 from comity.policies.syntax.lines import text_of
+
+
+class _Body:
+    """The octets of an automation-preferences.txt, read without its URL."""
+
+    def __init__(self, octets: bytes, *, oversized: bool) -> None:
+        text, cut = text_of(octets, cut=oversized)
+        self.automation = parse(text, cut=cut)
+
+
+_bodies = ParsedBodies(_Body)
 
 
 class AutomationFile(File):
@@ -30,9 +41,10 @@ class AutomationFile(File):
             fetched = replace(fetched, error=problem)
         super().__init__(url, fetched)
         self.automation: Automation | None = None
+        self._body: _Body | None = None
         if self.is_present:
-            text, cut = text_of(fetched.body, cut=fetched.oversized)
-            automation = parse(text, url=url, cut=cut)
+            self._body = _bodies.get(fetched.body, oversized=fetched.oversized)
+            automation = self._body.automation
             is_complete = automation.complete and is_served_as_text(fetched)
             self.automation = automation._replace(complete=is_complete)
 
@@ -44,11 +56,10 @@ class AutomationFile(File):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return (
-            (*media_type_findings(self.fetched, self.url), *self.automation.findings)
-            if self.automation
-            else ()
-        )
+        if not self.automation:
+            return ()
+        of_lines = (replace(finding, url=self.url) for finding in self.automation.findings)
+        return (*media_type_findings(self.fetched, self.url), *of_lines)
 
 
 def preferences_of(site: SiteFiles) -> AutomationFile:

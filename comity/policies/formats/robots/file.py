@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from weakref import WeakValueDictionary
 
 from comity.policies.answers.decision import Finding
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.markup import is_marked_up, without_tags
 from comity.policies.formats.acap import grammar as acap
-from comity.policies.formats.file import File, SiteFiles
+from comity.policies.formats.file import File, ParsedBodies, SiteFiles
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.extension_lines import ExtensionLine, extension_lines
 from comity.policies.syntax.lines import text_of
@@ -52,18 +51,7 @@ class _Body:
         return self._lines[names]
 
 
-# Most robots.txt files are copies of a few hundred texts. An entry goes with the last site that
-# has its text.
-_BODIES: WeakValueDictionary[tuple[bytes, bool, bool], _Body] = WeakValueDictionary()
-
-
-def _body(octets: bytes, *, oversized: bool, refuses_only: bool) -> _Body:
-    """Return the octets as read for any site."""
-    key = octets, oversized, refuses_only
-    body = _BODIES.get(key)
-    if body is None:
-        body = _BODIES[key] = _Body(octets, oversized=oversized, refuses_only=refuses_only)
-    return body
+_bodies = ParsedBodies(_Body)
 
 
 class RobotsFile(File):
@@ -98,7 +86,7 @@ class RobotsFile(File):
         self._body: _Body | None = None
         if not self.is_present:
             return
-        body = self._body = _body(
+        body = self._body = _bodies.get(
             fetched.body, oversized=fetched.oversized, refuses_only=refuses_only
         )
         self.is_marked_up, self.refuses_only = body.is_marked_up, body.refuses_only
