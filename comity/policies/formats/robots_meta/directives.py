@@ -180,18 +180,23 @@ _undated = Remembered(partial(_read, datetime.max.replace(tzinfo=UTC)), most=MAX
 
 def _has_element(content: Content, token: str) -> bool:
     """Return True if the octets of a page show an element for the agent or for all."""
-    return (
-        content.has_written_letters
-        or _metas_pattern(token.lower()).search(content.octets) is not None
-    )
+    if content.has_written_letters:
+        return True
+    by_name, by_property = _meta_patterns(token.lower())
+    octets = content.octets
+    return by_name.search(octets) is not None or by_property.search(octets) is not None
 
 
 @cache
-def _metas_pattern(token: str) -> re.Pattern[bytes]:
-    return re.compile(
-        rb"(?:name|property)\s*+=[\"'\s]*+[^\"'<>=]{0,100}?(?<![a-z0-9_-])(?:robots|%s)(?![a-z0-9_-])"
+def _meta_patterns(token: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Return the patterns of elements with `name` and with `property`.
+
+    One pattern for both would have no first letter, and so be searched ten times slower."""
+    value = (
+        rb"\s*+=[\"'\s]*+[^\"'<>=]{0,100}?(?<![a-z0-9_-])(?:robots|%s)(?![a-z0-9_-])"
         % re.escape(token.encode())
     )
+    return re.compile(b"name" + value), re.compile(b"property" + value)
 
 
 @cache
