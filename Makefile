@@ -67,6 +67,12 @@ docs: .venv/ready-to-test  ## write the generated parts of README.md and docs/, 
 	$(BIN)/python -m tests.authoring.workbench.screenshots
 	$(BIN)/python -m tests.report.screenshots
 
+SITE_VERSION = $(shell $(BIN)/python -c 'import comity; print(comity.__version__)')
+
+site: .venv/ready-for-site  ## build docs/ as a site in build/site/VERSION, and the list of all versions there; warnings and broken links are errors
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -d build/site-doctrees -c docs/site docs build/site/$(SITE_VERSION)
+	@echo "Open build/site/index.html."
+
 bench: .venv/ready-to-test  ## measure all that has a target, and print one table, in five minutes
 	$(BIN)/python benchmarks
 
@@ -132,6 +138,10 @@ TREE_TESTS = $(@D)/bin/pip download --quiet --no-deps --no-binary tinyhtml5 --de
 	$(TREE_TESTS)
 	@touch .venv/ready $@
 
+.venv/ready-for-site: setup.cfg pyproject.toml | .venv/bin/pip
+	$(BIN)/pip install -qq --editable . --group site
+	@touch .venv/ready $@
+
 # The tests are compiled once, and Hypothesis finds out once which characters there are, before each worker would do it all.
 .venv/compiled: .venv/ready-to-test $(shell find tests -name '*.py')
 	@$(BIN)/pytest --collect-only -qq >/dev/null || $(BIN)/pytest --collect-only -qq
@@ -168,5 +178,5 @@ TREE_TESTS = $(@D)/bin/pip download --quiet --no-deps --no-binary tinyhtml5 --de
 	$(TREE_TESTS)
 	@touch $@
 
-.PHONY: help crawl test test-all set-up test-in-full fuzz-briefly editors quick style types test-oldest test-scrapy test-scrapies test-projects floors lint format docs bench fuzz mutants words release clean
+.PHONY: help crawl test test-all set-up test-in-full fuzz-briefly editors quick style types test-oldest test-scrapy test-scrapies test-projects floors lint format docs site bench fuzz mutants words release clean
 .PRECIOUS: %/bin/python %/bin/pip

@@ -36,7 +36,7 @@ class Arrangement:
 
     Attributes:
         host: in lower case. "example.com" for all its ports, "example.com:8080" for one port, or
-            "*.example.com" for all hosts below it.
+            `*.example.com` for all hosts below it.
         features: features that the site agreed to, of FEATURES.
         uses: licensed uses. The site's statements do not refuse them.
         reference: of the licence, shown in reasons. "": none.
