@@ -20,6 +20,7 @@ import comity
 from comity.policies.syntax.printable import printable, unhidden
 from comity.report import pictures
 from comity.report.difference import Section
+from comity.report.figures.trend import text_of, trend
 from comity.report.value import Report, ReportError, embed
 
 MAX_TEXT = 500  # characters of one text
@@ -56,6 +57,12 @@ def page_of(report: Report) -> str:
 
 def difference_page(sections: Sequence[Section], old: Report, new: Report) -> str:
     return _render("difference.html", sections=sections, old=old, new=new)
+
+
+def trend_page(reports: Mapping[str, Report]) -> str:
+    """Return the page of a trend. `reports`: name of the file -> its report, in their order."""
+    rows = trend([*reports.values()])
+    return _render("trend.html", reports=reports, rows=rows, pictures=pictures)
 
 
 def audit_page(audit: Mapping[str, Any]) -> str:
@@ -99,6 +106,7 @@ def _environment() -> Environment:
         "part": _part,
         "count_of": _count_of,
         "marked": _mark_up,
+        "figure": text_of,
     }
     return environment
 

@@ -75,6 +75,24 @@ def pace(series: Series, end: float, label: str) -> Markup:
     return _svg(chart, label, "pace")
 
 
+def course(points: Sequence[float | None], label: str) -> Markup:
+    """Draw the course of a figure as a small line, from 0 up. None interrupts the line."""
+    top = max((point for point in points if point is not None), default=0) or 1
+    chart = pygal.XY(
+        **_OPTIONS,
+        width=160,
+        height=40,
+        dots_size=2,
+        show_x_labels=False,
+        show_y_labels=False,
+        show_x_guides=False,
+        show_y_guides=False,
+    )
+    chart.range, chart.xrange = (0, top * 1.1), (0, max(1, len(points) - 1))
+    chart.add("", list(enumerate(points)), allow_interruptions=True)
+    return _svg(chart, label, "course")
+
+
 _OPTIONS: dict[str, Any] = {
     "show_legend": False,
     "js": (),

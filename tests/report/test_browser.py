@@ -12,14 +12,14 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from comity.report.difference import difference
-from comity.report.page import difference_page, page_of
+from comity.report.page import difference_page, page_of, trend_page
 from comity.report.value import Report
 from tests.authoring.workbench.workbench_process import INSTALL, chromium, launch_options
 from tests.report.made_reports import HOSTILE, crawled
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("REPORT-1")]
 
-SIZES = [(1280, 900), (768, 1024), (360, 740)]
+SIZES = [(1440, 900), (768, 1024), (390, 844), (360, 740)]
 SCHEMES = ["light", "dark"]
 
 
@@ -46,6 +46,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "hostile": page_of(hostile),
         "empty": page_of(Report(source="crawl", title="nothing")),
         "difference": difference_page(difference(usual, large), usual, large),
+        "trend": trend_page({"usual.html": usual, "large.html": large, "later.html": usual}),
     }
     paths = {name: folder / f"{name}.html" for name in texts}
     for name, text in texts.items():
@@ -69,7 +70,7 @@ def opened(
     return page
 
 
-@pytest.mark.parametrize("name", ["usual", "large", "hostile", "empty", "difference"])
+@pytest.mark.parametrize("name", ["usual", "large", "hostile", "empty", "difference", "trend"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_it_fits_and_nothing_is_wrong(
@@ -88,15 +89,18 @@ def test_it_fits_and_nothing_is_wrong(
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["usual", "hostile", "difference"])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", ["usual", "hostile", "empty", "difference", "trend"])
+@pytest.mark.parametrize("scheme", [*SCHEMES, "print"])
+@pytest.mark.parametrize(("width", "height"), SIZES[:3])
 def test_everybody_can_use_it(
-    browser: Browser, pages: dict[str, Path], name: str, scheme: str
+    browser: Browser, pages: dict[str, Path], name: str, scheme: str, width: int, height: int
 ) -> None:
-    """What axe finds, whatever its weight."""
+    """axe finds no violation of any weight."""
     wrong: list[str] = []
-    options: dict[str, Any] = {"viewport": {"width": 768, "height": 1024}, "color_scheme": scheme}
+    media = {"media": "print"} if scheme == "print" else {"color_scheme": scheme}
+    options: dict[str, Any] = {"viewport": {"width": width, "height": height}}
     page = opened(browser, pages[name], wrong, is_axe=True, **options)
+    page.emulate_media(**media)  # type: ignore[arg-type]  # its types are literals
     for details in page.locator("details:not([open]) > summary").all()[:10]:
         details.click()
     found = Axe().run(page)

@@ -14,23 +14,29 @@ from scrapy.exceptions import UsageError
 
 from comity.cluster.state import open_state
 from comity.crawler.commands import listed, tag_option
-from comity.crawler.commands.base import process_count, unknown_option
+from comity.crawler.commands.base import process_count, program_name, unknown_option
 from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError
 from comity.extras import install
 from comity.gate.options import Options
 from comity.gate.options.agreement import Agreement
-from comity.gate.run.console import add_row, flush_output, line, open_console, say, table
+from comity.gate.run.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
 from comity.report import needs
 from comity.report.difference import Section, as_json, difference
+from comity.report.figures.figures import MEANINGS
+from comity.report.figures.thresholds import parse
+from comity.report.figures.trend import as_json as trend_as_json
+from comity.report.figures.trend import in_order, trend
+from comity.report.figures.trend import text_of as value_in_words
 from comity.report.sources import PAGES, read_saved, report_from
 from comity.report.value import Report, ReportError
 from comity.report.whole_crawl import report_of_crawl
 from comity.report.writing import text_of, write_text
 
 OUTPUT = Path("report.html")
+FAILED = 1  # exit status: a figure is beyond its threshold
 
 
 class ReportCommand(listed.Report):
@@ -38,7 +44,10 @@ class ReportCommand(listed.Report):
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        return "[options] REPORT|ITEMS...|STORE|STATS, or --diff OLD NEW, or --state URL NAME"
+        return (
+            "[options] REPORT|ITEMS...|STORE|STATS, or --diff OLD NEW, or --trend REPORT...,"
+            " or --state URL NAME"
+        )
 
     def long_desc(self) -> str:
         return (
@@ -46,6 +55,7 @@ class ReportCommand(listed.Report):
             " COMITY_REPORT), from items (JSON Lines, Parquet or WARC, also several files and"
             " folders), from a policy store, or from the statistics of a crawl as JSON (.json)."
             " With --state it is made from the counts of all workers of a crawl."
+            " Exit status: 0, or 1 if a figure is beyond a threshold of --fail-on."
             f" Pages need `{install('report')}`."
         )
 
@@ -63,6 +73,20 @@ class ReportCommand(listed.Report):
             "--diff",
             action="store_true",
             help="print the changes from one saved report to another",
+        )
+        parser.add_argument(
+            "--trend",
+            action="store_true",
+            help="print the main figures of several saved reports, or write them as a page",
+        )
+        parser.add_argument(
+            "--fail-on",
+            action="append",
+            default=[],
+            metavar="THRESHOLD",
+            help="end with status 1 if a figure is beyond a number or a percentage, e.g."
+            " refused>5%%, unreadable>0 or items<100; may be repeated. The names of figures:"
+            f" {', '.join(MEANINGS)}",
         )
         parser.add_argument(
             "--state",
@@ -93,10 +117,19 @@ class ReportCommand(listed.Report):
                 f"-o {output}: write a name that ends in .html, or in .json", print_help=False
             )
         as_page = not opts.json and (output is None or output.suffix in PAGES)
-        if as_page and not (opts.diff and output is None):
+        if as_page and not ((opts.diff or opts.trend) and output is None):
             needs.check("comity report", needs.PAGE)
+        thresholds = [parse(text) for text in opts.fail_on]
+        if ((opts.diff or opts.trend) and (thresholds or opts.state)) or (opts.diff and opts.trend):
+            raise UsageError(
+                "--diff and --trend stand alone: leave out the other one, --fail-on and --state",
+                print_help=False,
+            )
         if opts.diff:
             self._show_difference(args, output, wants_json=opts.json)
+            return
+        if opts.trend:
+            _show_trend(args, output, wants_json=opts.json)
             return
         if not args:
             raise UsageError(
@@ -117,6 +150,10 @@ class ReportCommand(listed.Report):
             text_of(report, as_page=as_page),
             None if opts.json and output is None else output or OUTPUT,
         )
+        failures = [text for threshold in thresholds if (text := threshold.failure(report))]
+        for text in failures:
+            complain(f"{program_name()} report: {text}")
+        self.exitcode = FAILED if failures else 0
 
     def _of_crawl(self, args: list[str], url: str) -> Report:
         """Return the report of the crawl with this name at COMITY_STATE."""
@@ -139,6 +176,27 @@ class ReportCommand(listed.Report):
             _write(difference_page(sections, old, new), output)
         else:
             _print(sections)
+
+
+def _show_trend(args: list[str], output: Path | None, *, wants_json: bool) -> None:
+    if len(args) < 2:
+        raise UsageError("--trend takes two saved reports or more", print_help=False)
+    reports = in_order({name: report_from([Path(name)]) for name in args})
+    if wants_json or (output is not None and output.suffix == ".json"):
+        text = json.dumps(trend_as_json(reports), indent=1, ensure_ascii=False) + "\n"
+        _write(text, output)
+    elif output is not None:
+        from comity.report.page import trend_page  # it needs the extra
+
+        _write(trend_page(reports), output)
+    else:
+        rows = table("Trend", "figure", *(Path(name).name for name in reports))
+        for column in rows.columns[1:]:
+            column.justify = "right"
+        add_row(rows, "until", *(report.until or "–" for report in reports.values()))
+        for row in trend([*reports.values()]):
+            add_row(rows, row.name, *map(value_in_words, row.values))
+        open_console().print(rows)
 
 
 async def _report_of(options: Options, name: str) -> Report:

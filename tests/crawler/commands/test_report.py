@@ -80,10 +80,43 @@ def test_a_difference_is_printed_or_a_page(folder: Path) -> None:
     assert report("--diff", "new.html", "new.html", folder=folder).stdout == "Nothing has changed\n"
 
 
+def test_a_trend_is_printed_or_a_page(folder: Path) -> None:
+    words = ("--trend", "old.json", "new.html")
+    printed = report(*words, folder=folder, missing="pygal jinja2")
+    assert printed.returncode == 0, printed.stderr
+    heading, names, *rows = printed.stdout.splitlines()
+    assert (heading, names.split()) == ("Trend", ["figure", "old.json", "new.html"])
+    assert "refused" in [row.split()[0] for row in rows]
+    data = json.loads(report(*words, "--json", folder=folder).stdout)
+    assert [entry["file"] for entry in data["reports"]] == ["old.json", "new.html"]
+    assert [value["number"] for value in data["figures"]["sent"]] == [86, 168]
+    report(*words, "-o", "trend.html", folder=folder)
+    page = (folder / "trend.html").read_text("utf-8")
+    assert "<h1>Trend of 2 reports</h1>" in page
+    assert page.count('role="img"') == len(data["figures"])
+
+
+def test_a_figure_beyond_a_threshold_fails_the_build(folder: Path) -> None:
+    words = ("items.jsonl", "--fail-on", "items<10")
+    done = report(*words, "--fail-on", "items>1", "--fail-on", "items>9", folder=folder)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "scrapy report: items<10: items is 4: 6 below the threshold",
+        "scrapy report: items>1: items is 4: 3 above the threshold",
+    ]
+    assert (folder / "report.html").exists()
+    assert report("items.jsonl", "--fail-on", "items<4", folder=folder).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "name a file"),
+        (["--trend", "old.json"], "--trend takes two saved reports or more"),
+        (["--trend", "--diff", "old.json", "new.html"], "--diff and --trend stand alone"),
+        (["--diff", "old.json", "new.html", "--fail-on", "items<1"], "leave out the other one"),
+        (["items.jsonl", "--fail-on", "few"], "`few` is not a threshold: write NAME>NUMBER"),
+        (["items.jsonl", "--fail-on", "sent>1"], "this report has no `sent`. It has: items"),
         (["none.jsonl"], "none.jsonl: there is no such file"),
         (["--diff", "old.json"], "--diff takes two saved reports: OLD NEW"),
         (["--diff", "old.json", "items.jsonl"], "items.jsonl: it is not JSON"),

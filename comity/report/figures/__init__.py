@@ -1,0 +1,1 @@
+"""The main figures of a report, their limits, and their course over several reports."""
