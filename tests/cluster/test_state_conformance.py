@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+from comity.cluster.conformance.harness import Harness
 from tests.cluster.harness import OldServer, OwnCluster, OwnServer
 from tests.sources import ROOT
 
@@ -28,6 +30,14 @@ def conform(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+def conform_with(harness: type[Harness], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the conformance tests with a harness of these tests, and the same examples each time."""
+    name = f"{harness.__module__}:{harness.__name__}"
+    number = f"--examples={settings().max_examples}"
+    path = f"pythonpath={ROOT}"
+    return conform(folder, "-o", path, "--harness", name, number, "--hypothesis-seed=0")
 
 
 @pytest.mark.requirement(
@@ -52,13 +62,7 @@ def conform(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_redis_keeps_every_promise(harness: type[OwnServer], tmp_path: Path) -> None:
-    done = conform(
-        tmp_path,
-        "-o",
-        f"pythonpath={ROOT}",
-        "--harness",
-        f"{harness.__module__}:{harness.__name__}",
-    )
+    done = conform_with(harness, tmp_path)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     summary = done.stdout.partition("faults that were not made")[2]
     listed = dict(line.split(": ") for line in summary.splitlines() if ": test_" in line)

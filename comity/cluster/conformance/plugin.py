@@ -25,6 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="MODULE:CLASS",
         help="the faults of the server that can be made",
     )
+    group.addoption(
+        "--examples",
+        type=int,
+        default=100,
+        metavar="NUMBER",
+        help="the random sequences of steps that are compared with the model of the queue",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,10 +67,12 @@ steps = st.lists(
 )
 
 
-def test_the_queue_is_as_its_model(harness: Harness, crawl: str) -> None:
+def test_the_queue_is_as_its_model(
+    harness: Harness, crawl: str, pytestconfig: pytest.Config
+) -> None:
     crawls = map(str, itertools.count())
 
-    @settings(deadline=None, database=None)
+    @settings(deadline=None, database=None, max_examples=pytestconfig.getoption("--examples"))
     @given(steps)
     def check(steps: list[tuple[str, int, object]]) -> None:
         asyncio.run(compare(f"{crawl}-{next(crawls)}", steps))

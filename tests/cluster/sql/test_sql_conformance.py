@@ -8,8 +8,7 @@ import pytest
 
 from comity.cluster.conformance.harness import Harness
 from tests.cluster.sql_harness import OldPostgres, OwnPostgres, OwnSqlite
-from tests.cluster.test_state_conformance import conform
-from tests.sources import ROOT
+from tests.cluster.test_state_conformance import conform_with
 
 NOT_MADE = {
     OwnPostgres: {"fail-over": 2},
@@ -25,8 +24,7 @@ NOT_MADE = {
     [OwnSqlite, *(pytest.param(one, marks=pytest.mark.slow) for one in (OwnPostgres, OldPostgres))],
 )
 def test_a_database_keeps_every_promise(harness: type[Harness], tmp_path: Path) -> None:
-    name = f"{harness.__module__}:{harness.__name__}"
-    done = conform(tmp_path, "-o", f"pythonpath={ROOT}", "--harness", name)
+    done = conform_with(harness, tmp_path)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     summary = done.stdout.partition("faults that were not made")[2]
     listed = dict(line.split(": ") for line in summary.splitlines() if ": test_" in line)
