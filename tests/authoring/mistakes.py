@@ -137,9 +137,9 @@ MISTAKES = [
         "robots product for crawler",
         "robots.txt",
         "User-agent: ChatGPT\nDisallow: /\n",
-        "comity.agent-unknown",
+        "comity.agent-misspelled",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "robots retired name",
@@ -225,9 +225,9 @@ MISTAKES = [
         "robots all for star",
         "robots.txt",
         "User-agent: all\nDisallow: /\n",
-        "comity.agent-unknown",
+        "comity.agent-misspelled",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "robots rules before group",
@@ -531,7 +531,7 @@ MISTAKES = [
         "User-agent: *\nCrawl-delay: 10000\nDisallow: /a/\n",
         "robots.slow",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "robots delay negative",
@@ -539,7 +539,7 @@ MISTAKES = [
         "User-agent: *\nCrawl-delay: -1\nDisallow: /a/\n",
         "robots.rate-value",
         2,
-        "",
+        "safe",
     ),
     Mistake(
         "robots delay outside group",
@@ -626,7 +626,12 @@ MISTAKES = [
         "changes",
     ),
     Mistake(
-        "robots one-line file", "robots.txt", "User-agent: * Disallow: /a/\n", "robots.agent", 1, ""
+        "robots one-line file",
+        "robots.txt",
+        "User-agent: * Disallow: /a/\n",
+        "robots.agent",
+        1,
+        "changes",
     ),
     Mistake(
         "robots JSON in place",
@@ -699,9 +704,9 @@ MISTAKES = [
         "signal other vocabulary",
         "robots.txt",
         "User-agent: *\nContent-Signal: train-ai=no\nAllow: /\n",
-        "content-signal.value",
+        "content-signal.label",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "signal value",
@@ -709,7 +714,7 @@ MISTAKES = [
         "User-agent: *\nContent-Signal: ai-train=false\nAllow: /\n",
         "content-signal.value",
         2,
-        "",
+        "safe",
     ),
     Mistake(
         "signal n",
@@ -717,7 +722,7 @@ MISTAKES = [
         "User-agent: *\nContent-Signal: ai-train=n\nAllow: /\n",
         "content-signal.value",
         2,
-        "",
+        "safe",
     ),
     Mistake(
         "signal colon",
@@ -757,15 +762,15 @@ MISTAKES = [
         "Content-Signal: ai-train=no\n\nUser-agent: *\nAllow: /\n",
         "content-signal.outside",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "signal misspelt key",
         "robots.txt",
         "User-agent: *\nContent-Signal: ai-trian=no\nAllow: /\n",
-        "content-signal.value",
+        "content-signal.label",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "signal with path",
@@ -789,7 +794,7 @@ MISTAKES = [
         "User-agent: *\nContent-Usage: train-ai=no\nAllow: /\n",
         "content-usage.value",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "usage signal label",
@@ -797,15 +802,15 @@ MISTAKES = [
         "User-agent: *\nContent-Usage: ai-train=n\nAllow: /\n",
         "content-usage.label",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "usage separators",
         "robots.txt",
         "User-agent: *\nContent-Usage: train-ai=n; search=y\nAllow: /\n",
-        "",
+        "content-usage.parameter",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "usage outside",
@@ -813,7 +818,7 @@ MISTAKES = [
         "Content-Usage: train-ai=n\nUser-agent: *\nAllow: /\n",
         "content-usage.outside",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "usage path no slash",
@@ -821,7 +826,7 @@ MISTAKES = [
         "User-agent: *\nContent-Usage: a/ train-ai=n\nAllow: /\n",
         "content-usage.syntax",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "usage misspelt label",
@@ -829,7 +834,7 @@ MISTAKES = [
         "User-agent: *\nContent-Usage: trian-ai=n\nAllow: /\n",
         "content-usage.unknown",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "usage misspelt record",
@@ -845,7 +850,7 @@ MISTAKES = [
         "User-agent: *\nContent-Usage: Train-AI=N\nAllow: /\n",
         "content-usage.syntax",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "training no path",
@@ -853,7 +858,7 @@ MISTAKES = [
         "User-agent: *\nDisallowAITraining: yes\n",
         "training-rules.path",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "training path slash",
@@ -861,7 +866,7 @@ MISTAKES = [
         "User-agent: *\nDisallowAITraining: images/\n",
         "training-rules.path",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "training misspelt",
@@ -885,7 +890,7 @@ MISTAKES = [
         "DisallowAITraining: /\nUser-agent: *\nDisallow: /a/\n",
         "training-rules.outside",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "acap unknown field",
@@ -893,7 +898,7 @@ MISTAKES = [
         "ACAP-crawler: *\nACAP-disallow-craw: /a/\n",
         "acap.unknown-usage",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "acap disallow usage",
@@ -904,7 +909,12 @@ MISTAKES = [
         "",
     ),
     Mistake(
-        "acap outside", "robots.txt", "ACAP-disallow-crawl: /a/\n", "acap.outside-record", 1, ""
+        "acap outside",
+        "robots.txt",
+        "ACAP-disallow-crawl: /a/\n",
+        "acap.outside-record",
+        1,
+        "changes",
     ),
     Mistake(
         "acap conventional in record",
@@ -912,7 +922,7 @@ MISTAKES = [
         "ACAP-crawler: *\nDisallow: /a/\n",
         "acap.conventional",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "acap no colon",
@@ -928,7 +938,7 @@ MISTAKES = [
         "ACAP-crawler: *\nACAP-disallow-crawl = /a/\n",
         "acap.syntax",
         2,
-        "safe",
+        "changes",
     ),
     Mistake(
         "acap undefined resource set",
@@ -960,7 +970,7 @@ MISTAKES = [
         "ACAP-crawler: *\nACAP-allow-preserve: /a/ time-limt=30-days\n",
         "acap.qualifier",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "acap repeated",
@@ -976,7 +986,7 @@ MISTAKES = [
         "User-agent: *\nDisallow: /\n\nACAP-crawler: *\nACAP-allow-crawl: /\nACAP-ignore-conventional-records\n",
         "acap.ignored",
         6,
-        "",
+        "changes",
     ),
     Mistake(
         "tdmrep object",
@@ -984,7 +994,7 @@ MISTAKES = [
         '{"location": "/", "tdm-reservation": 1}\n',
         "tdmrep.syntax",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "tdmrep comment",
@@ -1024,7 +1034,7 @@ MISTAKES = [
         "[{'location': '/', 'tdm-reservation': 1}]\n",
         "tdmrep.syntax",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "tdmrep unquoted keys",
@@ -1032,7 +1042,7 @@ MISTAKES = [
         '[{location: "/", "tdm-reservation": 1}]\n',
         "tdmrep.syntax",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "tdmrep truncated",
@@ -1040,7 +1050,7 @@ MISTAKES = [
         '[{"location": "/", "tdm-reservation": 1}\n',
         "tdmrep.syntax",
         0,
-        "",
+        "changes",
     ),
     Mistake(
         "tdmrep text number",
@@ -1056,7 +1066,7 @@ MISTAKES = [
         '[{"location": "/", "tdm-reservation": true}]\n',
         "tdmrep.value",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "tdmrep value 2",
@@ -1070,25 +1080,25 @@ MISTAKES = [
         "tdmrep misspelt member",
         ".well-known/tdmrep.json",
         '[{"location": "/", "tdm-reservaton": 1}]\n',
-        "tdmrep.syntax",
+        "tdmrep.member",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "tdmrep underscore",
         ".well-known/tdmrep.json",
         '[{"location": "/", "tdm_reservation": 1}]\n',
-        "tdmrep.syntax",
+        "tdmrep.member",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "tdmrep case",
         ".well-known/tdmrep.json",
         '[{"Location": "/", "TDM-Reservation": 1}]\n',
-        "tdmrep.syntax",
+        "tdmrep.member",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "tdmrep no location",
@@ -1104,7 +1114,7 @@ MISTAKES = [
         '[{"location": "a/", "tdm-reservation": 1}]\n',
         "tdmrep.syntax",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "tdmrep location URL",
@@ -1136,7 +1146,7 @@ MISTAKES = [
         '[{"location": "/", "tdm-reservation": 1, "tdm-policy": "/p.json"}]\n',
         "tdmrep.policy",
         1,
-        "",
+        "safe",
     ),
     Mistake(
         "tdmrep policy not URL",
@@ -1152,7 +1162,7 @@ MISTAKES = [
         '[{"location": "/", "tdm-reservation": 0, "tdm-policy": "https://example.com/p.json"}]\n',
         "tdmrep.unused-policy",
         1,
-        "",
+        "safe",
     ),
     Mistake(
         "tdmrep HTML",
@@ -1168,7 +1178,7 @@ MISTAKES = [
         '<rsl xmlns="https://rslstandard.org/"><content url="/"><license><permits type="usage">all</permits></license></content></rsl>',
         "rsl.value",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "rsl not closed",
@@ -1182,17 +1192,17 @@ MISTAKES = [
         "rsl usage word",
         "rsl.xml",
         '<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/">\n<license>\n<permits type="usage">training</permits></license></content></rsl>',
-        "rsl.value",
+        "rsl.usage",
         4,
-        "",
+        "changes",
     ),
     Mistake(
         "rsl old usage",
         "rsl.xml",
         '<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/">\n<license>\n<permits type="usage">train-ai</permits></license></content></rsl>',
-        "rsl.value",
+        "rsl.usage",
         4,
-        "",
+        "changes",
     ),
     Mistake(
         "rsl both",
@@ -1208,7 +1218,7 @@ MISTAKES = [
         '<rsl xmlns="https://rslstandard.org/rsl">\n<content url="images/*">\n<license>\n<permits type="usage">search</permits></license></content></rsl>',
         "rsl.value",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "rsl element misspelt",
@@ -1216,7 +1226,7 @@ MISTAKES = [
         '<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/">\n<license>\n<permit type="usage">search</permit></license></content></rsl>',
         "rsl.value",
         4,
-        "",
+        "changes",
     ),
     Mistake(
         "rsl permits type",
@@ -1232,7 +1242,7 @@ MISTAKES = [
         '<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/?a=1&b=2">\n<license>\n<permits type="usage">search</permits></license></content></rsl>',
         "rsl.syntax",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "rsl country",
@@ -1256,7 +1266,7 @@ MISTAKES = [
         "License: /rsl.xml\nUser-agent: *\nAllow: /\n",
         "rsl.reference",
         1,
-        "",
+        "safe",
     ),
     Mistake(
         "automation misspelt",
@@ -1264,7 +1274,7 @@ MISTAKES = [
         "scope: /\nalowed-methods: GET\n",
         "automation.unknown",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "automation no colon",
@@ -1272,7 +1282,7 @@ MISTAKES = [
         "scope: /\nallowed-methods GET\n",
         "automation.colon",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "automation equals",
@@ -1280,7 +1290,7 @@ MISTAKES = [
         "scope: /\nallowed-methods = GET\n",
         "automation.colon",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "automation separators",
@@ -1288,7 +1298,7 @@ MISTAKES = [
         "scope: /\nallowed-methods: GET; HEAD\n",
         "automation.value",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "automation method misspelt",
@@ -1296,7 +1306,7 @@ MISTAKES = [
         "scope: /\nallowed-methods: GTE\n",
         "automation.value",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "automation purpose misspelt",
@@ -1312,7 +1322,7 @@ MISTAKES = [
         "scope: /\nallowed-methods: GET\nrequest-limit: 10 per minute\n",
         "automation.value",
         3,
-        "",
+        "changes",
     ),
     Mistake(
         "automation limit short unit",
@@ -1320,7 +1330,7 @@ MISTAKES = [
         "scope: /\nallowed-methods: GET\nrequest-limit: 10/min\n",
         "automation.value",
         3,
-        "",
+        "changes",
     ),
     Mistake(
         "automation ttl",
@@ -1336,7 +1346,7 @@ MISTAKES = [
         "scope: /\nallowed-methods: GET\nrequire-human-initiated-session: yes\n",
         "automation.value",
         3,
-        "",
+        "safe",
     ),
     Mistake(
         "automation no methods",
@@ -1344,7 +1354,7 @@ MISTAKES = [
         "scope: /a/\nrequest-limit: 5/minute\n",
         "automation.no-methods",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "automation robots lines",
@@ -1366,7 +1376,7 @@ MISTAKES = [
         "automation agent near",
         "automation-preferences.txt",
         "user-agent: GPTBott\nallowed-methods: GET\n",
-        "comity.agent-misspelled",
+        "automation.scope",
         1,
         "changes",
     ),
@@ -1376,7 +1386,7 @@ MISTAKES = [
         "scope: shop/\nallowed-methods: GET\n",
         "automation.scope",
         1,
-        "",
+        "safe",
     ),
     Mistake(
         "automation zero",
@@ -1400,7 +1410,7 @@ MISTAKES = [
         "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Trian\n",
         "ait.action",
         4,
-        "",
+        "changes",
     ),
     Mistake(
         "aitxt action form",
@@ -1408,7 +1418,7 @@ MISTAKES = [
         "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Training\n",
         "ait.action",
         4,
-        "",
+        "changes",
     ),
     Mistake(
         "aitxt indentation",
@@ -1424,7 +1434,7 @@ MISTAKES = [
         "User-agent: *\n  Path: / html\n    Elment: p\n      Disallow: Train\n",
         "ait.keyword",
         3,
-        "",
+        "changes",
     ),
     Mistake(
         "aitxt type",
@@ -1432,7 +1442,7 @@ MISTAKES = [
         "User-agent: *\n  Path: / htm\n    Element: p\n      Disallow: Train\n",
         "ait.file-type",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "aitxt no type",
@@ -1440,7 +1450,7 @@ MISTAKES = [
         "User-agent: *\n  Path: /\n    Element: p\n      Disallow: Train\n",
         "ait.file-type",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "aitxt comment behind",
@@ -1464,7 +1474,7 @@ MISTAKES = [
         "User-agent: *\n  Path: a/ html\n    Element: p\n      Disallow: Train\n",
         "ait.path",
         2,
-        "",
+        "safe",
     ),
     Mistake(
         "aitxt commas",
@@ -1492,7 +1502,12 @@ MISTAKES = [
     ),
     Mistake("aitxt prose", "ai.txt", "# AI policy\n\nPlease do not train.\n", "ait.unread", 0, ""),
     Mistake(
-        "spawning pattern", "ai.txt", "User-Agent: *\nDisallow: jpg\n", "spawning.pattern", 2, ""
+        "spawning pattern",
+        "ai.txt",
+        "User-Agent: *\nDisallow: jpg\n",
+        "spawning.pattern",
+        2,
+        "changes",
     ),
     Mistake(
         "spawning full URL",
@@ -1500,7 +1515,7 @@ MISTAKES = [
         "User-Agent: *\nDisallow: https://example.com/a/\n",
         "spawning.pattern",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "spawning misspelt", "ai.txt", "User-Agent: *\nDissallow: *.jpg\n", "ait.unread", 0, ""
@@ -1509,9 +1524,9 @@ MISTAKES = [
         "meta misspelt",
         "page.html",
         '<meta name="robots" content="nonindex">\n',
-        "robots-meta.unknown",
+        "robots-meta.misspelled",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "meta semicolon",
@@ -1530,7 +1545,7 @@ MISTAKES = [
         '<meta property="robots" content="noindex">\n',
         "robots-meta.attribute",
         1,
-        "",
+        "safe",
     ),
     Mistake(
         "meta name plural",
@@ -1538,7 +1553,7 @@ MISTAKES = [
         '<meta name="robot" content="noindex">\n',
         "robots-meta.misspelled",
         1,
-        "",
+        "changes",
     ),
     Mistake("meta value attr", "page.html", '<meta name="robots" value="noindex">\n', "", 1, ""),
     Mistake(
@@ -1555,7 +1570,7 @@ MISTAKES = [
         '<meta name="robots" content="max-snippet=50">\n',
         "robots-meta.misspelled",
         1,
-        "",
+        "safe",
     ),
     Mistake(
         "meta unit",
@@ -1563,7 +1578,7 @@ MISTAKES = [
         '<meta name="robots" content="max-snippet:50 words">\n',
         "robots-meta.value",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "meta date",
@@ -1587,7 +1602,7 @@ MISTAKES = [
         '<meta name="googelbot" content="noindex">\n',
         "robots-meta.misspelled",
         1,
-        "",
+        "changes",
     ),
     Mistake(
         "meta no-index hyphen", "page.html", '<meta name="robots" content="no-index">\n', "", 1, ""
@@ -1628,7 +1643,7 @@ MISTAKES = [
         '<meta name="robots" content="noodp">\n',
         "robots-meta.obsolete",
         1,
-        "",
+        "safe",
     ),
     Mistake(
         "served as HTML",

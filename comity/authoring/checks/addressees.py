@@ -8,7 +8,12 @@ from collections.abc import Iterator
 from comity.authoring.source import SiteSource
 from comity.policies import Finding
 from comity.policies.formats.authoring import Draft
-from comity.policies.vocabulary.known_crawlers import known, nearest
+from comity.policies.vocabulary.known_crawlers import (
+    KnownCrawler,
+    known,
+    known_crawlers,
+    nearest,
+)
 
 _AGENT_LINE = re.compile(
     rb"[ \t]*(?:user-?agent|acap-crawler)[ \t]*:[ \t]*([^#\r\n]*)", re.IGNORECASE
@@ -66,10 +71,27 @@ def _problem(name: str) -> tuple[str, str] | None:
         return "comity.agent-retired", message
     if crawler is not None:
         return None
-    if similar := nearest(name):
+    if name.lower() in _EVERYBODY:
+        message = f"`{name}` is read as the name of a crawler. For all crawlers, write `*`."
+        return "comity.agent-misspelled", message
+    if similar := nearest(name) or _longer(name):
         return (
             "comity.agent-misspelled",
             f"No known crawler has the name `{name}`. "
             f"If you mean the one of {similar.operator}, write `{similar.token}`.",
         )
     return "comity.agent-unknown", f"No known crawler has the name `{name}`. Check the spelling."
+
+
+_EVERYBODY = frozenset(("all", "any", "anybody", "bots", "crawlers", "everybody", "everyone"))
+
+
+def _longer(name: str) -> KnownCrawler | None:
+    """Return the only known crawler in use whose name goes on with `-`: `ChatGPT-User`."""
+    start = f"{name.lower()}-"
+    longer = [
+        crawler
+        for crawler in known_crawlers()
+        if crawler.token.lower().startswith(start) and not crawler.retired
+    ]
+    return longer[0] if len(longer) == 1 else None

@@ -1,12 +1,18 @@
-"""Fixes for the lines of ACAP that leave their meaning as it is."""
+"""Fixes for the lines of ACAP."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from comity.policies.answers.decision import Finding
-from comity.policies.formats.authoring import Draft, Fix
+from comity.policies.formats.acap.usages import QUALIFIED, USAGES
+from comity.policies.formats.authoring import Draft, Edit, Fix
+from comity.policies.formats.fixes import Mend, delete_line, put_above, write, write_proposed
+from comity.policies.syntax.suspicions import nearest
 
+_EQUALS = re.compile(rb"[ \t]*=[ \t]*")
+_QUOTED = re.compile(r"`([a-z-]+)`")
 # ACAP-crawler fields are left out, because the fixes of robots.txt write their colons.
 _WITHOUT_COLON = re.compile(rb"[ \t]*+(?i:acap-(?!crawler))[^:#\s]++(?=[ \t]++[^ \t:#])")
 
@@ -16,7 +22,10 @@ def write_colon(draft: Draft, finding: Finding) -> Fix | None:
 
     None means that the line is not such a field, or is not safe to change.
     """
-    match = _WITHOUT_COLON.match(draft.mendable_line(finding))
+    line = draft.mendable_line(finding)
+    match = _WITHOUT_COLON.match(line)
+    if match and (sign := _EQUALS.match(line, match.end())):
+        return write(draft, finding, b": ", sign.span())
     return (
         Fix("Write a colon", (draft.replace_octets(finding.line, match.end() + 1, 0, b":"),))
         if match
@@ -24,9 +33,34 @@ def write_colon(draft: Draft, finding: Finding) -> Fix | None:
     )
 
 
-def leave_out(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that removes a repeated line, or None if the file is not safe to change."""
-    return draft.line_out(finding.line) if draft.mendable_line(finding) else None
+def write_word(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes the usage or qualifier that a message's quotation misspells."""
+    line, quoted = draft.mendable_line(finding), _QUOTED.search(finding.message)
+    match = re.search(rb"(?<=[ \t-])%s(?=[ \t:=])" % quoted[1].encode(), line) if quoted else None
+    if match is None:
+        return None
+    words = USAGES if finding.rule == "acap.unknown-usage" else QUALIFIED
+    right = nearest(match[0].decode(), words).encode()
+    return write(draft, finding, right, match.span())
 
 
-FIXES = {"acap.syntax": write_colon, "acap.repeated": leave_out}
+def move_to_top(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that moves a line to the beginning of the file."""
+    line = draft.mendable_line(finding)
+    if not line or "Put it before" not in finding.message:
+        return None
+    start = draft.start(1)
+    edits = Edit(start, start, line + draft.line_end), draft.without_line(finding.line)
+    return Fix("Move the line to the top", edits, changes_decisions=True)
+
+
+FIXES: Mapping[str, Mend] = {
+    "acap.conventional": put_above(b"User-agent: *"),
+    "acap.ignored": move_to_top,
+    "acap.outside-record": put_above(b"ACAP-crawler: *"),
+    "acap.qualifier": write_word,
+    "acap.quotes": write_proposed,
+    "acap.repeated": delete_line,
+    "acap.syntax": write_colon,
+    "acap.unknown-usage": write_word,
+}

@@ -1,16 +1,19 @@
-"""Fixes for an ai.txt that change none of its rules.
+"""Fixes for an ai.txt.
 
-No fix is offered if the file has patterns of Spawning's format, or exceeds a limit. The effect of a
-line may then depend on the lines before it.
+A fix that changes no rule is not offered if the file has patterns of Spawning's format, or exceeds
+a limit. The effect of a line may then depend on the lines before it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
+from comity.policies.answers.element_rule import ACTIONS
+from comity.policies.document.document import FILE_TYPES
 from comity.policies.formats.ai_txt.checks import (
     NOT_ASCII,
     KeywordEntry,
@@ -21,8 +24,10 @@ from comity.policies.formats.ai_txt.grammar import LINE, SPELLINGS, Keyword, par
 from comity.policies.formats.ai_txt.reading import NAME
 from comity.policies.formats.ai_txt.spawning import spawning
 from comity.policies.formats.authoring import Draft, Edit, Fix
+from comity.policies.formats.fixes import Mend, first_of, write
 from comity.policies.syntax.lines import MAX_BYTES, text_of
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.suspicions import nearest
 
 _UNITS = (b"  ", b"    ", b"\t")
 _PLAIN = re.compile(rb"[ \t]*")
@@ -223,12 +228,79 @@ def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
     return Fix("Delete the line", (draft.without_line(finding.line),))
 
 
-FIXES = {
+def write_action(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes the action that is probably meant: `Train` for `Training`."""
+    span = draft.place(finding) if draft.mendable_line(finding) and finding.column else None
+    if span is None or "is unknown" not in finding.message:
+        return None
+    word = draft.line(finding.line)[slice(*span)].decode("latin-1")
+    forms = {form: action for action in ACTIONS for form in _forms(action)}
+    action = forms.get(nearest(word, forms), "")
+    return write(draft, finding, action.encode(), span)
+
+
+def _forms(action: str) -> tuple[str, ...]:
+    stem = action.removesuffix("e")
+    return action, f"{stem}ing", f"{stem}ed", f"{action}s"
+
+
+def write_keyword(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes the keyword that is probably meant."""
+    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    if span is None or "is not a keyword" not in finding.message:
+        return None
+    word = draft.line(finding.line)[slice(*span)].decode("latin-1")
+    names = [name.decode() for keyword in Keyword for name in keyword.value[:1]]
+    return write(draft, finding, nearest(word, names).encode(), span)
+
+
+def write_file_type(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes the file type of a path: html, or the type that is misspelled."""
+    line = draft.mendable_line(finding)
+    end = len(line.partition(b"#")[0].rstrip(b" \t"))
+    if not line or "Write html" not in finding.message:
+        return None
+    if "is missing" in finding.message:
+        return write(draft, finding, b" html", (end, end))
+    span = draft.quotation(finding)
+    word = line[slice(*span)].decode("latin-1") if span else ""
+    return write(draft, finding, nearest(word, FILE_TYPES).encode(), span) if word else None
+
+
+def write_path(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes a path as it is read already."""
+    span = draft.quotation(finding) if _read_line(draft, finding) else None
+    read_as = _READ_AS.search(finding.message)
+    if span is None or not read_as:
+        return None
+    return write(draft, finding, read_as[1].encode(), span, changes_decisions=False)
+
+
+_READ_AS = re.compile(r"is read as `([^`]+)`\Z")
+
+
+def write_pattern(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes a single pattern of Spawning's form."""
+    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    if span is None:
+        return None
+    value = draft.line(finding.line)[slice(*span)]
+    path = re.sub(rb"\Ahttps?://[^/]*", b"", value)
+    if path != value:
+        return write(draft, finding, path or b"/", span)
+    return write(draft, finding, b"*." + value, span) if value.isalnum() else None
+
+
+FIXES: Mapping[str, Mend] = {
+    "ait.action": write_action,
     "ait.comment": move_comment,
     "ait.duplicate": leave_out_line,
+    "ait.file-type": write_file_type,
     "ait.grammar": escape,
     "ait.indentation": indent,
-    "ait.keyword": spell,
+    "ait.keyword": first_of(spell, write_keyword),
     "ait.language-tag": hyphenate,
+    "ait.path": write_path,
     "ait.repeated-agent": leave_out_agent,
+    "spawning.pattern": write_pattern,
 }

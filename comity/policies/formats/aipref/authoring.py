@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from comity.policies.formats.aipref.checks import check
+from comity.policies.formats.aipref.fixes import FIXES
 from comity.policies.formats.aipref.words import DICTIONARY_LABELS, STRING_LABELS
 from comity.policies.formats.authoring import Authoring, Directive
 
@@ -46,4 +47,5 @@ AUTHORING = Authoring(
         "short-preference": _preferences(STRING_LABELS),
     },
     check_site=check,
+    fixes=FIXES,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -49,6 +50,8 @@ def check(site: SiteFiles) -> Iterator[Finding]:
         dictionaries = {
             line: list(_dictionary(line)) for line in lines if line.name == content_usage.NAME
         }
+        for line in dictionaries:
+            _check_parameters(line, remarks)
         for members in dictionaries.values():
             _check_repeated(members, file.robots, remarks)
         last = {
@@ -147,6 +150,18 @@ def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Rem
                 remarks.report(
                     rule, message, label.encode(), line=line.line, column=column, length=length
                 )
+
+
+def _check_parameters(line: ExtensionLine, remarks: Remarks) -> None:
+    """Report a label behind a semicolon, where it is a parameter of the label before it."""
+    value = content_usage.parts(line.value)[1]
+    match = _PARAMETER.search(value) if b'"' not in value else None
+    if match and match[1].decode() in DICTIONARY_LABELS:
+        message = "`{}` has no effect behind a semicolon. Write a comma between preferences."
+        remarks.report("content-usage.parameter", message, match[1], line=line.line)
+
+
+_PARAMETER = re.compile(rb";[ \t]*([a-z-]++)=")
 
 
 def _check_repeated(members: list[_Member], robots: Robots, remarks: Remarks) -> None:

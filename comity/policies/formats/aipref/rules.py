@@ -197,6 +197,18 @@ RULES = {
             good="User-agent: *\nContent-Usage: /news/ search=y\nAllow: /\n",
         ),
     ),
+    "content-usage.parameter": Rule(
+        FINDING,
+        "draft-ietf-aipref-vocab section syntax",
+        "a label is behind a semicolon, so it has no effect",
+        why="A semicolon begins a parameter of the preference before it. Readers ignore "
+        "parameters that they do not know.",
+        fix="Write a comma between two preferences.",
+        example=Example(
+            bad="User-agent: *\nContent-Usage: train-ai=n; search=y\nAllow: /\n",
+            good="User-agent: *\nContent-Usage: train-ai=n, search=y\nAllow: /\n",
+        ),
+    ),
     "content-usage.repeated": Rule(
         FINDING,
         "draft-ietf-aipref-vocab-07 section-5",

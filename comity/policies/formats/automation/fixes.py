@@ -1,4 +1,4 @@
-"""Fixes for an automation-preferences.txt that change none of its groups."""
+"""Fixes for an automation-preferences.txt."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Edit, Fix
 from comity.policies.formats.automation.grammar import MAX_REPEATED, RECORD, SELECTORS, is_plain
+from comity.policies.formats.fixes import first_of, proposed, put_above, write, write_proposed
+from comity.policies.syntax.suspicions import nearest
 
 _MARKUP = re.compile(rb"[ \t]*+(<!--)")
 
@@ -15,12 +17,70 @@ def add_colon(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes the colon of a scope, host or user-agent.
 
     These lines have the same effect without a colon. Any other directive has its most restrictive
-    value without a colon, so the colon would change the rules, and there is no fix.
+    value without a colon, so the colon changes decisions.
     """
     match = RECORD.match(draft.line(finding.line)) if finding.line else None
-    if match is None or match[2] or match[1].lower() not in SELECTORS:
+    if match is None or match[2]:
         return None
-    return Fix("Write the colon", (draft.replace_octets(finding.line, match.end(1) + 1, 0, b":"),))
+    is_selector = match[1].lower() in SELECTORS
+    sign = _OTHER_SIGN.match(draft.line(finding.line), match.end(1))
+    if is_selector and sign:
+        return None
+    start, length = sign.span() if sign else (match.end(1), match.end(1))
+    edit = draft.replace_octets(finding.line, start + 1, length - start, b":")
+    return Fix("Write the colon", (edit,), changes_decisions=not is_selector)
+
+
+_OTHER_SIGN = re.compile(rb"[ \t]*[=;]")
+
+
+def write_value(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes a value in the form of its directive."""
+    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    if span is None:
+        return None
+    value = draft.line(finding.line)[slice(*span)]
+    if meant := _MEANT.search(finding.message):
+        return write(draft, finding, meant[1].encode(), span)
+    if "true nor false" in finding.message:
+        # A value that is neither counts as true.
+        is_no = value.lower() in (b"no", b"0", b"n", b"off")
+        word = b"false" if is_no else b"true"
+        return write(draft, finding, word, span, changes_decisions=is_no)
+    if "is not a method" in finding.message:
+        words = re.split(rb"[;,\s]+", value.upper())
+        near = [nearest(word.decode("latin-1"), METHODS) for word in words]
+        return write(draft, finding, ", ".join(near).encode(), span) if all(near) else None
+    return None
+
+
+_MEANT = re.compile(r"here `([^`]+)`")
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")
+
+
+def write_scope(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes the first slash of a scope, which is read so already.
+
+    A group without a scope gets one for the whole site.
+    """
+    if "Add `scope: /`" in finding.message:
+        return put_above(b"scope: /")(draft, finding)
+    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    if span is None or "leading `/`" not in finding.message:
+        return None
+    value = b"/" + draft.line(finding.line)[slice(*span)]
+    return write(draft, finding, value, span, changes_decisions=False)
+
+
+def add_methods(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes the methods of a message below the first line of a group."""
+    line = draft.mendable_line(finding)
+    text = proposed(finding)
+    if not line or not text:
+        return None
+    end = draft.start(finding.line) + len(line)
+    edit = Edit(end, end, draft.line_end + text)
+    return Fix(f"Write `{text.decode()}`", (edit,), changes_decisions=True)
 
 
 def comment_markup(draft: Draft, finding: Finding) -> Fix | None:
@@ -93,6 +153,10 @@ def _value(record: re.Match[bytes]) -> bytes:
 FIXES = {
     "automation.colon": add_colon,
     "automation.markup": comment_markup,
+    "automation.no-methods": add_methods,
     "automation.repeated": leave_out_repetition,
-    "automation.unknown": Draft.comment,
+    "automation.scope": write_scope,
+    "automation.unknown": first_of(Draft.comment, write_proposed),
+    "automation.value": write_value,
+    "automation.word": write_proposed,
 }

@@ -1,4 +1,4 @@
-"""Fixes for the lines of Content Signals that change no signal."""
+"""Fixes for the lines of Content Signals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Fix
 from comity.policies.formats.content_signals.checks import usual_form
 from comity.policies.formats.content_signals.signals import NAMES
+from comity.policies.formats.fixes import put_above, write, write_key
 
 
 def respell(draft: Draft, finding: Finding) -> Fix | None:
@@ -27,4 +28,26 @@ def respell(draft: Draft, finding: Finding) -> Fix | None:
     )
 
 
-FIXES = {"content-signal.spelling": respell}
+def write_verdict(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes yes or no for the value of a signal.
+
+    A value that is neither refuses, so `no` changes no decision.
+    """
+    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    verdict = next((word for text, word in _VERDICTS.items() if text in finding.message), b"")
+    if span is None or not verdict:
+        return None
+    key = draft.line(finding.line)[slice(*span)].partition(b"=")[0].rstrip()
+    changes = verdict == b"yes"
+    return write(draft, finding, key + b"=" + verdict, span, changes_decisions=changes)
+
+
+# A part of the message -> the value to write.
+_VERDICTS = {"neither yes nor no": b"no", "Write yes": b"yes"}
+
+FIXES = {
+    "content-signal.label": write_key,
+    "content-signal.outside": put_above(b"User-agent: *", b"Disallow:"),
+    "content-signal.spelling": respell,
+    "content-signal.value": write_verdict,
+}

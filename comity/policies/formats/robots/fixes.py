@@ -37,7 +37,7 @@ _COMMENT = re.compile(rb"([ \t]*+)<!--[ \t]*+(.*?)[ \t]*+-->[ \t]*+")
 _ALTERNATIVES = re.compile(rb"\(([^()|]+(?:\|[^()|]+)+)\)")
 _WORDS = re.compile(rb"[A-Za-z][A-Za-z0-9_.-]*+")
 # Where a further record begins in a line: behind a space, or behind a written `\n`.
-_NEXT_RECORD = re.compile(rb"[ \t]*+(?:\\r?\\n|\\n|[ \t])[ \t]*+(?=%s[ \t]*+:)" % NAME)
+_NEXT_RECORD = re.compile(rb"(?:\\r?\\n|\\n|[ \t]+)(?=%s[ \t]*+:)" % NAME)
 # The host of an origin that no publisher has: RFC 2606.
 _EXAMPLE = "example.com"
 
@@ -141,6 +141,10 @@ def _write_right_name(draft: Draft, finding: Finding) -> Fix | None:
     return _write_value(draft, finding, names[0]) if len(set(names)) == 1 else None
 
 
+def _write_proposed_value(draft: Draft, finding: Finding) -> Fix | None:
+    return _write_value(draft, finding, proposed(finding)) if proposed(finding) else None
+
+
 def _split_names(draft: Draft, finding: Finding) -> Fix | None:
     if not (record_and_line := _read_record(draft, finding)):
         return None
@@ -231,7 +235,7 @@ def _write_rate(draft: Draft, finding: Finding) -> Fix | None:
         RecordKind.VISIT_TIME: hours,
     }.get(record.kind)
     value = read(record.value) if read else b""
-    return _write_value(draft, finding, value) if value else None
+    return _write_value(draft, finding, value) if value else delete_line(draft, finding)
 
 
 def _write_colon(draft: Draft, finding: Finding) -> Fix | None:
@@ -338,7 +342,7 @@ FIXES: Mapping[str, Mend] = {
     "robots.second-path": _split_paths,
     "robots.several-agents": _split_names,
     "robots.sitemap-url": _write_address,
-    "robots.slow": write_proposed,
+    "robots.slow": _write_proposed_value,
     "robots.space": _write_space,
     "robots.star": _remove_stars,
     "robots.unknown": write_proposed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive
 from comity.policies.formats.robots_meta.checks import check_document
+from comity.policies.formats.robots_meta.fixes import FIXES
 from comity.policies.formats.robots_meta.words import SUMMARIES, VALUED
 
 _SPEC = "robots meta (docs/robots-meta.md)"
@@ -38,4 +39,5 @@ AUTHORING = Authoring(
         "image-preview": {"none": "no images", "standard": "small ones", "large": "of any size"},
     },
     check_document=check_document,
+    fixes=FIXES,
 )

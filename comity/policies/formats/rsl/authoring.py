@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive, FileKind
 from comity.policies.formats.rsl.checks import check_document, check_rsl, check_site
+from comity.policies.formats.rsl.fixes import FIXES
 from comity.policies.formats.rsl.grammar import GENERAL, LEGAL_TYPES, USERS
 from comity.policies.syntax.xml_tree import root_name
 
@@ -149,4 +150,5 @@ AUTHORING = Authoring(
     kinds=(FileKind("rsl.xml", lambda name, body: root_name(body) == "rsl", check_rsl),),
     check_site=check_site,
     check_document=check_document,
+    fixes=FIXES,
 )

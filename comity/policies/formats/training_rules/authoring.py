@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive
 from comity.policies.formats.training_rules.checks import check
+from comity.policies.formats.training_rules.fixes import FIXES
 
 _DRAFT = "draft-canel-robots-ai-control-00"
 
@@ -26,4 +27,5 @@ AUTHORING = Authoring(
     ),
     values={"path": {"/": "the whole site", "/*.pdf$": "URLs that end in .pdf"}},
     check_site=check,
+    fixes=FIXES,
 )

@@ -73,6 +73,8 @@ SAID: dict[str, list[tuple[int, int, str]]] = {
     ],
     f"{ANY}Content-Usage: /a search=n\nContent-Usage: /b search=y\nAllow: /": [],
     f'{ANY}Content-Usage: search=y;a="n, search=n"\nAllow: /': [],
+    f"{ANY}Content-Usage: train-ai=n; search=y\nAllow: /": [(2, 0, "content-usage.parameter")],
+    f"{ANY}Content-Usage: train-ai=n;reason=search\nAllow: /": [],
     f"{ANY}Content-Usage: no dictionary, search=y, search=n\nAllow: /": [],
 }
 
