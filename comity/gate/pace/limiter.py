@@ -44,8 +44,9 @@ class Limiter:
         is_always_asked: True if the ledger is asked even without windows. A ledger that several
             processes share may know penalties that this process does not know.
         awaited: The number of requests that wait in the middleware, ahead of all queues.
-        line: The lock in which these requests stand in line.
-        freed: Set when a request may go out again.
+        line: The lock in which these requests stand in line. None until the first of them comes: a
+            lock and an event take three times the memory of the rest, and few hosts need them.
+        freed: Set when a request may go out again. None until a request waits for that.
         reason: Why the limiter lets out no request, for messages.
         unread: The limits of the site with an unreadable value.
     """
@@ -67,8 +68,8 @@ class Limiter:
     is_asking: bool = False
     is_always_asked: bool = False
     awaited: int = 0
-    line: asyncio.Lock = field(default_factory=asyncio.Lock)
-    freed: asyncio.Event = field(default_factory=asyncio.Event)
+    line: asyncio.Lock | None = None
+    freed: asyncio.Event | None = None
     reason: str = "its host is to be left alone"
     unread: tuple[StatedLimit, ...] = ()
     # The result of `delay` if it is one value all day, or None.

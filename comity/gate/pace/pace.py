@@ -144,7 +144,8 @@ class Pace:
             self._beat = None
         self._ledger.close()
         for limiter in self._limiters.values():
-            limiter.freed.set()
+            if limiter.freed is not None:
+                limiter.freed.set()
 
     def host(self, url: str) -> Limiter:
         """Return the limiter of the URL's host name."""
@@ -404,6 +405,8 @@ class Pace:
         began = monotonic()
         last.awaited += 1
         try:
+            if last.line is None:
+                last.line = asyncio.Lock()
             async with last.line:
                 while True:
                     if self._run.is_closing:
@@ -493,15 +496,18 @@ class Pace:
         `ahead`: True if the scheduler's queues under this limiter have to wait meanwhile.
         """
         limiter.awaited += ahead
-        limiter.freed.clear()
+        if limiter.freed is None:
+            limiter.freed = asyncio.Event()
+        freed = limiter.freed
+        freed.clear()
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
-                    await limiter.freed.wait()
+                    await freed.wait()
         finally:
             limiter.awaited -= ahead
             if ahead and self.freed(limiter):
-                limiter.freed.set()
+                freed.set()
                 self._run.wake()
 
     def free_limiters(self, request: Request) -> None:
@@ -560,7 +566,8 @@ class Pace:
         del self._flights[flight]
 
     def _announce(self, limiter: Limiter) -> None:
-        limiter.freed.set()
+        if limiter.freed is not None:
+            limiter.freed.set()
         self.freed(limiter)
 
     def settle_start(self, request: Request) -> None:

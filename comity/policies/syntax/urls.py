@@ -109,6 +109,7 @@ def url_remedy(text: str) -> str:
     return "write https:// and a host" if not has_scheme and _OTHER_SCHEME.match(text) else ""
 
 
+@lru_cache(maxsize=1024)  # several parts ask for one origin or request
 def host_name(url: str) -> str:
     """Return the host in lower case; "": there is none.
 

@@ -62,6 +62,24 @@ def test_what_was_out_goes_first_within_its_priority() -> None:
     assert not queue
 
 
+def test_the_next_request_is_known_to_be_allowed_if_all_since_were() -> None:
+    queue, scope = HostQueue(ORIGIN, None), HostQueue(ORIGIN, None)
+    queue.push(1, 0)
+    queue.push(2, 0, is_allowed=True)
+    assert not queue.is_next_allowed
+    queue.pop()
+    assert queue.is_next_allowed
+    queue.push_back(returned := entry("returned"))
+    assert not queue.is_next_allowed
+    assert queue.pop() is returned
+    queue.push(3, 0)  # it may be refused, and may be the next one
+    assert not queue.is_next_allowed
+    scope.push(4, 0, is_allowed=True)
+    scope.push(5, 0, is_allowed=True)
+    queue.move(scope)
+    assert (scope.pop(), scope.is_next_allowed) == (2, True)
+
+
 def test_a_queue_keeps_the_pace_of_its_host_and_of_its_scopes() -> None:
     alone, scope = host(), Limiter(f"{ORIGIN} 1", (), 8)
     assert [HostQueue(ORIGIN, alone).limiters, HostQueue(ORIGIN, alone, (scope,)).limiters] == [

@@ -89,6 +89,7 @@ def crashed(folder: Path, copy: Path) -> Path:
 
 REQUESTS = {
     "plain": page(),
+    "verbatim": Request(f"{A}/a b", meta={"verbatim_url": True}),
     "all there is": Request(
         f"{A}/päge?b=1#f",
         callback=SPIDER.parse_page,

@@ -29,6 +29,7 @@ from scrapy.utils.request import RequestFingerprinter
 
 from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.frontier import scheduler, storages
+from comity.crawler.frontier.book import Entry
 from comity.crawler.frontier.journal import NAME, Journal
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.crawler.frontier.waiting import policy_fetches, turns
@@ -342,6 +343,30 @@ def make(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     yield make
     for crawl in made:
         crawl.own.pace.close()
+
+
+def test_a_request_that_was_allowed_on_arrival_is_read_when_it_is_due(
+    make: Make, tmp_path: Path
+) -> None:
+    """Until then, only its key is in memory. A request that may be refused is read before."""
+    crawl = make({A: delay(10)}, JOBDIR=str(tmp_path / "job"))
+
+    def first_waiting() -> Entry | int | None:
+        queue = crawl.scheduler._waiting.queues.get(A)
+        assert queue is not None
+        return queue.peek()
+
+    async def work() -> None:
+        crawl.add(f"{A}/1", f"{A}/2")  # no policies are known
+        await crawl.go(5)
+        assert isinstance(first_waiting(), Entry)
+        crawl.add(f"{A}/3", f"{A}/4")
+        await crawl.go(15)
+        assert isinstance(first_waiting(), int)
+        await crawl.go()
+
+    crawl.does(work)
+    assert crawl.times == [(0, f"{A}/1"), (10, f"{A}/2"), (20, f"{A}/3"), (30, f"{A}/4")]
 
 
 @pytest.mark.requirement("RFC-1", "WHY-2")
