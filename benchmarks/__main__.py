@@ -222,8 +222,10 @@ def parsed(rules: int) -> Rounds:
     return in_turns(partial(decisions.parsed, body), rounds=5)[0].times(1024 / len(body))
 
 
-def held() -> Rounds:
-    return Rounds((decisions.held(partial(decisions.cached_site, decisions.mixed(10))),))
+def held(site: Callable[[bytes], object]) -> Rounds:
+    """Return the bytes of one of 100 sites with equal files."""
+    body = decisions.mixed(10)
+    return Rounds((decisions.held(lambda: [site(body) for _ in range(100)]) / 100,))
 
 
 def page_decided(carriers: str) -> Rounds:
@@ -305,7 +307,15 @@ def measurements(folder: Path) -> list[Measurement]:
         us("decision, 10,000 rules of 63 lengths", partial(decided, decisions.lengths, 10_000), 4),
         us("parse and compile 1,000 rules, a KiB", partial(parsed, 1_000), 20),
         us("parse and compile 10,000 rules, a KiB", partial(parsed, 10_000), 20),
-        Figures("cached site of 0.2 KiB, bytes", held, 2048, form="{:,.0f}"),
+        *(
+            Figures(
+                f"cached site of 0.2 KiB, {rules}, bytes", partial(held, site), 2048, form="{:,.0f}"
+            )
+            for rules, site in (
+                ("rules compiled", decisions.cached_site),
+                ("rules not compiled", decisions.forgotten_site),
+            )
+        ),
         us("page with nothing to read", partial(page_decided, "nothing to read"), 60),
         us("page with all carriers", partial(page_decided, "all carriers"), 600),
         Figures("50 element rules on 99 kB, ms added", elements_added, 8, factor=1e3),
