@@ -339,15 +339,13 @@ class PatternIndex:
             patterns: in normal form.
             preferred: numbers, in order, of the patterns that win against others of equal length.
         """
-        self._preferred = bytearray(len(patterns))  # 1 for preferred patterns
+        is_preferred = self._preferred = bytearray(len(patterns))  # 1 for preferred patterns
         for number in preferred:
-            self._preferred[number] = 1
+            is_preferred[number] = 1
         numbers: Sequence[int] = range(len(patterns) - 1, -1, -1)
         if preferred:
-            numbers = [
-                *(number for number in numbers if not self._preferred[number]),
-                *reversed(preferred),
-            ]
+            numbers = [number for number in numbers if not is_preferred[number]]
+            numbers += reversed(preferred)
         # The sort is stable: among equal texts the deciding one is the last. No target equals a
         # wildcard pattern, because the normal form of targets has neither `*` nor `$`.
         numbers = sorted(numbers, key=patterns.__getitem__)
