@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from comity.authoring.expectations.sentences import FORMS, NOUNS, VERBS
 from comity.authoring.rules import as_markdown
@@ -469,6 +470,40 @@ def words_of_uses() -> str:
     )
 
 
+def tag_members() -> str:
+    """Return the tables of docs/schemas.md: the members of the tag, and of its parts."""
+    whole = schema()
+    parts = {"The tag": whole, **{f"Tag: {name}": part for name, part in whole["$defs"].items()}}
+    sections = (
+        f"### {title}{table(('member', 'type', 'meaning'), _members(part))}".rstrip()
+        for title, part in parts.items()
+        if "properties" in part
+    )
+    return "\n\n" + "\n\n".join(sections) + "\n\n"
+
+
+def _members(part: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    for name, member in part["properties"].items():
+        missing = "" if name in part.get("required", ()) else "; may be missing"
+        meaning = member.get("description", "").replace("|", r"\|")
+        yield f"`{name}`", f"{_type(member)}{missing}", meaning
+
+
+def _type(member: Mapping[str, Any]) -> str:
+    """Return the type of a member in words."""
+    if "$ref" in member:
+        name = member["$ref"].rpartition("/")[2]
+        part = schema()["$defs"][name]
+        return f"[{name}](#tag-{name})" if "properties" in part else _type(part)
+    if "const" in member or "enum" in member:
+        values = member.get("enum", [member.get("const")])
+        return ", ".join(f"`{json.dumps(value)}`" for value in values)
+    kinds = member.get("type", "any")
+    kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
+    inner = member.get("items", member.get("additionalProperties"))
+    return f"{kind} of {_type(inner)}" if isinstance(inner, Mapping) else kind
+
+
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"formats": formats},
     "docs/commands.md": {"commands": commands},
@@ -484,6 +519,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "docs/policy-command.md": {"files": partial(files, "DIR/")},
     "docs/profiles.md": {"wishes": profile_wishes, "profiles": profiles},
     "docs/rules.md": {name: partial(rules, name) for name in RULE_TABLES},
+    "docs/schemas.md": {"tag": tag_members},
     "docs/settings.md": {"settings": settings},
     "docs/vocabulary.md": {
         "vocabularies": vocabularies,

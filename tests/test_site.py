@@ -30,6 +30,8 @@ SHOWN = [
     "start-publishing",
     "start-data",
     "start-cluster",
+    "decisions",
+    "schemas",
     "settings",
     "commands",
     "rules/robots",

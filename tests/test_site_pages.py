@@ -27,9 +27,10 @@ PAGES = sorted(
     for path in DOCS.glob(pattern)
 )
 _BLOCK = re.compile(
-    r"(?P<before>[^\n]*)\n\n?```(?P<language>\w*)\n(?P<text>.*?)^```", re.DOTALL | re.MULTILINE
+    r"(?P<before>(?:[^\n]+\n)*)\n?^```(?P<language>\w*)\n(?P<text>.*?)^```",
+    re.DOTALL | re.MULTILINE,
 )
-_FILE = re.compile(r"(?P<verb>Write|Add to) (?:[a-z ]+ )?`(?P<path>[^`]+)`:$")
+_FILE = re.compile(r"(?P<verb>Write|Add to)\s`(?P<path>[^`]+)`:$")
 # The port of `comity demo`. Each test has its own.
 PORT = "8642"
 
@@ -53,14 +54,14 @@ def commands(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def as_pattern(lines: list[str]) -> re.Pattern[str]:
-    """Return the pattern of an output. Spaces at the end of a line do not count."""
+    """Return the pattern of an output. Two spaces stand for any gap between two columns."""
     parts = [
         "(?:.*\n)*?"
         if line == "..."
         else ".*".join(map(re.escape, line.rstrip().split("..."))) + "[ ]*\n"
         for line in lines
     ]
-    return re.compile("".join(parts))
+    return re.compile(re.sub(r"(\\ ){2,}", "[ ]+", "".join(parts)))
 
 
 class Session:
@@ -126,8 +127,9 @@ def test_a_page_does_as_it_says(name: str, tmp_path: Path) -> None:
     text = (DOCS / name).read_text("utf-8").replace(PORT, str(port))
     session = Session(tmp_path, port)
     try:
+        assert text.count("\n```") == 2 * len([*blocks(text)])
         for block in blocks(text):
-            file = _FILE.search(block.before)
+            file = _FILE.search(block.before.rstrip())
             if file:
                 session.write(file["verb"], file["path"], block.text)
             else:
