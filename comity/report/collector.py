@@ -138,14 +138,14 @@ class Collector(Observer):
             host.allowed += 1
             return
         host.refused += 1
-        _count(self.refused, reason, name)
+        _count(self.refused, reason, name, url)
         index = self._bucket(monotonic())
         self._refused_at[index] += 1
 
     def stopped(self, url: str, decision: Decision) -> None:
         name = host_name(url)
         self.hosts.count_of(name).stopped += 1
-        _count(self.stopped_rules, decision.reasons[0], name)
+        _count(self.stopped_rules, decision.reasons[0], name, url)
 
     def starting(self, limiters: Sequence[Paced]) -> list[Gap | None]:
         now = monotonic()
@@ -174,8 +174,8 @@ class Collector(Observer):
     def backed_off(self, url: str, status: int) -> None:
         self.hosts.count_of(host_name(url)).backed_off += 1
 
-    def tagged(self, tag: Mapping[str, Any]) -> None:
-        self.items.add_tag(tag)
+    def tagged(self, tag: Mapping[str, Any], url: str = "") -> None:
+        self.items.add_tag(tag, url=url)
 
     def asked_to_act(self, request: ActionRequest) -> None:
         self.actions[request.action] += 1
@@ -238,13 +238,12 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _count(rules: dict[str, RuleCount], reason: Reason, host: str) -> None:
+def _count(rules: dict[str, RuleCount], reason: Reason, host: str, url: str) -> None:
     rule = rules.get(reason.rule)
     if rule is None:
         rule = rules[reason.rule] = RuleCount()
-    rule.count += 1
     rule.hosts.add(host)
-    rule.lines.add(_key(reason))
+    rule.add(_key(reason), url)
 
 
 def _key(reason: Reason) -> tuple[str, str, int, str]:

@@ -85,7 +85,7 @@ def _sections(old: Report, new: Report) -> Iterator[Section]:
         "Why uses are refused", "Rule", _rules(old.use_refusals), _rules(new.use_refusals)
     )
     yield _section("Policy files", "File", _files(old), _files(new))
-    yield _section("Sites that could not be fetched", "Site", _unreachable(old), _unreachable(new))
+    yield _section("Sites without readable policies", "Site", _unreachable(old), _unreachable(new))
     yield _section("Licences", "Licence", _by_name(old.licences.rows), _by_name(new.licences.rows))
     yield _section(
         "Attributions",

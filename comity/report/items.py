@@ -4,7 +4,7 @@ They count uses and verdicts, the lines that refuse, licences, attributions and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from comity.dataset.permissions.expiry import EXPIRED, has_passed
 from comity.dataset.permissions.terms import ARRANGEMENT, LICENSES
 from comity.dataset.records import Record, Unreadable
 from comity.dataset.tags.sources import GUESSED, TagSource, read
+from comity.dataset.verify.origins import page_url
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.tag import TagError
@@ -30,6 +31,8 @@ from comity.report.value import (
 
 MAX_LINES = 100  # lines of a rule that are counted separately
 SHOWN_LINES = 8  # lines of a rule in a report
+SHOWN_URLS = 3  # URLs of a line
+MAX_URL = 2_000  # characters of such a URL
 SHOWN_ROWS = 50  # hosts, licences and selectors in a report
 MAX_NAMES = 500  # licences, attributions, uses and selectors that are counted separately
 SHOWN_USES = 60  # uses in a report
@@ -39,18 +42,38 @@ Key = tuple[str, str, int, str]  # URL, part, line, text
 
 
 class RuleCount:
-    """The refusals by one rule."""
+    """The refusals by one rule.
 
-    __slots__ = ("count", "hosts", "lines")
+    Attributes:
+        urls: Line -> the first URLs that it refused. Lines that are counted together have none.
+    """
+
+    __slots__ = ("count", "hosts", "lines", "urls")
 
     def __init__(self) -> None:
         self.count = 0
+        self.urls: dict[Key, tuple[str, ...]] = {}
         self.lines: KeyTally[Key] = KeyTally(MAX_LINES)
         self.hosts: KeyTally[str] = KeyTally(MAX_LINES)
+
+    def add(self, key: Key, url: str) -> None:
+        """Count a refusal by a line. `url`: of the refused page; "" if it is unknown."""
+        self.count += 1
+        self.lines.add(key)
+        self._add_urls(key, (url[:MAX_URL],) if url else ())
+
+    def _add_urls(self, key: Key, urls: tuple[str, ...]) -> None:
+        known = self.urls.get(key, ())
+        if len(known) < SHOWN_URLS and urls:
+            self.urls[key] = tuple(dict.fromkeys((*known, *urls)))[:SHOWN_URLS]
+            if len(self.urls) > 2 * MAX_LINES:
+                self.urls = {key: urls for key, urls in self.urls.items() if key in self.lines}
 
     def update(self, other: RuleCount) -> None:
         self.count += other.count
         self.lines.update(other.lines)
+        for key, urls in other.urls.items():
+            self._add_urls(key, urls)
         self.hosts.update(other.hosts)
 
 
@@ -66,17 +89,25 @@ def refusals_of(rules: Mapping[str, RuleCount]) -> list[ReportedRefusal]:
                 summary=entry.summary if entry else SUMMARIES.get(name, ""),
                 count=rule.count,
                 hosts=ranking_of(rule.hosts, SHOWN_LINES),
-                lines=[line_of(key, count) for key, count in rule.lines.largest(SHOWN_LINES)],
+                lines=[
+                    line_of(key, count, rule.urls.get(key, ()))
+                    for key, count in rule.lines.largest(SHOWN_LINES)
+                ],
                 other_lines=rule.lines.rest(SHOWN_LINES),
             )
         )
     return refusals
 
 
-def line_of(key: Key, count: int = 0) -> Line:
+def line_of(key: Key, count: int = 0, urls: Iterable[str] = ()) -> Line:
     url, part, line, text = key
     return Line(
-        url=printable(url), part=printable(part), line=line, text=printable(text), count=count
+        url=printable(url),
+        part=printable(part),
+        line=line,
+        text=printable(text),
+        count=count,
+        urls=list(map(printable, urls)),
     )
 
 
@@ -108,9 +139,12 @@ class ItemCounts:
         # (selector, actions, line).
         self.elements: KeyTally[tuple[str, str, Key]] = KeyTally(MAX_NAMES)
 
-    def add_tag(self, tag: Mapping[str, Any], expired: Collection[str] = ()) -> None:
+    def add_tag(
+        self, tag: Mapping[str, Any], expired: Collection[str] = (), *, url: str = ""
+    ) -> None:
         """Count a tag, as it is in an item.
 
+        `url`: URL of the item's page; "" if it is unknown.
         `expired`: uses that the tag permits, but whose permission has ended."""
         self.items += 1
         reasons = tag["reasons"]
@@ -129,8 +163,7 @@ class ItemCounts:
                 count = self.rules.get(rule)
                 if count is None:
                     count = self.rules[rule] = RuleCount()
-                count.count += 1
-                count.lines.add(_key(reason))
+                count.add(_key(reason), url)
         licences, attributions = set(), set()
         for use in uses.values():
             if use["verdict"] == "deny":
@@ -231,4 +264,5 @@ class ItemsPass(NamedTuple):
         counts.add_tag(
             tag.raw,
             {name for name, use in tag.uses.items() if has_passed(use.qualifiers.until, self.now)},
+            url=page_url(record),
         )

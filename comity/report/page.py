@@ -17,16 +17,19 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 import comity
+from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable, unhidden
 from comity.report import pictures
 from comity.report.difference import Section
 from comity.report.figures.trend import text_of, trend
+from comity.report.items import SUMMARIES
 from comity.report.value import Report, ReportError, embed
 
 MAX_TEXT = 500  # characters of one text
 SHOWN_HOSTS = 50
 SHOWN_FILES = 50  # files of a dataset in an audit
 SHOWN_PAGES = 1_000  # pages of a website in an audit
+_NOT_IN_ID = re.compile(r"[^A-Za-z0-9._-]")
 _CODE = re.compile(r"`([^`]*)`")
 ROUND = 1000  # shares are rounded to thousandths
 
@@ -72,7 +75,7 @@ def audit_page(audit: Mapping[str, Any]) -> str:
 
 def _render(name: str, **values: Any) -> str:
     environment = _environment()
-    style = _resource("report.css")
+    style = _resource("report.css") + _filters()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     values |= {
@@ -107,8 +110,31 @@ def _environment() -> Environment:
         "count_of": _count_of,
         "marked": _mark_up,
         "figure": text_of,
+        "anchor": _anchor,
+        "format_of": _format_of,
     }
     return environment
+
+
+def _anchor(name: str, prefix: str) -> str:
+    """Return the id of a row. Different names have different ids."""
+    return f"{prefix}-" + _NOT_IN_ID.sub(lambda match: f"~{ord(match[0]):x}~", name)
+
+
+def _format_of(rule: str) -> str:
+    """Return the format of a rule, e.g. "robots" of `robots.disallow`."""
+    return rule.partition(".")[0]
+
+
+@cache
+def _filters() -> str:
+    """Return the style that hides the rules of all formats but the chosen one."""
+    formats = sorted({_format_of(rule) for rule in (*RULES, *SUMMARIES)})
+    rules = (
+        f'.refusals:has(input[value="{name}"]:checked) > details:not([data-format="{name}"])'
+        for name in formats
+    )
+    return f"{', '.join(rules)} {{ display: none; }}\n"
 
 
 def _finalize(value: Any) -> Any:

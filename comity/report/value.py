@@ -56,6 +56,7 @@ class Line:
         line: The number of the line, from 1; 0 for no line.
         text: The text of the line.
         count: How often it decided.
+        urls: Some of the URLs about which it decided.
     """
 
     url: str
@@ -63,6 +64,7 @@ class Line:
     line: int = 0
     text: str = ""
     count: int = 0
+    urls: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)

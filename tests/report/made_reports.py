@@ -188,7 +188,7 @@ def crawled(
         clock.now += 0.001  # less than what is left to an answer
         collector.settled(limiters, start)
         collector.received(f"{origin}/{page}", 200 if page % 17 else 404)
-        collector.tagged(tag(origin, page, text or "Content-Usage: train-ai=n"))
+        collector.tagged(tag(origin, page, text or "Content-Usage: train-ai=n"), f"{origin}/{page}")
     options = Options.from_settings(
         Settings(
             {

@@ -142,6 +142,36 @@ def test_the_pictures_show_what_was_measured(browser: Browser, pages: dict[str, 
     page.context.close()
 
 
+def test_rules_are_filtered_by_format(browser: Browser, pages: dict[str, Path]) -> None:
+    wrong: list[str] = []
+    page = opened(browser, pages["usual"], wrong)
+    section = page.locator("#uses" if page.locator("#refused .filter").count() == 0 else "#refused")
+    rules = section.locator("details")
+    formats = [rule.get_attribute("data-format") for rule in rules.all()]
+    assert len(set(formats)) > 1
+    for chosen in sorted({str(name) for name in formats}):
+        section.get_by_label(chosen, exact=True).check()
+        seen = [rule.is_visible() for rule in rules.all()]
+        assert seen == [name == chosen for name in formats]
+    section.get_by_label("all", exact=True).check()
+    assert all(rule.is_visible() for rule in rules.all())
+    page.context.close()
+    assert wrong == []
+
+
+def test_a_link_opens_its_rule(browser: Browser, pages: dict[str, Path]) -> None:
+    wrong: list[str] = []
+    page = opened(browser, pages["usual"], wrong)
+    rule = page.locator(".refusals details").first
+    rule.locator("summary").click()
+    lines = rule.locator("ul")
+    lines.wait_for(state="hidden")
+    page.evaluate("id => { location.hash = id }", lines.get_attribute("id"))
+    lines.wait_for(state="visible")
+    page.context.close()
+    assert wrong == []
+
+
 def test_it_is_read_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
     wrong: list[str] = []
     page = opened(browser, pages["usual"], wrong)

@@ -13,6 +13,7 @@ from comity.policies.syntax.windows import Window
 from comity.report import collector as module
 from comity.report.collector import Collector
 from comity.report.crawled import CrawlFacts, report_of
+from comity.report.items import MAX_LINES, MAX_URL, RuleCount
 from comity.report.value import Report
 from tests.report.test_hosts import Limiter
 
@@ -62,6 +63,8 @@ def test_refusals_stand_by_rule_line_and_host() -> None:
     assert [(line.url, line.line, line.text, line.count) for line in first.lines] == [
         (ROBOTS, 3, "Disallow: /private/", 3)
     ]
+    assert first.lines[0].urls == [f"https://a.example/private/{number}" for number in range(3)]
+    assert second.lines[0].urls == ["https://b.example/x", "https://b.example/y"]
     assert [(host.name, host.count) for host in first.hosts.rows] == [("a.example", 3)]
     assert [(line.url, line.part, line.count) for line in second.lines] == [("", "request", 2)]
     assert [(refusal.rule, refusal.lines[0].part) for refusal in report.stopped] == [
@@ -160,3 +163,24 @@ def test_one_of_several_workers_says_so() -> None:
 
     options = Options.from_settings(Settings({"COMITY_STATE": "redis://127.0.0.1/0"}))
     assert "One of several workers" in reported(Collector(), options).notes[0]
+
+
+def test_examples_are_few_and_short_however_many_lines_refuse() -> None:
+    rule = RuleCount()
+    for number in range(1000):
+        for page in (*range(5), 0):
+            rule.add((ROBOTS, "", number, "Disallow: /"), f"https://a.example/{page}" + "x" * 9999)
+    assert len(rule.urls) <= 2 * MAX_LINES
+    assert {len(urls) for urls in rule.urls.values()} == {3}
+    assert {len(url) for urls in rule.urls.values() for url in urls} == {MAX_URL}
+
+
+def test_examples_of_two_passes_are_joined() -> None:
+    first, second = RuleCount(), RuleCount()
+    key = (ROBOTS, "", 3, "Disallow: /")
+    for rule, pages in ((first, "ab"), (second, "bcd")):
+        for page in pages:
+            rule.add(key, page)
+    first.update(second)
+    assert first.urls == {key: ("a", "b", "c")}
+    assert first.count == 5

@@ -29,7 +29,7 @@ def test_what_came_went_and_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rules[gone.rule] == Change(gone.rule, gone.count, None)
     assert (rules[changed.rule].old, rules[changed.rule].delta) == (str(changed.count - 5), "+5")
     assert sections["Totals"]["refused"].delta == "-2"
-    assert sections["Sites that could not be fetched"]["https://new.example"].old == "–"
+    assert sections["Sites without readable policies"]["https://new.example"].old == "–"
     assert len(sections["Lines that refuse"]) >= 1
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import turbohtml
+from markupsafe import escape
 
 from comity.report.difference import difference
 from comity.report.page import MAX_TEXT, _part, _share, difference_page, page_of
@@ -24,14 +25,14 @@ ELEMENTS = {
         r"\S+",
         "html head meta title style body header main section nav footer h1 h2 h3 p a ul ol li dl div dt dd small span strong"
         " code pre q bdi time figure figcaption table caption thead tbody tr th td details summary template"
-        " svg g path rect circle text",
+        " fieldset legend label input svg g path rect circle text",
     )
 }
 ATTRIBUTES = {
     *re.findall(
         r"\S+",
         "lang charset http-equiv content name class id href datetime aria-label aria-labelledby aria-hidden scope role"
-        " tabindex open dir viewbox d x y rx ry cx cy r width height transform text-anchor xmlns:xlink xmlns",
+        " type value checked data-format tabindex open dir viewbox d x y rx ry cx cy r width height transform text-anchor xmlns:xlink xmlns",
     )
 }
 
@@ -168,3 +169,35 @@ def test_shares_are_honest(count: int, total: int, share: str) -> None:
 
 def test_a_gap_that_is_too_short_never_looks_like_the_limit() -> None:
     assert (_part(0.99999), _part(1.0), _part(None)) == ("0.999", "1.000", "–")
+
+
+def test_every_link_leads_to_one_place(hostile: Report) -> None:
+    """Names of hosts and rules are in ids. Different names have different ids."""
+    found = [attributes for _, attributes in elements(page_of(hostile))]
+    ids = [attributes["id"] for attributes in found if "id" in attributes]
+    links = [attributes["href"][1:] for attributes in found if "row" in attributes.get("class", ())]
+    assert len(set(ids)) == len(ids)
+    assert len(links) > len(hostile.refusals)
+    assert [link for link in links if link not in ids] == []
+
+
+def test_a_section_without_entries_is_a_line() -> None:
+    empty = Report(source="crawl", title="nothing", counts={"items": 0, "sites": 0})
+    text = page_of(empty).partition("<main>")[2]
+    lines = re.findall(r'<h2 id="\w+-h">[^<]+</h2>\s*<p class="none">[^<]+</p>\s*</section>', text)
+    assert len(lines) == 7
+
+
+def test_figures_name_their_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = crawled(patch=monkeypatch)
+    text = page_of(report)
+    refused, decided = report.counts["refused"], report.counts["refused"] + report.counts["allowed"]
+    assert f"<small>{_share(refused, decided)} of {decided:,}</small>" in text
+    assert "<dt>Sites without readable policies</dt>" in text
+    assert '<th scope="col">Strictest limit</th>' in text
+
+
+def test_a_line_has_examples(hostile: Report) -> None:
+    text = page_of(hostile)
+    url = next(line.urls[0] for refusal in hostile.refusals for line in refusal.lines if line.urls)
+    assert f"For example: <bdi>{escape(url)}</bdi>" in text

@@ -81,7 +81,7 @@ class PermissionsPipeline:
         item, tag, redacted = self._make_tag(item, page)
         tag = self._with_earlier(item, tag, redacted, has_page=page is not None)
         self._count(tag)
-        self._crawl.observer.tagged(tag)
+        self._crawl.observer.tagged(tag, page.url if page is not None else "")
         self._drop_unusable(tag)
         try:
             return self._tags.write(item, tag)

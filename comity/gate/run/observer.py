@@ -66,8 +66,8 @@ class Observer:
     def backed_off(self, url: str, status: int) -> None:
         """The host of the URL answered that it gets too many requests."""
 
-    def tagged(self, tag: Mapping[str, Any]) -> None:
-        """An item got this tag."""
+    def tagged(self, tag: Mapping[str, Any], url: str = "") -> None:
+        """An item got this tag. `url`: of its page; "" if it has none."""
 
     def asked_to_act(self, request: ActionRequest) -> None:
         """A site asks for an action. Each copy of its file is reported once."""
