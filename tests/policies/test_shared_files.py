@@ -18,6 +18,7 @@ from comity.policies.formats.robots import grammar
 from tests.dataset.tagging.page_cases import page_case
 from tests.dataset.tagging.page_grammar import AGENTS, ORIGIN
 from tests.dataset.tagging.test_equality import agent_of, fetched, octets
+from tests.selection import examples
 
 OTHER = "https://www.other.example:8443"
 ROBOTS = b"User-agent: *\nDisallow: /closed\nDisallow /x\nContent-Usage: train-ai=n\n"
@@ -58,7 +59,7 @@ def answers(site: Site, agent: Agent, made: dict[str, Any]) -> list[object]:
 
 
 @pytest.mark.requirement("RFC-10", "ACAP-12", "TAG-1")
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10_000))
 def test_shared_or_not(number: int) -> None:
     made = page_case(11, number)
