@@ -68,6 +68,7 @@ AIOHTTP_HANDLER = "scrapy.core.downloader.handlers._aiohttp"  # Scrapy has it si
 PRELOADED_PACKAGES = ("comity", "scrapy.commands")  # with all their modules
 # Few programs need what these import; and browsers and engines of datasets are there in `make test-all` alone.
 LEFT_OUT = (
+    "comity.__main__",  # runpy warns of a module that it runs if it has been imported
     "comity.authoring.language_server.",
     "comity.authoring.workbench.",
     "comity.browser.",
@@ -102,6 +103,7 @@ OPTIONS = {
 }
 JOB = 1 << 20  # octets, at most
 NUMBER = struct.Struct("i")
+FORKED_MODULES = (["-m", "comity"], ["-m", "scrapy"])
 
 
 # The side of the tests
@@ -240,7 +242,7 @@ def _job_of(args: Any, options: dict[str, Any]) -> dict[str, Any] | None:
     while words[:1] == ["-W"]:
         filters.append(words[1])
         del words[:2]
-    if words[:2] != ["-m", "scrapy"] and words[0] != "-c" and words[0].startswith("-"):
+    if words[:2] not in FORKED_MODULES and words[0] != "-c" and words[0].startswith("-"):
         return None
     folder = os.fspath(options.get("cwd") or Path.cwd())
     return {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fork_server import NewProcess
+from tests.fork_server import NewProcess, _job_of
 from tests.selection import one_in
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ COMMANDS = {
     "crawl": ("crawl", "site", "-a", "url={origin}", *STORE),
     "runspider": ("runspider", "pages.py", "-a", "url={origin}", *STORE),
     "demo": ("demo", "--port", "no number"),
+    "comity": ("lint", "files"),
 }
 STATUS = {"policy": 1, "demo": 2}
 PROGRAMS = {
@@ -90,7 +91,9 @@ def test_commands(name: str, both: Any, serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "pages.py").write_text(SPIDER)
     environment = os.environ | {"SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"}
     words = [word.format(origin=server.url()) for word in COMMANDS[name]]
-    new, forked = both([sys.executable, "-m", "scrapy", *words], cwd=tmp_path, env=environment)
+    command = [sys.executable, "-m", "comity" if name == "comity" else "scrapy", *words]
+    assert _job_of(command, {}) is not None
+    new, forked = both(command, cwd=tmp_path, env=environment)
     assert new.returncode == forked.returncode == STATUS.get(name, 0), new.stderr
     if name == "policy":
         one, other = json.loads(new.stdout), json.loads(forked.stdout)

@@ -70,7 +70,7 @@ def test_commands_need_no_name_of_unix(tmp_path: Path) -> None:
     [
         ["comity.cli", "lint", "."],
         ["scrapy", "policy", "--offline", ".", "https://example.com/\u65e5"],
-        ["scrapy", "lint", "."],
+        pytest.param(["scrapy", "lint", "."], marks=pytest.mark.slow),
     ],
     ids=" ".join,
 )

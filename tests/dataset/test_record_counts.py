@@ -23,6 +23,7 @@ from comity.dataset.files.columns import arrow_schema as typed
 from comity.dataset.files.columns.arrow_schema import encode
 from comity.dataset.stats import StatsPass
 from tests.dataset.conftest import ROBOTS
+from tests.selection import examples
 
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord
@@ -176,7 +177,7 @@ def test_rows_with_valid_tags_become_no_records(
     assert decoded == [6]  # it has no tag
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(st.lists(st.tuples(SAID, FIELDS)), st.integers(0, 9), st.sampled_from(BY))
 def test_uses_in_parts_or_at_once(
     make_record: MakeRecord, seen: list[Any], middle: int, by: str
@@ -269,7 +270,7 @@ def test_a_count_of_more_than_is_kept_is_an_estimate(monkeypatch: pytest.MonkeyP
     assert exact.number == pytest.approx(1001, rel=0.1)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(st.lists(st.sampled_from("abc")), st.integers(0, 9))
 def test_in_parts_or_at_once(make_record: MakeRecord, seen: list[str], middle: int) -> None:
     whole, first, second = RecordCounts(), RecordCounts(), RecordCounts()

@@ -156,7 +156,9 @@ def test_a_part_is_complete_after_octets_seconds_or_items(
     assert listed(folder) == Counter(names(folder))
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    "form", ["jsonl", *(pytest.param(form, marks=pytest.mark.slow) for form in FORMATS[1:])]
+)
 def test_an_export_of_the_last_fetch_drops_doubles_by_their_request(
     run: Run, server: Loopback, tmp_path: Path, form: str
 ) -> None:

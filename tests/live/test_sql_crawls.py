@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.conftest import Serve
 
 
-@pytest.fixture(params=["postgresql", "sqlite"])
+@pytest.fixture(params=[pytest.param("postgresql", marks=pytest.mark.slow), "sqlite"])
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PostgresServer | SqliteFile]:
     if request.param == "sqlite":
         yield SqliteFile(tmp_path / "state")

@@ -20,6 +20,7 @@ from comity.policies.site import _shared_page, _shared_sources
 from tests.dataset.tagging.page_cases import page_case
 from tests.dataset.tagging.page_grammar import AGENTS, ORIGIN
 from tests.dataset.tagging.test_equality import agent_of, fetched, octets
+from tests.selection import examples
 
 OTHER = "https://www.other.example:8443"
 SHARING: tuple[Any, ...] = (robots_file, ai_file, automation_file)
@@ -61,7 +62,7 @@ def answers(site: Site, agent: Agent, made: dict[str, Any]) -> list[object]:
 
 
 @pytest.mark.requirement("RFC-10", "ACAP-12", "TAG-1")
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10_000))
 def test_shared_or_not(number: int) -> None:
     made = page_case(11, number)

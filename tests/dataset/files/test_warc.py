@@ -25,7 +25,7 @@ from comity.dataset.files.formats import open_reader, open_writer
 from comity.dataset.files.warc import reader as warc
 from comity.dataset.files.warc.records import WarcRecord, records
 from comity.dataset.records import DatasetError, Record, Unreadable
-from tests.selection import one_in
+from tests.selection import examples, one_in
 
 HTML = "text/html; charset=utf-8"
 DATE = "2026-11-21T12:00:00.123456Z"
@@ -382,7 +382,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.requirement("MEET-3")
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tags=st.lists(JSON, max_size=5))
 def test_every_tag_comes_through_to_json_lines(tags: list[Any], tmp_path: Path) -> None:
     archive = Archive(tmp_path / "pages.warc.gz")
@@ -439,7 +439,7 @@ def lay_out(path: Path, layout: list[Written]) -> Path:
 
 
 @pytest.mark.requirement("MEET-3")
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(layout=LAYOUTS, octets=st.integers(1, 2000), ending=st.sampled_from([".warc", ".warc.gz"]))
 def test_parts_have_the_records_of_the_whole(
     layout: list[Written], octets: int, ending: str, tmp_path: Path
@@ -631,7 +631,7 @@ BODIES = st.binary(max_size=300) | st.just(
 )
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(bodies=st.lists(BODIES, max_size=5), ending=st.sampled_from([".warc", ".warc.gz"]))
 def test_others_find_the_same_records(bodies: list[bytes], ending: str, tmp_path: Path) -> None:
     archive = Archive(tmp_path / f"pages{ending}")

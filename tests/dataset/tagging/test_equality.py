@@ -27,6 +27,7 @@ from comity.policies.syntax.urls import target_of
 from tests.dataset.tagging.archives import NOW, Said, http, record, write
 from tests.dataset.tagging.page_cases import page_case
 from tests.dataset.tagging.page_grammar import ORIGIN
+from tests.selection import examples
 
 MOMENT = "%Y-%m-%dT%H:%M:%S.%fZ"
 
@@ -103,7 +104,7 @@ def crawled(page: Page, fields: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(0, 10_000))
 def test_generated_pages(number: int) -> None:
     compare_all(number)

@@ -35,6 +35,7 @@ from tests.dataset.captures.archives import Answered, write_warc
 from tests.dataset.tagging.archives import NOW, Policies
 from tests.dataset.tagging.test_tagging import DATE, OWN, SITES, URLS, jsonl, lines, parquet
 from tests.dataset.test_executors import snapshot
+from tests.selection import one_in
 
 ORIGINS = 16
 FIRST = datetime(2024, 5, 10, tzinfo=UTC)
@@ -181,7 +182,7 @@ TABLES: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 @pytest.mark.requirement("TAG-1")
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("form", FORMS[:2])
+@pytest.mark.parametrize("form", one_in(2, FORMS[:2]))
 def test_each_row_has_the_tag_that_it_has_by_itself(
     tmp_path: Path,
     captures: PolicyCaptures,

@@ -21,6 +21,7 @@ from comity.dataset.tagging import http_content, warc
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
 from comity.policies.syntax.urls import origin_or_empty
 from tests.dataset.tagging.archives import HTML, THEN, http, page, record, write
+from tests.selection import examples
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -509,7 +510,7 @@ def test_a_file_that_is_packed_as_a_whole(tmp_path: Path) -> None:
         list(warc.Reader(path).parts())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_no_damage_raises_and_none_changes_a_page(data: Any) -> None:
     """Each page in a damaged file is a page of the whole file."""
