@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 from comity.authoring.checks import CHECKS
 from comity.authoring.checks.samples import check_samples
 from comity.authoring.checks.serving import check_served
+from comity.authoring.ignoring import RULE, Configuration
 from comity.authoring.problems import Problem, problems_of
 from comity.authoring.sites import PAGE_SUFFIXES
 from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
@@ -133,7 +134,7 @@ def lint_file(
         )
     else:
         findings = _page_findings(SourceFile(name, url, Fetched(status=200, body=body)))
-    return problems_of(Draft(url, body), findings, name)
+    return _configured(problems_of(Draft(url, body), findings, name), url, name)
 
 
 def lint_site(
@@ -158,12 +159,21 @@ def lint_site(
         if only is None or finding.url in only:
             by_url.setdefault(finding.url, []).append(finding)
     for file in (*source.files, *source.pages):
-        problems += problems_of(
-            Draft(file.url, file.fetched.body), by_url.pop(file.url, ()), file.name
-        )
+        draft = Draft(file.url, file.fetched.body)
+        if only is None or file.url in only:
+            of_file = problems_of(draft, by_url.pop(file.url, ()), file.name)
+            problems += _configured(of_file, file.url, file.name)
     for url, others in by_url.items():
         problems += problems_of(Draft(url, b""), others, url)
     return problems
+
+
+def _configured(problems: list[Problem], url: str, name: str) -> list[Problem]:
+    """Leave out the problems that `.comity.toml` ignores in a file, and add its own mistakes."""
+    configuration = Configuration.of(name)
+    mistakes = [Finding(rule=RULE, message=message, url=url) for message in configuration.mistakes]
+    kept = [problem for problem in problems if problem.rule not in configuration.ignored]
+    return problems_of(Draft(url, b""), mistakes, name) + kept
 
 
 def _site_findings(files: SiteFiles) -> Iterator[Finding]:

@@ -401,6 +401,17 @@ declare(
                 times=16_600,
             ),
         ),
+        "comity.ignore": Rule(
+            FINDING,
+            "comity, docs/authoring.md",
+            "a `comity: ignore` comment or .comity.toml names no rule",
+            why="The name matches no rule, so nothing is ignored. It may be misspelled.",
+            fix="Write the rule of the finding. `comity rule` lists all rules.",
+            example=Example(
+                bad="User-agent: ExampleBot  # comity: ignore comity.agent-unkown\nDisallow: /\n",
+                good="User-agent: ExampleBot  # comity: ignore comity.agent-unknown\nDisallow: /\n",
+            ),
+        ),
         "comity.agent-misspelled": Rule(
             FINDING,
             "comity, docs/authoring.md",
