@@ -18,6 +18,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from comity.authoring.checks import CHECKS
+from comity.authoring.checks.named_readers import check_named_readers
 from comity.authoring.checks.samples import check_samples
 from comity.authoring.checks.serving import check_served
 from comity.authoring.ignoring import RULE, Configuration
@@ -138,14 +139,19 @@ def lint_file(
 
 
 def lint_site(
-    source: SiteSource, samples: Iterable[SourceFile] = (), *, only: Container[str] | None = None
+    source: SiteSource,
+    samples: Iterable[SourceFile] = (),
+    *,
+    only: Container[str] | None = None,
+    readers: Iterable[str] = (),
 ) -> list[Problem]:
     """Return the problems of a site's files, file by file, in the order of their lines.
 
     Files are checked by themselves and together.
     `samples`: sample pages in addition to the site's own pages. All rules about single elements are
     tried on `samples`; on a page of the site, only the rules for its path are tried.
-    `only`: the URLs of the files and pages to report. None means all."""
+    `only`: the URLs of the files and pages to report. None means all.
+    `readers`: keys of NAMED_READERS. Their readings of robots.txt are reported."""
     fetched = {file.url: file.fetched for file in source.files}
     findings = [*_site_findings(SiteFiles(source.origin, fetched, robots_lines=ROBOTS_LINES))]
     for page in source.pages:
@@ -153,6 +159,7 @@ def lint_site(
     for check in CHECKS:
         findings += check(source)
     findings += check_samples(source, tuple(samples))
+    findings += check_named_readers(source, readers)
     problems = []
     by_url: dict[str, list[Finding]] = {}
     for finding in findings:

@@ -412,6 +412,19 @@ declare(
                 good="User-agent: ExampleBot  # comity: ignore comity.agent-unknown\nDisallow: /\n",
             ),
         ),
+        "comity.reader": Rule(
+            FINDING,
+            "comity, docs/authoring.md",
+            "a reader that --readers names documents another reading of this line",
+            severity=INFO,
+            why="Google and Lighthouse document their own reading of robots.txt. Lighthouse "
+            "reports a file that other crawlers read well.",
+            fix="Write the line in another form if this reader matters to you.",
+            example=Example(
+                bad="User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n",
+                good="User-agent: *\nAllow: /\n",
+            ),
+        ),
         "comity.agent-misspelled": Rule(
             FINDING,
             "comity, docs/authoring.md",
