@@ -18,8 +18,10 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from comity.authoring.checks import CHECKS
+from comity.authoring.checks.named_readers import check_named_readers
 from comity.authoring.checks.samples import check_samples
 from comity.authoring.checks.serving import check_served
+from comity.authoring.ignoring import RULE, Configuration
 from comity.authoring.problems import Problem, problems_of
 from comity.authoring.sites import PAGE_SUFFIXES
 from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
@@ -133,18 +135,23 @@ def lint_file(
         )
     else:
         findings = _page_findings(SourceFile(name, url, Fetched(status=200, body=body)))
-    return problems_of(Draft(url, body), findings, name)
+    return _configured(problems_of(Draft(url, body), findings, name), url, name)
 
 
 def lint_site(
-    source: SiteSource, samples: Iterable[SourceFile] = (), *, only: Container[str] | None = None
+    source: SiteSource,
+    samples: Iterable[SourceFile] = (),
+    *,
+    only: Container[str] | None = None,
+    readers: Iterable[str] = (),
 ) -> list[Problem]:
     """Return the problems of a site's files, file by file, in the order of their lines.
 
     Files are checked by themselves and together.
     `samples`: sample pages in addition to the site's own pages. All rules about single elements are
     tried on `samples`; on a page of the site, only the rules for its path are tried.
-    `only`: the URLs of the files and pages to report. None means all."""
+    `only`: the URLs of the files and pages to report. None means all.
+    `readers`: keys of NAMED_READERS. Their readings of robots.txt are reported."""
     fetched = {file.url: file.fetched for file in source.files}
     findings = [*_site_findings(SiteFiles(source.origin, fetched, robots_lines=ROBOTS_LINES))]
     for page in source.pages:
@@ -152,18 +159,28 @@ def lint_site(
     for check in CHECKS:
         findings += check(source)
     findings += check_samples(source, tuple(samples))
+    findings += check_named_readers(source, readers)
     problems = []
     by_url: dict[str, list[Finding]] = {}
     for finding in findings:
         if only is None or finding.url in only:
             by_url.setdefault(finding.url, []).append(finding)
     for file in (*source.files, *source.pages):
-        problems += problems_of(
-            Draft(file.url, file.fetched.body), by_url.pop(file.url, ()), file.name
-        )
+        draft = Draft(file.url, file.fetched.body)
+        if only is None or file.url in only:
+            of_file = problems_of(draft, by_url.pop(file.url, ()), file.name)
+            problems += _configured(of_file, file.url, file.name)
     for url, others in by_url.items():
         problems += problems_of(Draft(url, b""), others, url)
     return problems
+
+
+def _configured(problems: list[Problem], url: str, name: str) -> list[Problem]:
+    """Leave out the problems that `.comity.toml` ignores in a file, and add its own mistakes."""
+    configuration = Configuration.of(name)
+    mistakes = [Finding(rule=RULE, message=message, url=url) for message in configuration.mistakes]
+    kept = [problem for problem in problems if problem.rule not in configuration.ignored]
+    return problems_of(Draft(url, b""), mistakes, name) + kept
 
 
 def _site_findings(files: SiteFiles) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from comity.authoring.checks.fixes import FIXES as CHECK_FIXES
+from comity.authoring.ignoring import without_ignored
 from comity.policies.answers.decision import Finding
 from comity.policies.answers.rule import RULES, Severity
 from comity.policies.formats import FORMATS
@@ -68,8 +69,9 @@ class Problem(NamedTuple):
 def problems_of(draft: Draft, findings: Iterable[Finding], name: str) -> list[Problem]:
     """Return the problems of a file in the order of their lines, the worst problem of a line first.
 
+    Problems that a comment in the file ignores are left out.
     `name`: the name of the file, as its user writes it."""
-    ordered = sorted(dict.fromkeys(findings), key=_order)
+    ordered = sorted(dict.fromkeys(without_ignored(draft, findings)), key=_order)
     return [_problem(draft, finding, name) for finding in ordered]
 
 

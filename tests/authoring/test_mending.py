@@ -7,7 +7,13 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
+from lsprotocol.types import Position, Range
 
+from comity.authoring.language_server.documents import Document
+from comity.authoring.language_server.features.actions import FIX_ALL, fixes
+from comity.authoring.language_server.features.diagnostics import problems_in
+from comity.authoring.workbench.desk import desk_of
+from comity.authoring.workbench.markup import problems as problems_list
 from comity.cli import main
 from comity.policies.formats.authoring import Draft, Edit, Fix, apply
 
@@ -127,3 +133,58 @@ def test_places_in_utf_16_are_nowhere_in_the_octets() -> None:
     assert not Draft(
         "https://example.com/robots.txt", "User-agent: *\n".encode("utf-16")
     ).has_places
+
+
+# Fixes that change decisions
+
+RELATIVE = b"User-agent: *\nDissallow: /a/\nDisallow: private/\n"
+SAFELY = b"User-agent: *\nDisallow: /a/\nDisallow: private/\n"
+WHOLLY = b"User-agent: *\nDisallow: /a/\nDisallow: /private/\n"
+
+
+@pytest.mark.requirement("IDE-6")
+def test_only_chosen_fixes_change_decisions(
+    robots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    robots.write_bytes(RELATIVE)
+    main(["lint", "--fix", str(robots)])
+    assert robots.read_bytes() == SAFELY
+    out = capsys.readouterr().out
+    assert "    --unsafe-fixes: Write `/private/` (changes decisions)" in out
+    assert "--fix --unsafe-fixes mends 1 more and changes decisions" in out
+    main(["lint", "--diff", "--unsafe-fixes", str(robots)])
+    assert "+Disallow: /private/" in capsys.readouterr().out
+    assert robots.read_bytes() == SAFELY
+    main(["lint", "--fix", "--unsafe-fixes", str(robots)])
+    assert robots.read_bytes() == WHOLLY
+
+
+def test_unsafe_fixes_alone_are_one_clear_line(
+    robots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lint", "--unsafe-fixes", str(robots)]) == 2
+    assert "--unsafe-fixes has no effect alone: add --fix or --diff" in capsys.readouterr().err
+    assert robots.read_bytes() == MISSPELLED
+
+
+def test_an_editor_fixes_at_once_only_without_a_change_of_decisions() -> None:
+    document = Document("file:///srv/site/robots.txt", RELATIVE.decode())
+    whole = Range(Position(0, 0), Position(3, 0))
+    *single, at_once = fixes(document, problems_in(document), whole)
+    assert [(action.title, action.is_preferred) for action in single] == [
+        ("Write `Disallow`", True),
+        ("Write `/private/` (changes decisions)", False),
+    ]
+    assert at_once.kind == FIX_ALL
+    assert at_once.edit
+    assert at_once.edit.changes
+    [edits] = at_once.edit.changes.values()
+    assert [edit.new_text for edit in edits] == ["Disallow"]
+
+
+def test_the_workbench_marks_a_fix_that_changes_decisions(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_bytes(RELATIVE)
+    [found] = desk_of(str(tmp_path)).state().problems().values()
+    shown = problems_list(found, is_editable=True)
+    assert "Fix: Write Disallow<" in shown
+    assert "Fix: Write /private/ (changes decisions)" in shown

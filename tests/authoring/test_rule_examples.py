@@ -57,7 +57,7 @@ def severities(
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8", newline="")
-    main(["lint", str(folder), "--format", "json"])
+    main(["lint", str(folder), "--format", "json", "--readers", "google,lighthouse"])
     problems = json.loads(capsys.readouterr().out)["problems"]
     return {problem["rule"]: problem["severity"] for problem in problems}
 

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from comity.authoring.checks.named_readers import NAMED_READERS
 from comity.authoring.lint import (
     KINDS,
     LintKind,
@@ -122,6 +123,13 @@ def add_options(parser: ArgumentParser) -> None:
         metavar="RULE",
         help="skip this rule, or the rules of e.g. `robots`; may be repeated",
     )
+    option(
+        "--readers",
+        default="",
+        metavar="NAMES",
+        help="report also the reading of robots.txt by these readers, separated by commas: "
+        + ", ".join(NAMED_READERS),
+    )
     option("--format", choices=FORMS, default="text", help="of the output (default: %(default)s)")
     mend = parser.add_mutually_exclusive_group()
     mend.add_argument(
@@ -144,6 +152,7 @@ def run(options: Namespace) -> int:
     if options.unsafe_fixes and not (options.fix or options.diff):
         raise PolicyError("--unsafe-fixes has no effect alone: add --fix or --diff")
     selection = Selection.from_options(options)
+    _readers(options)
     _check_origin(options.origin)
     samples = tuple(_sample(name, options.origin) for name in options.sample)
     targets = options.targets or ["."]
@@ -169,6 +178,16 @@ def _check_origin(origin: str | None) -> None:
         origin_of(DEFAULT_ORIGIN if origin is None else origin)
     except ValueError as error:
         raise PolicyError(f"--origin: {error}") from None
+
+
+def _readers(options: Namespace) -> tuple[str, ...]:
+    """Return the readers of --readers. PolicyError: one of them is unknown."""
+    names = tuple(dict.fromkeys(name for name in options.readers.split(",") if name))
+    for name in names:
+        if name not in NAMED_READERS:
+            known = " or ".join(NAMED_READERS)
+            raise PolicyError(f"--readers: `{printable(name)}` is unknown. Write {known}.")
+    return names
 
 
 def _check_target(target: str) -> None:
@@ -205,7 +224,7 @@ def _lint(
     alone = [name for name in files if name not in problems]
     for name in alone:
         problems[name] = _lint_alone(
-            name, *files[name], origin_of(options.origin or DEFAULT_ORIGIN), samples
+            name, *files[name], origin_of(options.origin or DEFAULT_ORIGIN), samples, options
         )
     if alone:
         complain(
@@ -240,7 +259,7 @@ def _lint_site(target: str, options: Namespace, samples: tuple[SourceFile, ...])
             f"{target} has none of {', '.join(sorted(KINDS))}: "
             "name a file, or add --as with its kind"
         )
-    problems = lint_site(source, samples)
+    problems = lint_site(source, samples, readers=_readers(options))
     places = dict(source.misplaced)
     for name, kind in others.items():
         problems += [place_problem(name, places[name])] if name in places else []
@@ -268,7 +287,8 @@ def _lint_in_folder(
     urls = {Path(file.name).resolve(): file.url for file in (*source.files, *source.pages)}
     url_of = {name: url for name in names if (url := urls.get(Path(name).resolve()))}
     of_url: dict[str, list[Problem]] = {}
-    for problem in lint_site(source, samples, only=frozenset(url_of.values())):
+    readers = _readers(options)
+    for problem in lint_site(source, samples, only=frozenset(url_of.values()), readers=readers):
         of_url.setdefault(problem.finding.url, []).append(problem)
     return {
         name: [problem._replace(file=name) for problem in of_url.get(url, ())]
@@ -277,7 +297,12 @@ def _lint_in_folder(
 
 
 def _lint_alone(
-    name: str, kind: LintKind, body: bytes, origin: str, samples: tuple[SourceFile, ...]
+    name: str,
+    kind: LintKind,
+    body: bytes,
+    origin: str,
+    samples: tuple[SourceFile, ...],
+    options: Namespace,
 ) -> list[Problem]:
     """Return the problems of a file without the other files of its site."""
     if name == STANDARD_INPUT:
@@ -288,8 +313,9 @@ def _lint_alone(
     place = right_place(Path(name), kind) if kind_of(name, body) is kind else ""
     place_problems = [place_problem(name, place)] if place else []
     file = SourceFile(name, origin + kind.path, Fetched(status=200, body=body))
+    site = Site.from_files(origin, {file.url: file.fetched})
     return place_problems + lint_site(
-        SiteSource(origin, Site.from_files(origin, {file.url: file.fetched}), (file,), ()), samples
+        SiteSource(origin, site, (file,), ()), samples, readers=_readers(options)
     )
 
 

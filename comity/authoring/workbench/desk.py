@@ -7,7 +7,7 @@ Workbench.open(...)    open another folder or site for the page"""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 
@@ -53,7 +53,7 @@ class Desk:
         """Return a state with the saved files, and the choices of the start."""
         files = {url: file for url, file in self.saved.items() if url not in self.start.pages}
         pages = {url: file for url, file in self.saved.items() if url in self.start.pages}
-        return State(self.start.origin, files, pages, self.start.choices)
+        return replace(self.start, files=files, pages=pages)
 
     def unsaved_urls(self, state: State) -> list[str]:
         """Return the URLs of files that differ from their saved versions."""
@@ -151,7 +151,7 @@ def desk_of(
     names = {file.url: file.name for file in (*source.files, *source.pages)}
     folder = None if is_url(target) else Folder(Path(target), source.origin, names)
     page = next(iter(pages), "")
-    state = State(source.origin, files, pages, Choices(page=page))
+    state = State(source.origin, files, pages, Choices(page=page), names)
     return Desk(
         target,
         state.with_choices(urls=_paths(state, pages)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
@@ -151,12 +151,15 @@ class State:
         files: The policy files, by absolute URL.
         pages: The sample pages, by absolute URL.
         choices: The choices.
+        names: The names of files on this machine, by absolute URL. `.comity.toml` beside or above
+            them says which findings to ignore.
     """
 
     origin: str
     files: Mapping[str, Fetched]
     pages: Mapping[str, Fetched]
     choices: Choices
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def site(self) -> Site:
@@ -195,11 +198,12 @@ class State:
         """Return the problems of the policy files and the sample page, by absolute URL."""
         page = self.choices.page
         pages = {page: self.pages[page]} if page in self.pages else {}
-        source = SiteSource(self.origin, self.site, _as_files(self.files), _as_files(pages))
+        files = _as_files(self.files, self.names), _as_files(pages, self.names)
+        source = SiteSource(self.origin, self.site, *files)
         problems: dict[str, list[Problem]] = {url: [] for url in (*self.files, *pages)}
         for problem in lint_site(source):
-            if problem.file in problems:
-                problems[problem.file].append(problem)
+            if problem.finding.url in problems:
+                problems[problem.finding.url].append(problem)
         return problems
 
     def with_fix(self, url: str, fix: Fix) -> State:
@@ -268,8 +272,10 @@ class State:
         return url
 
 
-def _as_files(documents: Mapping[str, Fetched]) -> tuple[SourceFile, ...]:
-    return tuple(SourceFile(url, url, fetched) for url, fetched in documents.items())
+def _as_files(documents: Mapping[str, Fetched], names: Mapping[str, str]) -> tuple[SourceFile, ...]:
+    return tuple(
+        SourceFile(names.get(url, url), url, fetched) for url, fetched in documents.items()
+    )
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -401,6 +401,30 @@ declare(
                 times=16_600,
             ),
         ),
+        "comity.ignore": Rule(
+            FINDING,
+            "comity, docs/authoring.md",
+            "a `comity: ignore` comment or .comity.toml names no rule",
+            why="The name matches no rule, so nothing is ignored. It may be misspelled.",
+            fix="Write the rule of the finding. `comity rule` lists all rules.",
+            example=Example(
+                bad="User-agent: ExampleBot  # comity: ignore comity.agent-unkown\nDisallow: /\n",
+                good="User-agent: ExampleBot  # comity: ignore comity.agent-unknown\nDisallow: /\n",
+            ),
+        ),
+        "comity.reader": Rule(
+            FINDING,
+            "comity, docs/authoring.md",
+            "a reader that --readers names documents another reading of this line",
+            severity=INFO,
+            why="Google and Lighthouse document their own reading of robots.txt. Lighthouse "
+            "reports a file that other crawlers read well.",
+            fix="Write the line in another form if this reader matters to you.",
+            example=Example(
+                bad="User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n",
+                good="User-agent: *\nAllow: /\n",
+            ),
+        ),
         "comity.agent-misspelled": Rule(
             FINDING,
             "comity, docs/authoring.md",

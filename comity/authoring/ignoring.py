@@ -1,0 +1,132 @@
+"""Findings that the authors of a site have chosen to ignore.
+
+    without_ignored(draft, findings)    leave out the findings that comments in the file name
+    Configuration.of(file)              the rules that `.comity.toml` ignores in a file
+
+A comment `# comity: ignore robots.agent` is for its own line. If the line has nothing else, it is
+for the next line. `# comity: ignore-file robots.agent` is for the whole file. Markup has the same
+comments as `<!-- comity: ignore rsl.pattern -->`. Each takes several rules, or the beginning of
+rules such as `robots`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+from comity.authoring.rules import select_rules
+from comity.policies import Finding, PolicyError
+from comity.policies.formats.authoring import Draft
+from comity.policies.syntax.printable import printable
+
+FILE_NAME = ".comity.toml"
+RULE = "comity.ignore"
+MAX_COMMENTS = 1000  # maximum comments that are read in one file
+_COMMENT = re.compile(
+    rb"(?:(?:\A|(?<=[ \t]))#|<!--)[ \t]*comity:[ \t]*ignore(-file)?[ \t]+"
+    rb"([A-Za-z0-9.,_ \t-]*?)[ \t]*(?:-->[ \t]*)?\Z"
+)
+_NAME = re.compile(rb"[^ \t,]+")
+
+
+def without_ignored(draft: Draft, findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that no comment in the file names, and those about the comments."""
+    if b"comity:" not in draft.body or not draft.has_places:
+        return [*findings]
+    ignored: dict[int, set[str]] = {}  # line -> rules. Line 0 is the whole file
+    kept: list[Finding] = []
+    comments = 0
+    for line in range(1, draft.lines + 1):
+        text = draft.line(line)
+        match = _COMMENT.search(text) if b"comity:" in text else None
+        if not match or comments == MAX_COMMENTS:
+            continue
+        comments += 1
+        subject = line if text[: match.start()].strip(b" \t") else line + 1
+        rules = ignored.setdefault(0 if match[1] else subject, set())
+        for name in _NAME.finditer(match[2]):
+            try:
+                rules.update(select_rules(name[0].decode()))
+            except PolicyError as error:
+                column = match.start(2) + name.start() + 1
+                kept.append(
+                    Finding(
+                        rule=RULE,
+                        message=str(error),
+                        url=draft.url,
+                        line=line,
+                        column=column,
+                        length=len(name[0]),
+                    )
+                )
+    everywhere = ignored.pop(0, set())
+    kept += (
+        finding
+        for finding in findings
+        if finding.rule not in everywhere and finding.rule not in ignored.get(finding.line, ())
+    )
+    return kept
+
+
+class Configuration(NamedTuple):
+    """The `.comity.toml` that applies to a file.
+
+    Attributes:
+        ignored: The rules to ignore in the file.
+        mistakes: A message for each part of `.comity.toml` that cannot be read.
+    """
+
+    ignored: frozenset[str] = frozenset()
+    mistakes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, file: str | PathLike[str]) -> Configuration:
+        """Return the nearest configuration in the folder of a file and the folders above.
+
+        Files that do not exist, such as URLs, have none."""
+        path = Path(file).absolute()
+        if not path.is_file():
+            return cls()
+        for folder in path.parents:
+            if (folder / FILE_NAME).is_file():
+                return cls._read(folder / FILE_NAME, path.relative_to(folder).as_posix())
+        return cls()
+
+    @classmethod
+    def _read(cls, file: Path, path: str) -> Configuration:
+        try:
+            table = tomllib.loads(file.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            return cls(mistakes=(f"{FILE_NAME} cannot be read: {printable(str(error))}",))
+        mistakes = [
+            f"{FILE_NAME}: `{printable(key)}` is unknown. Write `ignore` or `ignore-in`."
+            for key in table
+            if key not in ("ignore", "ignore-in")
+        ]
+        lists = [("*", table.get("ignore", []))]
+        by_path = table.get("ignore-in", {})
+        if isinstance(by_path, dict):
+            lists += by_path.items()
+        else:
+            mistakes.append(f"{FILE_NAME}: `ignore-in` is not a table of paths and rules.")
+        ignored: set[str] = set()
+        for pattern, names in lists:
+            for rules in _rules(names, mistakes):
+                ignored |= rules if fnmatchcase(path, pattern) else frozenset()
+        return cls(frozenset(ignored), tuple(mistakes))
+
+
+def _rules(names: object, mistakes: list[str]) -> Iterator[frozenset[str]]:
+    """Yield the rules of each name in a list, and add a message for each mistake."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        mistakes.append(f'{FILE_NAME}: rules are a list of names. Write `["comity.file-size"]`.')
+        return
+    for name in names:
+        try:
+            yield frozenset(select_rules(name))
+        except PolicyError as error:
+            mistakes.append(f"{FILE_NAME}: {error}")

@@ -1,0 +1,99 @@
+"""Findings that authors ignore: comments in a file, and `.comity.toml` above it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from comity.authoring.language_server.documents import Document
+from comity.authoring.language_server.features.diagnostics import problems_in
+from comity.authoring.lint import KINDS, lint_file
+from comity.authoring.workbench.desk import desk_of
+from comity.cli import main
+
+ANY = "User-agent: *\n"
+BAD = f"{ANY}Disallow: a\nDisallow: b\n"
+
+
+def found(body: str, kind: str = "robots.txt") -> list[tuple[str, int]]:
+    problems = lint_file(KINDS[kind], kind, body.encode())
+    return [(problem.rule, problem.span.line if problem.span else 0) for problem in problems]
+
+
+@pytest.mark.requirement("IDE-4")
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (BAD, [("robots.path", 2), ("robots.path", 3)]),
+        (f"{ANY}Disallow: a # comity: ignore robots.path\nDisallow: b\n", [("robots.path", 3)]),
+        (f"{ANY}# comity: ignore robots.path\nDisallow: a\nDisallow: b\n", [("robots.path", 4)]),
+        (f"{ANY}Disallow: a # comity: ignore robots\nDisallow: b\n", [("robots.path", 3)]),
+        (f"# comity: ignore-file robots.path\n{BAD}", []),
+        (f"# comity: ignore-file robots.url, robots.path\n{BAD}", []),
+        (f"# comity: ignore-file robots.url\n{BAD}", [("robots.path", 3), ("robots.path", 4)]),
+        (
+            f"{ANY}Disallow: /a # comity: ignore robots.pth\n",
+            [("comity.ignore", 2)],
+        ),
+        (f"{ANY}Disallow: a # see comity: ignore robots.path\n", [("robots.path", 2)]),
+    ],
+)
+def test_a_comment_ignores_rules(body: str, expected: list[tuple[str, int]]) -> None:
+    assert found(body) == expected
+
+
+def test_markup_has_comments_of_its_own() -> None:
+    page = '<meta name="robots" content="nonindex">\n'
+    assert found(page, "page.html")
+    comment = "<!-- comity: ignore-file robots-meta -->\n"
+    assert found(comment + page, "page.html") == []
+
+
+def write(folder: Path, configuration: str) -> Path:
+    (folder / "site").mkdir()
+    file = folder / "site" / "robots.txt"
+    file.write_text(BAD)
+    (folder / ".comity.toml").write_text(configuration)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("configuration", "expected"),
+    [
+        ('ignore = ["robots.path"]', []),
+        ('[ignore-in]\n"site/*" = ["robots"]', []),
+        ('[ignore-in]\n"other/*" = ["robots"]', ["robots.path"] * 2),
+        ('ignore = ["robots.pth"]', ["comity.ignore", *["robots.path"] * 2]),
+        ('ignore = "robots.path"', ["comity.ignore", *["robots.path"] * 2]),
+        ("ignores = []", ["comity.ignore", *["robots.path"] * 2]),
+        ("ignore-in = 1", ["comity.ignore", *["robots.path"] * 2]),
+        ("ignore = [", ["comity.ignore", *["robots.path"] * 2]),
+    ],
+)
+def test_a_configuration_above_the_file_ignores_rules_everywhere(
+    configuration: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, configuration)
+    for target in (file, file.parent):
+        status = main(["lint", "--format", "json", str(target)])
+        problems = json.loads(capsys.readouterr().out)["problems"]
+        assert [problem["rule"] for problem in problems] == expected
+        assert status == (1 if expected else 0)
+    for folder in (None, file.parent):
+        in_editor = problems_in(Document(file.as_uri(), file.read_text()), folder)
+        assert [problem.rule for problem in in_editor] == expected
+
+
+def test_ignored_problems_are_not_fixed(tmp_path: Path) -> None:
+    file = write(tmp_path, 'ignore = ["robots.path"]')
+    main(["lint", "--fix", "--unsafe-fixes", str(file)])
+    assert file.read_text() == BAD
+
+
+def test_the_workbench_ignores_the_same_findings(tmp_path: Path) -> None:
+    file = write(tmp_path, 'ignore = ["robots.path"]')
+    state = desk_of(str(file.parent)).state()
+    [problems] = state.problems().values()
+    assert problems == []

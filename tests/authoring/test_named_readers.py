@@ -1,0 +1,63 @@
+"""`comity lint --readers`: the documented readings of Google and Lighthouse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from comity.cli import main
+
+FILE = """Disallow: /before
+User-agent:
+User-agent: *
+Disallow: a
+Disallow: /b$c
+Crawl-delay: 5
+Content-Signal: ai-train=no
+Prose without a sign
+Sitemap: /map.xml
+# a comment
+Allow: /ok
+"""
+
+
+@pytest.mark.requirement("IDE-4")
+@pytest.mark.parametrize(
+    ("readers", "lines"),
+    [
+        ("", []),
+        ("google", [6, 7]),
+        ("lighthouse", [1, 2, 4, 5, 7, 8, 9]),
+        ("google,lighthouse", [1, 2, 4, 5, 6, 7, 7, 8, 9]),
+    ],
+)
+def test_a_reader_is_noted_at_its_lines(
+    readers: str, lines: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "robots.txt"
+    file.write_text(FILE)
+    for target in (file, tmp_path):
+        arguments = ["--format", "json", "--select", "comity.reader", "--readers", readers]
+        assert main(["lint", *arguments, str(target)]) == 0
+        problems = json.loads(capsys.readouterr().out)["problems"]
+        assert [problem["line"] for problem in problems] == lines
+        assert {problem["severity"] for problem in problems} <= {"info"}
+
+
+def test_google_ignores_the_end_of_a_long_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "robots.txt"
+    file.write_text("User-agent: *\nDisallow: /a\n" + "#" * 512 * 1000 + "\n")
+    main(["lint", "--readers", "google", "--select", "comity.reader", str(file)])
+    assert "Google ignores the text behind the first 500 KiB." in capsys.readouterr().out
+
+
+def test_an_unknown_reader_is_one_clear_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /a\n")
+    assert main(["lint", "--readers", "gogle", str(tmp_path)]) == 2
+    assert "--readers: `gogle` is unknown. Write google or lighthouse." in capsys.readouterr().err
