@@ -43,6 +43,13 @@ editors:
 	command -v docker-compose >/dev/null && command -v systemd-analyze >/dev/null || \
 		{ echo "make test-all needs editors, shells and wget: apt-get install neovim emacs-nox elpa-eglot npm wget curl fish zsh docker-compose systemd" >&2; exit 1; }
 
+VSIX = dist
+EXTENSION = editors/vscode
+
+vsix:  ## the extension for Visual Studio Code, as dist/comity-VERSION.vsix
+	mkdir -p $(VSIX)
+	cd $(EXTENSION) && npm ci --no-audit --no-fund && npm run package -- --out $(abspath $(VSIX))/
+
 quick: .venv/compiled
 	$(BIN)/$(TESTS)
 
@@ -179,4 +186,5 @@ TREE_TESTS = $(@D)/bin/pip download --quiet --no-deps --no-binary tinyhtml5 --de
 	@touch $@
 
 .PHONY: help crawl test test-all set-up test-in-full fuzz-briefly editors quick style types test-oldest test-scrapy test-scrapies test-projects floors lint format docs site bench fuzz mutants words release clean
+.PHONY: help crawl vsix test test-all set-up test-in-full fuzz-briefly editors quick style types test-oldest test-scrapy test-scrapies test-projects floors lint format docs bench fuzz mutants words release clean
 .PRECIOUS: %/bin/python %/bin/pip
