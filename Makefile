@@ -185,6 +185,5 @@ TREE_TESTS = $(@D)/bin/pip download --quiet --no-deps --no-binary tinyhtml5 --de
 	$(TREE_TESTS)
 	@touch $@
 
-.PHONY: help crawl test test-all set-up test-in-full fuzz-briefly editors quick style types test-oldest test-scrapy test-scrapies test-projects floors lint format docs site bench fuzz mutants words release clean
-.PHONY: help crawl vsix test test-all set-up test-in-full fuzz-briefly editors quick style types test-oldest test-scrapy test-scrapies test-projects floors lint format docs bench fuzz mutants words release clean
+.PHONY: help crawl test test-all set-up test-in-full fuzz-briefly editors quick style types test-oldest test-scrapy test-scrapies test-projects floors lint format docs site bench fuzz mutants words release clean vsix
 .PRECIOUS: %/bin/python %/bin/pip

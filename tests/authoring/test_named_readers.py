@@ -20,6 +20,7 @@ Prose without a sign
 Sitemap: /map.xml
 # a comment
 Allow: /ok
+Content-Usage: train-ai=n
 """
 
 
@@ -28,9 +29,9 @@ Allow: /ok
     ("readers", "lines"),
     [
         ("", []),
-        ("google", [6, 7]),
-        ("lighthouse", [1, 2, 4, 5, 7, 8, 9]),
-        ("google,lighthouse", [1, 2, 4, 5, 6, 7, 7, 8, 9]),
+        ("google", [6, 7, 12]),
+        ("lighthouse", [1, 2, 4, 5, 8, 9, 12]),
+        ("google,lighthouse", [1, 2, 4, 5, 6, 7, 8, 9, 12, 12]),
     ],
 )
 def test_a_reader_is_noted_at_its_lines(

@@ -21,6 +21,7 @@ _OF_GOOGLE = ("user-agent", "allow", "disallow", "sitemap")
 _OF_LIGHTHOUSE = (
     *_OF_GOOGLE,
     "clean-param",
+    "content-signal",
     "crawl-delay",
     "host",
     "noindex",
