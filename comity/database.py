@@ -114,8 +114,8 @@ class transaction:  # noqa: N801  # used like a function; a generator takes thri
             if kind is None:
                 self._db.execute("COMMIT")
         finally:
-            if self._db.in_transaction:  # it failed, and SQLite has not rolled back itself
-                with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error):  # the connection may be closed
+                if self._db.in_transaction:  # it failed, and SQLite has not rolled back itself
                     self._db.execute("ROLLBACK")
 
 

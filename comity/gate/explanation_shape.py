@@ -84,7 +84,7 @@ RATES = Object(
                         ),
                         **PLACE,
                         "advice": Member(
-                            TEXT, "What to write instead of a value that cannot be read, or empty."
+                            TEXT, "Advice on the value to write if it cannot be read, or empty."
                         ),
                     }
                 )
@@ -177,7 +177,7 @@ EXPLANATION = Object(
                 Object(
                     {
                         "rule": RULE,
-                        "message": Member(TEXT, "What is wrong."),
+                        "message": Member(TEXT, "The mistake."),
                         "url": Member(TEXT, "URL of the file."),
                         "line": Member(Count(), "Line number from 1. 0: the whole file."),
                         "column": Member(Count(), "Octet in the line, from 1. 0: the whole line."),

@@ -33,11 +33,12 @@ def conform(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def conform_with(harness: type[Harness], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the conformance tests with a harness of these tests, and the same examples each time."""
+    """Run the conformance tests with a harness and the profile of these tests."""
     name = f"{harness.__module__}:{harness.__name__}"
     number = f"--examples={settings().max_examples}"
     path = f"pythonpath={ROOT}"
-    return conform(folder, "-o", path, "--harness", name, number, "--hypothesis-seed=0")
+    seed = ["--hypothesis-seed=0"] if settings().derandomize else []
+    return conform(folder, "-o", path, "--harness", name, number, *seed)
 
 
 @pytest.mark.requirement(

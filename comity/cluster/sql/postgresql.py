@@ -51,6 +51,8 @@ class PostgresDatabase(Database):
         # All numbers have one type, so that a statement is prepared once.
         self._connection.adapters.register_dumper(int, Int8Dumper)
         self._connection.adapters.register_dumper(int, Int8BinaryDumper)
+        # Statements differ by the number of rows in them.
+        self._connection.prepared_max = 500
         self._cursor = self._connection.cursor(binary=True)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:

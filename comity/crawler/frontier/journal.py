@@ -225,7 +225,8 @@ class Journal:
         if "_class" in members or _VERBATIM in members["meta"]:
             return request_from_dict(members, spider=self._spider)
         # The URL of a Request is escaped. To escape it again takes half of the time of this method.
-        members["meta"][_VERBATIM] = True
+        # The changed meta is a copy, because cb_kwargs may refer to the request's own.
+        members["meta"] = {**members["meta"], _VERBATIM: True}
         request = request_from_dict(members, spider=self._spider)
         del request.meta[_VERBATIM]
         return request

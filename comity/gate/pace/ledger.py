@@ -278,7 +278,7 @@ class RateLedger:
         self._db.close()
         self._warned = True
 
-    # transactions
+    # Transactions
 
     def _in_transaction(self, work: Callable[[], T]) -> T:
         """Do the writes that failed before, and then the work, in one transaction.

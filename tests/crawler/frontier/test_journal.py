@@ -87,9 +87,12 @@ def crashed(folder: Path, copy: Path) -> Path:
     return copy
 
 
+SHARING = Request(A, meta={"depth": 1})
+SHARING.cb_kwargs["meta"] = SHARING.meta
 REQUESTS = {
     "plain": page(),
     "verbatim": Request(f"{A}/a b", meta={"verbatim_url": True}),
+    "meta in cb_kwargs": SHARING,
     "all there is": Request(
         f"{A}/päge?b=1#f",
         callback=SPIDER.parse_page,

@@ -87,7 +87,7 @@ class HostQueue:
 
     @property
     def is_next_allowed(self) -> bool:
-        """True if the first request was allowed when it arrived; False if it may be refused."""
+        """True if the first request was allowed on arrival; False if it was not judged."""
         return self._heap[0][1] > self._judged_after
 
     def peek(self) -> Entry | int | None:

@@ -7,8 +7,8 @@ in the host queue of its origin, or of its scopes.
 `Turns.next` checks the queue that is due longest: Are its policies fresh? Does `Access.decide`
 permit its first request? Is that request in the scope of this queue? If not, it moves to another
 one. Does its pace let it out? The first no decides for which event the queue waits
-(host_queues.py). If all answers are yes, the request is handed out, and the queue is due again at
-once."""
+(host_queues.py). If all answers are yes, the request is handed out. The queue is due again at
+once, or when the next request may go out in its turn."""
 
 from __future__ import annotations
 

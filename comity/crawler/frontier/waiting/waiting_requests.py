@@ -76,10 +76,11 @@ class WaitingRequests:
         return None
 
     def take_first(self, queue: HostQueue, now: float) -> None:
-        """Take the first request, which is out, from the queue. The queue is due again at once.
+        """Take the first request, which is out, from the queue.
 
-        If a limiter is full, the queue waits for it instead. A next request that may be refused is
-        looked at first, because a refused one goes out without a wait."""
+        The queue is due again at once. If a limiter is full and the next request was allowed on
+        arrival, it waits for the limiter instead. Any other request is looked at first, because a
+        refused one goes out without a wait."""
         queue.pop()
         self.number -= 1
         if not queue:
