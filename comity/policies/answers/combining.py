@@ -41,10 +41,17 @@ def most_restrictive(decisions: Sequence[UseDecision]) -> UseDecision:
     if len(decisions) == 1:
         return decisions[0]
     key = tuple(map(id, decisions))
-    known = _COMBINED.get(key)
-    if known is None:
-        known = _COMBINED[key] = _combined(decisions), tuple(decisions)
-    return known[0]
+    if (known := _COMBINED.get(key)) is not None:
+        return known[0]
+    combined = _combined(decisions)
+    if not any(map(_is_of_page, decisions)):
+        _COMBINED[key] = combined, tuple(decisions)
+    return combined
+
+
+def _is_of_page(decision: UseDecision) -> bool:
+    """Return True if the decision is made anew for each page, and may hold resources of it."""
+    return bool(decision.until or decision.must_use or decision.must_include)
 
 
 # Ids of decisions -> the combined decision. The decisions themselves keep their ids valid: pages of

@@ -8,7 +8,7 @@ ElementRules.traced(fields, declared)  the positions of the elements in an item"
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -242,13 +242,19 @@ class ElementRules:
 
     def beside(self, other: ElementRules) -> ElementRules:
         """Return these rules together with `other` ones about this page, each rule once."""
-        reason_of = {id(rule): rules._reason_of for rules in (other, self) for rule in rules._rules}
-        rules = {id(rule): rule for rule in (*self._rules, *other._rules)}
-
-        def reason(rule: ElementRule) -> Reason:
-            return reason_of[id(rule)](rule)
-
-        return ElementRules(self._content, [*rules.values()], self._url, self._vocabulary, reason)
+        rules = [*self._rules]
+        reasons = {id(rule): self._reason_of(rule) for rule in rules}
+        for rule in other._rules:
+            reason, joined = other._reason_of(rule), rule
+            if id(rule) in reasons:
+                if reasons[id(rule)] == reason:
+                    continue
+                joined = replace(rule)  # equal files of two sites share their rules
+            rules.append(joined)
+            reasons[id(joined)] = reason
+        return ElementRules(
+            self._content, rules, self._url, self._vocabulary, lambda rule: reasons[id(rule)]
+        )
 
     @property
     def findings(self) -> tuple[Finding, ...]:

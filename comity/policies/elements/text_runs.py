@@ -279,7 +279,7 @@ class Pieces:
                 around.append((scope, kind))
                 if node in numbers:
                     scope = self._scopes[node] = self._begin(scope, numbers[node])
-                for name, value in attributes(node) if is_xml else known[node]:
+                for name, value in attributes(node) if is_xml else known.get(node, ()):
                     add((scope, value, "apart"))
                     if name in _ADDRESSES:
                         add((scope, value, "url"))

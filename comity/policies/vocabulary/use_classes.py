@@ -1,4 +1,4 @@
-"""The classes of uses that everybody asks about, in the words of everyday language."""
+"""The usual classes of uses, in the words of everyday language."""
 
 from __future__ import annotations
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
 import pytest
 
 from comity.policies import Agent, Site, Verdict
+from comity.policies.answers import combining
 from comity.policies.answers.combining import most_restrictive, strictest
 from comity.policies.answers.decision import Decision, Reason, Source, UseDecision
+from comity.policies.answers.qualifiers import Resource
 
 MORNING, EVENING = (datetime(2026, 11, 21, hour, tzinfo=UTC) for hour in (8, 20))
 ALLOW, DEFER, DENY = Verdict.ALLOW, Verdict.DEFER, Verdict.DENY
@@ -147,3 +150,16 @@ def test_a_use_is_permitted_where_nobody_refuses_under_the_conditions_of_all(
     decisions: Sequence[UseDecision], want: UseDecision
 ) -> None:
     assert most_restrictive(decisions) == want
+
+
+def test_a_decision_of_one_page_is_not_remembered() -> None:
+    """It may hold a resource, and no other page asks for it."""
+    without = UseDecision(verdict=ALLOW, stated=True, reasons=(reason("acap.allow"),))
+    for of_page in (
+        replace(without, until=EVENING),
+        replace(without, must_use=(Resource(uri="https://example.com/r"),)),
+    ):
+        before = len(combining._COMBINED)
+        assert most_restrictive((of_page, without)) is not most_restrictive((of_page, without))
+        assert len(combining._COMBINED) == before
+    assert most_restrictive((without, without)) is most_restrictive((without, without))

@@ -375,3 +375,29 @@ def test_each_value_of_json_costs_as_many_calls_wherever_it_stands(
 
     once, twice = (effort(number // values) for number in (4000, 8000))
     assert twice - once < 45 * 4000
+
+
+@pytest.mark.requirement("MEET-3")
+def test_equal_files_of_two_sites_are_both_reasons() -> None:
+    """The sites share the rules, which are read once."""
+    agent = Agent("testbot")
+    pages = []
+    for origin in (ORIGIN, "https://www.example.com"):
+        site = Site.from_files(origin, {"/ai.txt": AI.encode()})
+        pages.append(site.page(agent, f"{origin}/news/1.html", headers=[HTML], body=BODY))
+    before, last = pages
+    for page in (last.asked_as(before), last.asked_as(before).asked_as(before)):
+        quote = next(element for element in page.elements if element.selector == ".quote")
+        urls = [reason.source.url for reason in quote.reasons]
+        assert set(urls) == {f"{ORIGIN}/ai.txt", "https://www.example.com/ai.txt"}
+
+
+def test_a_page_may_refer_to_entities() -> None:
+    body = b"""<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"
+ "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
+<html xmlns="http://www.w3.org/1999/xhtml"><head><title>t</title></head>
+<body><p class="quote">a &brand; b</p></body></html>"""
+    site = Site.from_files(ORIGIN, {"/ai.txt": AI.encode()})
+    headers = [(b"Content-Type", b"application/xhtml+xml")]
+    page = site.page(Agent("testbot"), URL, headers=headers, body=body)
+    assert [element.selector for element in page.elements] == [".quote"]

@@ -38,9 +38,11 @@ class _Body:
 
     def for_agent(self, token: str) -> tuple[AgentElementRules, AgentPatterns]:
         """Return the rules for elements and the patterns that bind the agent."""
-        if token not in self._bound:
-            self._bound[token] = self.elements.for_agent(token), self.spawning.for_agent(token)
-        return self._bound[token]
+        bound = self._bound.get(token)
+        if bound is None:
+            bound = self.elements.for_agent(token), self.spawning.for_agent(token)
+            self._bound[token] = bound
+        return bound
 
 
 _bodies = ParsedBodies(_Body)
