@@ -354,7 +354,7 @@ def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(
     """By several workers that begin at the same time, as cron does. The policies and the pace are known."""
     server = serve(tree(12, "User-agent: *\nCrawl-delay: 0.2\n"))
     workers.begin(urls=server.url("/0"))
-    assert "begin it again" not in workers.end()
+    assert "has been finished since" not in workers.end()
     workers.begin(1, {"COMITY_AGAIN_AFTER": 3600}, urls=server.url("/0"))
     log = workers.end()
     assert log.count(" WARNING: COMITY_STATE: crawl `test` has been finished since ") == 1
@@ -362,6 +362,7 @@ def test_a_finished_crawl_says_so_and_begins_again_when_it_is_told_to(
         "set COMITY_AGAIN_AFTER to the seconds after which a finished crawl begins again (it is 3600 now)"
         in log
     )
+    assert "To crawl again: `comity frontier test --again`." in log
     assert sorted(asked(server)) == sorted(numbered(12))
     now: Any = state.client().time()
     state.client().hset("comity:{test}:meta", "finished", str((now[0] - 7200) * 1000))

@@ -220,9 +220,10 @@ class SharedQueue:
             again = f"it is {self._again_after:g} now"
         logger.warning(
             "COMITY_STATE: crawl `%(crawl)s` has been finished since %(since)s. Requests"
-            " that it has seen are not made again. To begin it again, with the known policies and"
-            " pace, set COMITY_AGAIN_AFTER to the seconds after which a finished crawl begins"
-            " again (%(again)s), or delete it with `comity frontier %(crawl)s --delete`",
+            " that it has seen are not made again. To crawl again: `comity frontier %(crawl)s"
+            " --again`. To crawl again by time, set COMITY_AGAIN_AFTER to the seconds after which a"
+            " finished crawl begins again (%(again)s). To forget the crawl: `comity frontier"
+            " %(crawl)s --delete`",
             {**words, "again": again},
         )
 
