@@ -475,7 +475,7 @@ def tag_members() -> str:
     whole = schema()
     parts = {"The tag": whole, **{f"Tag: {name}": part for name, part in whole["$defs"].items()}}
     sections = (
-        f"### {title}{table(('member', 'type', 'meaning'), _members(part))}".rstrip()
+        f"{'###' if ':' in title else '##'} {title}{table(('member', 'type', 'meaning'), _members(part))}".rstrip()
         for title, part in parts.items()
         if "properties" in part
     )
@@ -483,10 +483,16 @@ def tag_members() -> str:
 
 
 def _members(part: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield the members of an object. Members of a nested object without a table follow it."""
     for name, member in part["properties"].items():
         missing = "" if name in part.get("required", ()) else "; may be missing"
-        meaning = member.get("description", "").replace("|", r"\|")
+        named = schema()["$defs"][member["$ref"].rpartition("/")[2]] if "$ref" in member else member
+        meaning = member.get("description", named.get("description", "")).replace("|", r"\|")
         yield f"`{name}`", f"{_type(member)}{missing}", meaning
+        nested = named.get("items", named)
+        if "properties" in nested and not ("$ref" in member and nested is named):
+            for inner, *rest in _members(nested):
+                yield f"`{name}.{inner.strip('`')}`", *rest
 
 
 def _type(member: Mapping[str, Any]) -> str:

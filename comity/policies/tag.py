@@ -74,23 +74,29 @@ TEXT, COUNT, NAMES = Text(), Count(), Names()
 ACTIONS = Names("[^A-Z]*", name="actions")
 FETCHED_AT = Nullable(Moment("+00:00", is_checked=False))
 REASON_INDICES = Several(
-    COUNT, at_least=1, name="because", description="Indices into `reasons`, the deciding one first."
+    COUNT,
+    at_least=1,
+    name="because",
+    description="Indices into `reasons`, from 0. The deciding one is first.",
 )
 RESOURCE = _ResourceShape(
     {
-        "role": Member(Text(values=("", "credit", "link"))),
+        "role": Member(
+            Text(values=("", "credit", "link")),
+            "The resource is a credit or a link. Empty: it is neither.",
+        ),
         "extract": Member(
             TEXT,
             "Element of the page: id:NAME, class:NAME or meta:NAME. Empty: the resource has a URL.",
         ),
-        "url": Member(TEXT),
+        "url": Member(TEXT, "Address of the resource. Empty: it is an element of the page."),
         "content": Member(TEXT, "Markup of the element, or text of the resource."),
     }
 )
 RESOURCES = Several(RESOURCE, name="resources")
 USE = Object(
     {
-        "verdict": Member(Text(values=("allow", "deny"))),
+        "verdict": Member(Text(values=("allow", "deny")), "Whether the use is permitted."),
         "stated": Member(
             Truth(), "false: no source mentions this use, so the operator's default decided."
         ),
@@ -100,18 +106,25 @@ USE = Object(
         "until_recrawled": Member(
             Truth(), "The permission ends when the page is fetched again.", is_required=False
         ),
-        "max_chars": Member(COUNT, is_required=False),
-        "max_words": Member(COUNT, is_required=False),
-        "prohibited_modifications": Member(NAMES, is_required=False),
-        "prohibited_contexts": Member(NAMES, is_required=False),
-        "required_contexts": Member(NAMES, is_required=False),
+        "max_chars": Member(COUNT, "Characters of text that may be shown.", is_required=False),
+        "max_words": Member(COUNT, "Words of text that may be shown.", is_required=False),
+        "prohibited_modifications": Member(NAMES, "Changes that are forbidden.", is_required=False),
+        "prohibited_contexts": Member(
+            NAMES, "Contexts where the page may not be shown.", is_required=False
+        ),
+        "required_contexts": Member(
+            NAMES, "The only contexts where the page may be shown.", is_required=False
+        ),
         "must_use": Member(RESOURCES, "Resources to use instead of the page.", is_required=False),
         "must_include": Member(RESOURCES, "Resources to show with the page.", is_required=False),
     },
     name="use",
 )
 GUIDELINE = Object(
-    {"lang": Member(TEXT, "Language tag. `und`: none is given."), "text": Member(TEXT)}
+    {
+        "lang": Member(TEXT, "Language tag. `und`: none is given."),
+        "text": Member(TEXT, "The instruction."),
+    }
 )
 ELEMENT = Object(
     {
@@ -132,7 +145,16 @@ ELEMENT = Object(
             "Prohibited actions of ai.txt and other uses, in lower case. `*`: all.",
         ),
         "guide": Member(
-            Several(Object({"actions": Member(NAMES), "guidelines": Member(Several(GUIDELINE))})),
+            Several(
+                Object(
+                    {
+                        "actions": Member(NAMES, "The actions of ai.txt."),
+                        "guidelines": Member(
+                            Several(GUIDELINE), "The instructions, in several languages."
+                        ),
+                    }
+                )
+            ),
             "Actions that are permitted with instructions.",
         ),
         "spans": Member(
@@ -196,7 +218,7 @@ COPY = {
     "sha256": Member(
         Nullable(Text("[0-9a-f]{64}")), "Hash of the body, hexadecimal. null: there is no body."
     ),
-    "fetched_at": Member(FETCHED_AT),
+    "fetched_at": Member(FETCHED_AT, "Fetch time of the copy. null: there is no copy."),
 }
 POLICY = Object(
     {
@@ -211,7 +233,7 @@ POLICY = Object(
 )
 REFUSAL = Object(
     {
-        "url": Member(TEXT),
+        "url": Member(TEXT, "URL of the request."),
         "kind": Member(
             TEXT,
             "Kind of request: document, image, script, xhr and others, see docs/browsers.md.",
@@ -233,7 +255,7 @@ BROWSER = Object(
 )
 TAG = Object(
     {
-        "schema": Member(Constant(1)),
+        "schema": Member(Constant(1), "Version of the tag."),
         "agent": Member(
             Text(PRODUCT_TOKEN.pattern), "The product token for which the decisions were made."
         ),
