@@ -491,8 +491,8 @@ def _members(part: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield f"`{name}`", f"{_type(member)}{missing}", meaning
         nested = named.get("items", named)
         if "properties" in nested and not ("$ref" in member and nested is named):
-            for inner, *rest in _members(nested):
-                yield f"`{name}.{inner.strip('`')}`", *rest
+            for inner, inner_type, inner_meaning in _members(nested):
+                yield f"`{name}.{inner.strip('`')}`", inner_type, inner_meaning
 
 
 def _type(member: Mapping[str, Any]) -> str:
