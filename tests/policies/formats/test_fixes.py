@@ -219,6 +219,8 @@ GROUPED = st.lists(
                     "Disallow:",
                     "Allow: /a",
                     "Allow: /ab",
+                    "Crawl-delay: 5",
+                    "Crawl-delay: 10",
                     "Crawl-delay: soon",
                     "Request-rate: 1/20",
                     "Content-Usage: train-ai=n",

@@ -463,7 +463,14 @@ class _GroupCheck:
                 self._check_rules(combination, compiled)
             rates = [line for group in combination for line in compiled[group].rate_lines]
             if rates:
-                self._check_rates(rates)
+                # The lines of groups that bind other agents with other groups may matter there.
+                shared = {
+                    line
+                    for group in combination
+                    if len(self._bindings[group]) > 1
+                    for _, line, _, _ in compiled[group].rate_lines
+                }
+                self._check_rates(rates, shared)
 
     def _check_agents(self) -> None:
         text = b"\n" + self._robots.text
@@ -691,7 +698,13 @@ class _GroupCheck:
                 )
                 self._report("robots.star", message, shorter.encode(), line=rules.lines[rule])
 
-    def _check_rates(self, lines: Iterable[tuple[RecordKind, int, str, bytes]]) -> None:
+    def _check_rates(
+        self, lines: Iterable[tuple[RecordKind, int, str, bytes]], shared: set[int]
+    ) -> None:
+        """Check the limits that bind an agent together.
+
+        A Crawl-delay in one of the `shared` lines is never reported to have no effect.
+        """
         delays: dict[int, float] = {}  # line -> seconds
         # Line -> seconds for each request, of Request-rates that apply at any time.
         rates: dict[int, float] = {}
@@ -722,6 +735,8 @@ class _GroupCheck:
         longest = max(delays, key=delays.__getitem__)
         slower = max(rates, key=rates.__getitem__, default=0)
         for line, delay in delays.items():
+            if line in shared:
+                continue
             if slower and rates[slower] > delay:
                 self._report(
                     "robots.delay",

@@ -320,7 +320,6 @@ FIXES: Mapping[str, Mend] = {
     "robots.backslash": _write_path,
     "robots.colon": _write_colon,
     "robots.covered": delete_line,
-    "robots.delay": delete_line,
     "robots.dollar": _end_at_dollar,
     "robots.dot-segment": _write_path,
     "robots.duplicate": delete_line,

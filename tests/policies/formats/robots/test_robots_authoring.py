@@ -167,6 +167,8 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}Crawl-delay: 5\nCrawl-delay: 10\nDisallow:": [(2, "robots.delay")],
     f"{ANY}Crawl-delay: 5\nRequest-rate: 1/10s\nDisallow:": [(2, "robots.delay")],
     f"{ANY}Crawl-delay: 5\nRequest-rate: 1/2s\nDisallow:": [],
+    "User-agent: foo\nCrawl-delay: 9\nDisallow: /\n"
+    "User-agent: foo\nUser-agent: bar\nCrawl-delay: 5\nDisallow: /": [(4, "robots.same-agent")],
     # Rules of one agent
     f"{ANY}Disallow: /a\nAllow: /a": [(2, "robots.overruled")],
     f"{ANY}Disallow: /a\nAllow: /%61": [(2, "robots.overruled")],
@@ -348,6 +350,11 @@ def test_of_each_rule_so_many_findings_are_listed() -> None:
         (f"{ANY}Disallow: secret\n", f"{ANY}Disallow: secret\n"),
         (f"// ours\n{ANY}  //\nDisallow: /a // why\n", f"# ours\n{ANY}  #\nDisallow: /a // why\n"),
         (f"{ANY}Deny: /a\nNoindex: /\n", f"{ANY}Deny: /a\nNoindex: /\n"),
+        # Readers of Crawl-delay alone would lose their limit.
+        (
+            f"{ANY}Crawl-delay: 10\nRequest-rate: 1/20\nDisallow: /x\n",
+            f"{ANY}Crawl-delay: 10\nRequest-rate: 1/20\nDisallow: /x\n",
+        ),
     ],
 )
 def test_what_is_mended(before: str, after: str) -> None:
