@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Fix
@@ -265,25 +265,45 @@ _RECORDS = frozenset(kind.value.decode() for kind in RecordKind)
 def _write_address(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes absolute URLs of sitemaps, one on each line.
 
-    None means that the host is not known. Sitemaps take part in no decision.
+    None means that an address is not clear, or that the host is not known. Sitemaps take part in no
+    decision.
     """
     if not (record_and_line := _read_record(draft, finding)):
         return None
     value = record_and_line[0].value
     if not value:
         return delete_line(draft, finding)
-    addresses = [address for address in re.split(rb"[,;\s]+", value) if address]
-    if len(addresses) > 1:
-        fix = _write_lines(draft, finding, addresses)
-        return fix._replace(changes_decisions=False) if fix else None
-    host = urlsplit(draft.url).netloc
-    if value[:1] == b"/" and value[:2] != b"//":
-        address = f"https://{host}".encode() + value if host != _EXAMPLE else b""
-    elif re.match(rb"(?:[A-Za-z0-9-]++\.)++[A-Za-z]{2,}+(?:/|\Z)", value):
-        address = b"https://" + value
-    else:
-        address = b""
-    return _write_value(draft, finding, address, changes_decisions=False) if address else None
+    parts = re.split(rb"[,;]?\s+", value)
+    if len(parts) > 1 and not all(map(_CLEAR_ADDRESS.match, parts)):
+        return None
+    addresses = [_absolute(part, draft.url) for part in parts]
+    if not all(addresses):
+        return None
+    if len(addresses) == 1:
+        return _write_value(draft, finding, addresses[0], changes_decisions=False)
+    fix = _write_lines(draft, finding, addresses)
+    return fix._replace(changes_decisions=False) if fix else None
+
+
+_CLEAR_ADDRESS = re.compile(rb"(?i:https?)://|/")
+# The first segment of a relative address, if it looks like a host.
+_LIKE_HOST = re.compile(rb"[^./?]++\.[^/?]*+/")
+
+
+def _absolute(address: bytes, base: str) -> bytes:
+    """Return an address of a sitemap as an absolute URL. b"" means that it is not clear."""
+    host = urlsplit(base).netloc
+    if address.startswith((b"www.", f"{host}/".encode())):
+        return b"https://" + address
+    if re.match(rb"[A-Za-z][A-Za-z0-9+.-]*+:", address):
+        return address if _CLEAR_ADDRESS.match(address) else b""
+    if host == _EXAMPLE or _LIKE_HOST.match(address):
+        return b""
+    try:
+        url = urljoin(base, address.decode("utf-8", "surrogateescape"))
+    except ValueError:  # a host with a broken bracket
+        return b""
+    return url.encode("utf-8", "surrogateescape")
 
 
 def _refuse_all(draft: Draft, finding: Finding) -> Fix | None:

@@ -350,6 +350,21 @@ def test_of_each_rule_so_many_findings_are_listed() -> None:
         (f"{ANY}Disallow: secret\n", f"{ANY}Disallow: secret\n"),
         (f"// ours\n{ANY}  //\nDisallow: /a // why\n", f"# ours\n{ANY}  #\nDisallow: /a // why\n"),
         (f"{ANY}Deny: /a\nNoindex: /\n", f"{ANY}Deny: /a\nNoindex: /\n"),
+        (f"Sitemap: sitemap.xml\n{ANY}", f"Sitemap: https://site.test/sitemap.xml\n{ANY}"),
+        (f"Sitemap: /a.php?a=1,2;b\n{ANY}", f"Sitemap: https://site.test/a.php?a=1,2;b\n{ANY}"),
+        (f"Sitemap: //a.test/b\n{ANY}", f"Sitemap: https://a.test/b\n{ANY}"),
+        (f"Sitemap: www.a.test/b.xml\n{ANY}", f"Sitemap: https://www.a.test/b.xml\n{ANY}"),
+        (
+            f"Sitemap: https://a.test/a?b=1,2;c http://a.test/d\n{ANY}",
+            f"Sitemap: https://a.test/a?b=1,2;c\nSitemap: http://a.test/d\n{ANY}",
+        ),
+        (
+            f"Sitemap: /a?b=1,2, /c.xml\n{ANY}",
+            f"Sitemap: https://site.test/a?b=1,2\nSitemap: https://site.test/c.xml\n{ANY}",
+        ),
+        (f"Sitemap: site.map/a.xml\n{ANY}", f"Sitemap: site.map/a.xml\n{ANY}"),
+        (f"Sitemap: //[a\n{ANY}", f"Sitemap: //[a\n{ANY}"),
+        (f"Sitemap: see below\n{ANY}", f"Sitemap: see below\n{ANY}"),
         # Readers of Crawl-delay alone would lose their limit.
         (
             f"{ANY}Crawl-delay: 10\nRequest-rate: 1/20\nDisallow: /x\n",
@@ -358,7 +373,7 @@ def test_of_each_rule_so_many_findings_are_listed() -> None:
     ],
 )
 def test_what_is_mended(before: str, after: str) -> None:
-    draft = Draft(URL, before.encode())
+    draft = Draft("https://site.test/robots.txt", before.encode())
     findings = [*parse(draft.body).findings, *findings_of(before)]
     fixes = [
         AUTHORING.fixes[finding.rule](draft, finding)
