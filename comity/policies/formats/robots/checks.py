@@ -62,7 +62,11 @@ _HIDDEN = re.compile(
 _UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z0-9_. -]{1,39}+):(?!//)")
 _TAG = re.compile(rb"[ \t]*+(<(?:!--|[!/?]?[A-Za-z])[^\r\n]*+)")
 _META = re.compile(rb"<meta\b[^>]*(?:bot\b|robots|tdm-)", re.IGNORECASE)
-_SLASHES = re.compile(rb"[ \t]*+((?://|/\*)[^\r\n]*+)")
+# A `//` or `/*` that is meant to begin a comment. A path begins with `/*` too.
+_SLASHES = re.compile(
+    rb"[ \t]*+(//|/\*(?=(?:\*++/?|[=-]{2,})?+(?:[A-Za-z']++[.,:*]*+/?)?+(?:\s|\Z)))"
+)
+_BARE_PATH = re.compile(rb"[ \t]*+(/\*[^\s#]++)[ \t]*+(?:#|[\r\n]|\Z)")
 # The mark of a list, a quotation or a numbered line in Markdown, before a record.
 _MARKED = re.compile(
     rb"[ \t]*+((?:[-*+>]|\xe2\x80\xa2|[0-9]{1,3}[.)])[ \t]++)(?=%s[ \t]*+:)" % NAME
@@ -238,7 +242,16 @@ class _LineCheck:
         elif match := _SLASHES.match(line):
             message, column = "`{}` does not begin a comment. Write `#`.", match.start(1) + 1
             self._remarks.report(
-                "robots.misplaced", message, match[1][:2], line=number, column=column, length=2
+                "robots.misplaced", message, match[1], line=number, column=column, length=2
+            )
+        elif match := _BARE_PATH.match(line):
+            message = (
+                "A record is missing before this path, so the line is not read. "
+                "Write `Disallow: {}`."
+            )
+            path, column = match[1], match.start(1) + 1
+            self._remarks.report(
+                "robots.misplaced", message, path, line=number, column=column, length=len(path)
             )
         elif match := _FENCE.match(line):
             message, column = (

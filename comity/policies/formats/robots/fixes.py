@@ -245,6 +245,11 @@ def _write_colon(draft: Draft, finding: Finding) -> Fix | None:
     return write(draft, finding, b": ", match.span()) if match and start < end else None
 
 
+def _write_hash(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes `#` before a comment. None means that a path begins with `/*`."""
+    return draft.comment(finding) if "begin a comment" in finding.message else None
+
+
 def _write_elsewhere(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix for a line that no crawler reads: the record that the message proposes."""
     line = draft.mendable_line(finding)
@@ -255,8 +260,10 @@ def _write_elsewhere(draft: Draft, finding: Finding) -> Fix | None:
     if b":" not in text:
         return write(draft, finding, text) if text.decode().lower() in _RECORDS else None
     end = len(line.partition(b"#")[0].rstrip(b" \t"))
-    is_record = text.startswith(b"Content-Signal:")
-    return write(draft, finding, text, (0, end)) if is_record else None
+    if text.startswith(b"Disallow:"):
+        return write(draft, finding, text)
+    is_signal = text.startswith(b"Content-Signal:")
+    return write(draft, finding, text, (0, end)) if is_signal else None
 
 
 _RECORDS = frozenset(kind.value.decode() for kind in RecordKind)
@@ -349,7 +356,7 @@ FIXES: Mapping[str, Mend] = {
     "robots.fragment": _escape_fragment,
     "robots.invisible": _delete_invisible,
     "robots.list-mark": _delete_mark,
-    "robots.misplaced": first_of(Draft.comment, _write_elsewhere),
+    "robots.misplaced": first_of(_write_hash, _write_elsewhere),
     "robots.misspelled": _fix_spelling,
     "robots.missing-colon": _add_colon,
     "robots.no-agent": put_above(b"User-agent: *"),

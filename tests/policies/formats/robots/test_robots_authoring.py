@@ -284,6 +284,19 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
             "No crawler reads HTML in robots.txt. Write `<meta name=robots {0}>` into the pages.",
         ),
         ("<p>", "No crawler reads HTML in robots.txt. Delete `<p>` and the other tags."),
+        ("/*", "`/*` does not begin a comment. Write `#`."),
+        ("/*why", "`/*` does not begin a comment. Write `#`."),
+        ("/*** why ***/", "`/*` does not begin a comment. Write `#`."),
+        (
+            " /*.pdf$ # why",
+            "A record is missing before this path, so the line is not read. "
+            "Write `Disallow: /*.pdf$`.",
+        ),
+        (
+            "/*?sort=",
+            "A record is missing before this path, so the line is not read. "
+            "Write `Disallow: /*?sort=`.",
+        ),
         ("// a", "`//` does not begin a comment. Write `#`."),
         ("User_agent: a", "The record `User_agent` is unknown. Write `User-agent`."),
         (
@@ -350,6 +363,9 @@ def test_of_each_rule_so_many_findings_are_listed() -> None:
         (f"{ANY}Disallow: secret\n", f"{ANY}Disallow: secret\n"),
         (f"// ours\n{ANY}  //\nDisallow: /a // why\n", f"# ours\n{ANY}  #\nDisallow: /a // why\n"),
         (f"{ANY}Deny: /a\nNoindex: /\n", f"{ANY}Deny: /a\nNoindex: /\n"),
+        (f"{ANY}/*.pdf$\n/*?sort=\n", f"{ANY}/*.pdf$\n/*?sort=\n"),
+        (f"{ANY}/*{'a.' * 200}\n", f"{ANY}/*{'a.' * 200}\n"),
+        (f"/* why */\n/*\n{ANY}", f"# why */\n#\n{ANY}"),
         (f"Sitemap: sitemap.xml\n{ANY}", f"Sitemap: https://site.test/sitemap.xml\n{ANY}"),
         (f"Sitemap: /a.php?a=1,2;b\n{ANY}", f"Sitemap: https://site.test/a.php?a=1,2;b\n{ANY}"),
         (f"Sitemap: //a.test/b\n{ANY}", f"Sitemap: https://a.test/b\n{ANY}"),
@@ -388,6 +404,25 @@ def test_a_file_near_its_limit_is_not_mended() -> None:
     body = f"{ANY}Disalow: /a\n".encode() + b"#\n" * (MAX_BYTES // 2 - 50)
     [finding] = parse(body).findings
     assert AUTHORING.fixes["robots.misspelled"](Draft(URL, body), finding) is None
+
+
+# File -> the file after all of its fixes, in as many rounds as they need
+WHOLLY_MENDED = {
+    # A path without its name is no comment.
+    f"{ANY} /*.pdf$ # why\n": f"{ANY} Disallow: /*.pdf$ # why\n",
+}
+
+
+@pytest.mark.parametrize("before", WHOLLY_MENDED)
+def test_all_fixes_together_write_the_text_that_is_meant(before: str) -> None:
+    body = before.encode()
+    for _ in range(5):
+        draft = Draft(URL, body)
+        findings = [*parse(body).findings, *findings_of(body)]
+        mends = [(AUTHORING.fixes.get(finding.rule), finding) for finding in findings]
+        fixes = [fix for mend, finding in mends if mend and (fix := mend(draft, finding))]
+        body, _ = apply(body, fixes)
+    assert body.decode() == WHOLLY_MENDED[before]
 
 
 @given(st.text(alphabet='UDAaCl: /*$#"\xa0\r\n,[0-9]=', max_size=80), st.binary(max_size=60))
