@@ -275,7 +275,7 @@ MISTAKES = [
         "User-agent: GPTBot\nDisallow:\n\nUser-agent: *\nAllow: /\n",
         "robots.empty-rule",
         2,
-        "changes",
+        "",
     ),
     Mistake(
         "robots empty Allow",

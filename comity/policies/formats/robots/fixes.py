@@ -313,10 +313,13 @@ def _absolute(address: bytes, base: str) -> bytes:
     return url.encode("utf-8", "surrogateescape")
 
 
-def _refuse_all(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix for a rule without a path: delete it, or write the path of the message."""
-    path = proposed(finding).partition(b": ")[2]
-    return _write_value(draft, finding, path) if path else delete_line(draft, finding)
+def _delete_pathless(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that deletes a rule without a path beside other rules.
+
+    None means that it is the only rule of its group. Only its author knows whether it means to
+    permit or to refuse everything.
+    """
+    return delete_line(draft, finding) if "Delete it" in finding.message else None
 
 
 def _delete_mark(draft: Draft, finding: Finding) -> Fix | None:
@@ -350,7 +353,7 @@ FIXES: Mapping[str, Mend] = {
     "robots.dollar": _end_at_dollar,
     "robots.dot-segment": _write_path,
     "robots.duplicate": delete_line,
-    "robots.empty-rule": _refuse_all,
+    "robots.empty-rule": _delete_pathless,
     "robots.escape": write_proposed,
     "robots.file-type": write_proposed,
     "robots.fragment": _escape_fragment,

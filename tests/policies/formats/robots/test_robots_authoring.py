@@ -408,6 +408,9 @@ def test_a_file_near_its_limit_is_not_mended() -> None:
 
 # File -> the file after all of its fixes, in as many rounds as they need
 WHOLLY_MENDED = {
+    # A rule without a path permits everything. No fix refuses the site in its place.
+    "User-agent: Googlebot\nDisallow:\n": "User-agent: Googlebot\nDisallow:\n",
+    f"{ANY}Disallow: /a\nDisallow:\n": f"{ANY}Disallow: /a\n",
     # A path without its name is no comment.
     f"{ANY} /*.pdf$ # why\n": f"{ANY} Disallow: /*.pdf$ # why\n",
 }
