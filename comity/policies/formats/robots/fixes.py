@@ -153,13 +153,21 @@ def _split_names(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def _split_paths(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that writes a line for each path, or `#` for a `//` before a comment."""
+    """Return the fix that writes a line for each path, or `#` for a `//` before a comment.
+
+    A further record in the line begins a line of its own, and keeps its name. None means that
+    there are other words between the paths.
+    """
     if not (record_and_line := _read_record(draft, finding)):
         return None
     if "`#`" in finding.message and finding.column:
         span = finding.column - 1, finding.column + 1
         return write(draft, finding, b"#", span)
-    return _write_lines(draft, finding, several_paths(record_and_line[0].value))
+    if fix := _split_records(draft, finding):
+        return fix
+    paths = several_paths(record_and_line[0].value)
+    has_words = any(len(path.split()) > 1 for path in paths)
+    return None if has_words else _write_lines(draft, finding, paths)
 
 
 def _split_records(draft: Draft, finding: Finding) -> Fix | None:

@@ -411,6 +411,12 @@ WHOLLY_MENDED = {
     # A rule without a path permits everything. No fix refuses the site in its place.
     "User-agent: Googlebot\nDisallow:\n": "User-agent: Googlebot\nDisallow:\n",
     f"{ANY}Disallow: /a\nDisallow:\n": f"{ANY}Disallow: /a\n",
+    # A refusal on the line of a permission stays a refusal.
+    f"{ANY}Allow: /x/ Disallow: /y\n": f"{ANY}Allow: /x/\nDisallow: /y\n",
+    f"{ANY}Disallow: /x/ Allow: /y\n": f"{ANY}Disallow: /x/\nAllow: /y\n",
+    f"{ANY}Allow: /x/ Disallow: /y /z\n": f"{ANY}Allow: /x/\nDisallow: /y\nDisallow: /z\n",
+    f"{ANY}Allow: /x /y No: /z\n": f"{ANY}Allow: /x /y No: /z\n",
+    f"{ANY}Disallow: /a/, /b/\n": f"{ANY}Disallow: /a/\nDisallow: /b/\n",
     # A path without its name is no comment.
     f"{ANY} /*.pdf$ # why\n": f"{ANY} Disallow: /*.pdf$ # why\n",
 }
