@@ -962,7 +962,7 @@ MISTAKES = [
         "ACAP-crawler: *\nACAP-allow-index: /a/ time-limit=until-31/12/2030\n",
         "acap.qualifier",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "acap qualifier misspelt",
