@@ -531,7 +531,7 @@ MISTAKES = [
         "User-agent: *\nCrawl-delay: 10000\nDisallow: /a/\n",
         "robots.slow",
         2,
-        "changes",
+        "",
     ),
     Mistake(
         "robots delay negative",

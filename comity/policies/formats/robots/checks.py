@@ -765,8 +765,11 @@ class _GroupCheck:
 
     def _check_slow(self, delay: float, line: int) -> None:
         if delay >= SLOW:
-            message = "The unit is seconds: at most {} pages a day may be fetched. Write `{}`."
-            pages, right = b"%d" % (86_400 // delay), b"%g" % (delay / 1000)
+            message = (
+                "The unit is seconds: at most {} pages a day may be fetched. "
+                "If you mean milliseconds, write `{}`."
+            )
+            pages, right = b"%d" % (86_400 // delay), b"%.12g" % (delay / 1000)
             self._remarks.report("robots.slow", message, pages, right, line=line)
 
 

@@ -141,10 +141,6 @@ def _write_right_name(draft: Draft, finding: Finding) -> Fix | None:
     return _write_value(draft, finding, names[0]) if len(set(names)) == 1 else None
 
 
-def _write_proposed_value(draft: Draft, finding: Finding) -> Fix | None:
-    return _write_value(draft, finding, proposed(finding)) if proposed(finding) else None
-
-
 def _split_names(draft: Draft, finding: Finding) -> Fix | None:
     if not (record_and_line := _read_record(draft, finding)):
         return None
@@ -379,7 +375,6 @@ FIXES: Mapping[str, Mend] = {
     "robots.second-path": _split_paths,
     "robots.several-agents": _split_names,
     "robots.sitemap-url": _write_address,
-    "robots.slow": _write_proposed_value,
     "robots.space": _write_space,
     "robots.star": _remove_stars,
     "robots.unknown": write_proposed,

@@ -297,6 +297,11 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
             "A record is missing before this path, so the line is not read. "
             "Write `Disallow: /*?sort=`.",
         ),
+        (
+            "Crawl-delay: 3600",
+            "The unit is seconds: at most 24 pages a day may be fetched. "
+            "If you mean milliseconds, write `3.6`.",
+        ),
         ("// a", "`//` does not begin a comment. Write `#`."),
         ("User_agent: a", "The record `User_agent` is unknown. Write `User-agent`."),
         (
@@ -417,6 +422,13 @@ WHOLLY_MENDED = {
     f"{ANY}Allow: /x/ Disallow: /y /z\n": f"{ANY}Allow: /x/\nDisallow: /y\nDisallow: /z\n",
     f"{ANY}Allow: /x /y No: /z\n": f"{ANY}Allow: /x /y No: /z\n",
     f"{ANY}Disallow: /a/, /b/\n": f"{ANY}Disallow: /a/\nDisallow: /b/\n",
+    # A mended unit is not taken for milliseconds.
+    f"{ANY}Crawl-delay: 20 minutes\nDisallow: /a\n": f"{ANY}Crawl-delay: 1200\nDisallow: /a\n",
+    f"{ANY}Crawl-delay: 1500m\nDisallow: /a\n": f"{ANY}Crawl-delay: 90000\nDisallow: /a\n",
+    f"{ANY}Crawl-delay: 1234567 seconds\nDisallow: /a\n": (
+        f"{ANY}Crawl-delay: 1234567\nDisallow: /a\n"
+    ),
+    f"{ANY}Crawl-delay: 3600\nDisallow: /a\n": f"{ANY}Crawl-delay: 3600\nDisallow: /a\n",
     # A path without its name is no comment.
     f"{ANY} /*.pdf$ # why\n": f"{ANY} Disallow: /*.pdf$ # why\n",
 }
