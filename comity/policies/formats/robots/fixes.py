@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
 
 from comity.policies.answers.decision import Finding
@@ -24,7 +25,14 @@ from comity.policies.formats.fixes import (
 from comity.policies.formats.robots.grammar import TOKEN
 from comity.policies.formats.robots.rates import hours, rate, seconds
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.records import NAME, RULE_KINDS, Record, RecordKind, read_record
+from comity.policies.syntax.records import (
+    NAME,
+    RATE_KINDS,
+    RULE_KINDS,
+    Record,
+    RecordKind,
+    read_record,
+)
 from comity.policies.syntax.suspicions import INVISIBLE, right_path, several_paths, suspicions
 from comity.policies.vocabulary.known_crawlers import known, nearest
 
@@ -326,6 +334,21 @@ def _delete_pathless(draft: Draft, finding: Finding) -> Fix | None:
     return delete_line(draft, finding) if "Delete it" in finding.message else None
 
 
+def _open_group(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes `User-agent: *` above the first record that no group contains.
+
+    The fix is the same for all of these records, so it is made once.
+    """
+    first = finding.line
+    for number in range(finding.line, 0, -1):
+        record = read_record(draft.line(number)) if number <= draft.lines else None
+        if record and record.kind in (RecordKind.AGENT, RecordKind.ACAP_CRAWLER):
+            break
+        if record and record.kind in (*RULE_KINDS, *RATE_KINDS):
+            first = number
+    return put_above(b"User-agent: *")(draft, replace(finding, line=first))
+
+
 def _delete_mark(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that deletes the mark of a list before a record."""
     start, end = draft.place(finding)
@@ -366,7 +389,7 @@ FIXES: Mapping[str, Mend] = {
     "robots.misplaced": first_of(_write_hash, _write_elsewhere),
     "robots.misspelled": _fix_spelling,
     "robots.missing-colon": _add_colon,
-    "robots.no-agent": put_above(b"User-agent: *"),
+    "robots.no-agent": _open_group,
     "robots.path": _write_path,
     "robots.quotes": write_proposed,
     "robots.rate-value": _write_rate,

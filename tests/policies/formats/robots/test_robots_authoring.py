@@ -429,6 +429,10 @@ WHOLLY_MENDED = {
         f"{ANY}Crawl-delay: 1234567\nDisallow: /a\n"
     ),
     f"{ANY}Crawl-delay: 3600\nDisallow: /a\n": f"{ANY}Crawl-delay: 3600\nDisallow: /a\n",
+    # One agent line is enough for all records before the first group.
+    "Disallow: /x\nCrawl-delay: 5\nAllow: /y\n": (
+        f"{ANY}Disallow: /x\nCrawl-delay: 5\nAllow: /y\n"
+    ),
     # A path without its name is no comment.
     f"{ANY} /*.pdf$ # why\n": f"{ANY} Disallow: /*.pdf$ # why\n",
 }
