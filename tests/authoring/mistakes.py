@@ -275,7 +275,7 @@ MISTAKES = [
         "User-agent: GPTBot\nDisallow:\n\nUser-agent: *\nAllow: /\n",
         "robots.empty-rule",
         2,
-        "changes",
+        "",
     ),
     Mistake(
         "robots empty Allow",
@@ -531,7 +531,7 @@ MISTAKES = [
         "User-agent: *\nCrawl-delay: 10000\nDisallow: /a/\n",
         "robots.slow",
         2,
-        "changes",
+        "",
     ),
     Mistake(
         "robots delay negative",
@@ -962,7 +962,7 @@ MISTAKES = [
         "ACAP-crawler: *\nACAP-allow-index: /a/ time-limit=until-31/12/2030\n",
         "acap.qualifier",
         2,
-        "",
+        "changes",
     ),
     Mistake(
         "acap qualifier misspelt",

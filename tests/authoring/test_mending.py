@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from lsprotocol.types import Position, Range
 
+from comity.authoring.checks.fixes import write_utf_8
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.features.actions import FIX_ALL, fixes
 from comity.authoring.language_server.features.diagnostics import problems_in
 from comity.authoring.workbench.desk import desk_of
 from comity.authoring.workbench.markup import problems as problems_list
 from comity.cli import main
+from comity.policies import Finding
 from comity.policies.formats.authoring import Draft, Edit, Fix, apply
 
 MISSPELLED = b"User-agent: *\r\nDissallow: /private/ # mine\r\nUseragent: x\nDisallow: /"
@@ -107,6 +109,21 @@ def test_of_fixes_that_touch_the_same_octets_the_first_is_made(
 ) -> None:
     body, done = apply(b"0123456789", fixes)
     assert (body, len(done)) == (expected, made)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        (MISSPELLED.decode() * 5000).encode("utf-16"),
+        ("a" * 50 + "\u4e2d" * 200_000).encode("utf-16"),
+        b"\xe9" * 400_000,
+    ],
+    ids=["too long", "too long after the fix", "Windows-1252"],
+)
+def test_a_file_beyond_the_limit_keeps_its_encoding(body: bytes) -> None:
+    finding = Finding(rule="comity.file-encoding", message="", url="", line=0)
+    assert write_utf_8(Draft("", body), finding) is None
+    assert write_utf_8(Draft("", body[:100]), finding)
 
 
 @pytest.mark.parametrize(

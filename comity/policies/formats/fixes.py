@@ -3,7 +3,7 @@
     write_proposed    write the text that the message of a finding proposes
     write_equal       the same, if the text means the same to comity
     put_above(line)   write a line above the line of a finding
-    delete_line       delete a line without effect
+    delete_line       delete a line of robots.txt without effect
 
 All but `write_equal` and `delete_line` change decisions.
 """
@@ -12,13 +12,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Edit, Fix
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.records import RecordKind, read_record
 
 Mend = Callable[[Draft, Finding], Fix | None]
 _PROPOSED = re.compile(r"\b[Ww]rite `([^`]+)`")
+# The usual form of a rule, which all readers know, and a field of ACAP.
+_RULE = re.compile(rb"[ \t]*+(?i:dis)?+(?i:allow)[ \t]*+:")
+_FIELD = re.compile(rb"[ \t]*+(?i:acap-)")
 _UNSURE = ("…", "\ufffd")  # signs that `printable` has cut or changed the text
 
 
@@ -88,8 +93,43 @@ def put_above(line: bytes, *after: bytes) -> Mend:
 
 
 def delete_line(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that deletes a line without effect, and keeps its comment."""
-    return draft.line_out(finding.line) if draft.mendable_line(finding) else None
+    """Return the fix that deletes a line of robots.txt without effect, and keeps its comment.
+
+    None means that the line is not safe to change, or that it ends a list of agents.
+    """
+    if not draft.mendable_line(finding) or finding.line in _lines_ending_agents(draft.body):
+        return None
+    return draft.line_out(finding.line)
+
+
+@lru_cache(maxsize=2)  # the fix for each finding asks for the same file
+def _lines_ending_agents(body: bytes) -> frozenset[int]:
+    """Return the numbers of the lines that keep the agents of two groups apart.
+
+    Each group keeps its first rule, and each record of ACAP its first field. A group without a rule
+    keeps all its lines, because readers disagree about the line that ends its agents.
+    """
+    ending: set[int] = set()
+    since_agent: list[int] = []  # the lines of a group that has no rule yet
+    has_rule, needs_field = True, False  # no group is open before the first agent
+    draft = Draft("", body)
+    for number in range(1, draft.lines + 1):
+        line = draft.line(number)
+        record = read_record(line)
+        if record and record.kind is RecordKind.AGENT:
+            ending.update(since_agent)
+            since_agent, has_rule = [], False
+        elif not has_rule:
+            since_agent.append(number)
+            if has_rule := _RULE.match(line) is not None:
+                ending.add(number)
+                since_agent = []
+        if record and record.kind is RecordKind.ACAP_CRAWLER:
+            needs_field = True
+        elif needs_field and _FIELD.match(line):
+            ending.add(number)
+            needs_field = False
+    return frozenset(ending)
 
 
 def comment_out(draft: Draft, finding: Finding) -> Fix | None:

@@ -199,3 +199,74 @@ def test_fixes_change_no_decision_and_mend_what_they_are_for(body: bytes) -> Non
         assert decisions(after) == decisions(body)
         mended = after
     assert fixes_of(mended) == []
+
+
+# Small files in which groups often share agents, so that many rules are repeated or covered.
+GROUPED = st.lists(
+    st.tuples(
+        st.lists(
+            st.sampled_from(["User-agent: *", "User-agent: foo", "User-agent: bar"]),
+            min_size=1,
+            max_size=2,
+        ),
+        st.lists(
+            st.sampled_from(
+                [
+                    "Disallow: /a",
+                    "Disallow: /ab",
+                    "Disallow: /abc",
+                    "Disallow: /",
+                    "Disallow:",
+                    "Allow: /a",
+                    "Allow: /ab",
+                    "Crawl-delay: 5",
+                    "Crawl-delay: 10",
+                    "Crawl-delay: soon",
+                    "Request-rate: 1/20",
+                    "Content-Usage: train-ai=n",
+                    "DisallowAITraining: /a",
+                    "License: https://example.com/rsl.xml",
+                    "Sitemap:",
+                    "ACAP-crawler: foo",
+                    "ACAP-crawler: bar",
+                    "ACAP-disallow-crawl: /a",
+                    "ACAP-disallow-crawl: /b",
+                ]
+            ),
+            max_size=4,
+        ),
+    ),
+    min_size=2,
+    max_size=4,
+).map(lambda groups: "\n\n".join("\n".join(agents + lines) for agents, lines in groups).encode())
+
+
+@given(GROUPED)
+@example(
+    b"User-agent: foo\nDisallow: /a\n\nUser-agent: foo\nDisallow: /ab\n\nUser-agent: bar\nDisallow: /"
+)
+@example(
+    b"User-agent: foo\nDisallow: /a\n\nUser-agent: foo\nDisallow: /ab\nDisallow: /abc\n\n"
+    b"User-agent: bar\nDisallow: /"
+)
+def test_fixes_leave_every_group_its_agents(body: bytes) -> None:
+    mended, names = body, agent_runs(body)
+    while fixes := fixes_of(mended):
+        mended, _ = apply(mended, [fix for _, fix in fixes])
+        assert agent_runs(mended) == names
+        assert decisions(mended) == decisions(body)
+
+
+def agent_runs(body: bytes) -> list[list[bytes]]:
+    """Return the agents of each group, as a reader sees them that knows only two rules."""
+    runs: list[list[bytes]] = []
+    is_open = False
+    for line in body.splitlines():
+        name, _, value = line.partition(b": ")
+        if name == b"User-agent":
+            runs = runs if is_open else [*runs, []]
+            runs[-1].append(value)
+        is_open = name == b"User-agent" or (
+            is_open and not line.startswith((b"Allow:", b"Disallow:"))
+        )
+    return runs

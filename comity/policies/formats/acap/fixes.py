@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import date
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.acap.usages import QUALIFIED, USAGES
 from comity.policies.formats.authoring import Draft, Edit, Fix
-from comity.policies.formats.fixes import Mend, delete_line, put_above, write, write_proposed
+from comity.policies.formats.fixes import (
+    Mend,
+    delete_line,
+    first_of,
+    put_above,
+    write,
+    write_proposed,
+)
 from comity.policies.syntax.suspicions import nearest
 
 _EQUALS = re.compile(rb"[ \t]*=[ \t]*")
 _QUOTED = re.compile(r"`([a-z-]+)`")
+_DATE = re.compile(rb"=[ \t]*until-([0-9]{1,2})[./-]([0-9]{1,2})[./-]([0-9]{4})(?=[ \t#]|\Z)")
 # ACAP-crawler fields are left out, because the fixes of robots.txt write their colons.
 _WITHOUT_COLON = re.compile(rb"[ \t]*+(?i:acap-(?!crawler))[^:#\s]++(?=[ \t]++[^ \t:#])")
 
@@ -44,6 +53,24 @@ def write_word(draft: Draft, finding: Finding) -> Fix | None:
     return write(draft, finding, right, match.span())
 
 
+def write_date(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes the date of a time limit with the year first.
+
+    None means that the line has no such date, or that its month is not clear, as in 01/02/2030.
+    """
+    match = _DATE.search(draft.mendable_line(finding))
+    if match is None:
+        return None
+    day, month, year = map(int, match.groups())
+    if day <= 12 and day != month:
+        return None
+    try:
+        text = date(year, month, day).isoformat().encode()
+    except ValueError:
+        return None
+    return write(draft, finding, text, (match.start(1), match.end()))
+
+
 def move_to_top(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that moves a line to the beginning of the file."""
     line = draft.mendable_line(finding)
@@ -58,7 +85,7 @@ FIXES: Mapping[str, Mend] = {
     "acap.conventional": put_above(b"User-agent: *"),
     "acap.ignored": move_to_top,
     "acap.outside-record": put_above(b"ACAP-crawler: *"),
-    "acap.qualifier": write_word,
+    "acap.qualifier": first_of(write_word, write_date),
     "acap.quotes": write_proposed,
     "acap.repeated": delete_line,
     "acap.syntax": write_colon,

@@ -62,7 +62,11 @@ _HIDDEN = re.compile(
 _UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z0-9_. -]{1,39}+):(?!//)")
 _TAG = re.compile(rb"[ \t]*+(<(?:!--|[!/?]?[A-Za-z])[^\r\n]*+)")
 _META = re.compile(rb"<meta\b[^>]*(?:bot\b|robots|tdm-)", re.IGNORECASE)
-_SLASHES = re.compile(rb"[ \t]*+((?://|/\*)[^\r\n]*+)")
+# A `//` or `/*` that is meant to begin a comment. A path begins with `/*` too.
+_SLASHES = re.compile(
+    rb"[ \t]*+(//|/\*(?=(?:\*++/?|[=-]{2,})?+(?:[A-Za-z']++[.,:*]*+/?)?+(?:\s|\Z)))"
+)
+_BARE_PATH = re.compile(rb"[ \t]*+(/\*[^\s#]++)[ \t]*+(?:#|[\r\n]|\Z)")
 # The mark of a list, a quotation or a numbered line in Markdown, before a record.
 _MARKED = re.compile(
     rb"[ \t]*+((?:[-*+>]|\xe2\x80\xa2|[0-9]{1,3}[.)])[ \t]++)(?=%s[ \t]*+:)" % NAME
@@ -238,7 +242,16 @@ class _LineCheck:
         elif match := _SLASHES.match(line):
             message, column = "`{}` does not begin a comment. Write `#`.", match.start(1) + 1
             self._remarks.report(
-                "robots.misplaced", message, match[1][:2], line=number, column=column, length=2
+                "robots.misplaced", message, match[1], line=number, column=column, length=2
+            )
+        elif match := _BARE_PATH.match(line):
+            message = (
+                "A record is missing before this path, so the line is not read. "
+                "Write `Disallow: {}`."
+            )
+            path, column = match[1], match.start(1) + 1
+            self._remarks.report(
+                "robots.misplaced", message, path, line=number, column=column, length=len(path)
             )
         elif match := _FENCE.match(line):
             message, column = (
@@ -463,7 +476,14 @@ class _GroupCheck:
                 self._check_rules(combination, compiled)
             rates = [line for group in combination for line in compiled[group].rate_lines]
             if rates:
-                self._check_rates(rates)
+                # The lines of groups that bind other agents with other groups may matter there.
+                shared = {
+                    line
+                    for group in combination
+                    if len(self._bindings[group]) > 1
+                    for _, line, _, _ in compiled[group].rate_lines
+                }
+                self._check_rates(rates, shared)
 
     def _check_agents(self) -> None:
         text = b"\n" + self._robots.text
@@ -691,7 +711,13 @@ class _GroupCheck:
                 )
                 self._report("robots.star", message, shorter.encode(), line=rules.lines[rule])
 
-    def _check_rates(self, lines: Iterable[tuple[RecordKind, int, str, bytes]]) -> None:
+    def _check_rates(
+        self, lines: Iterable[tuple[RecordKind, int, str, bytes]], shared: set[int]
+    ) -> None:
+        """Check the limits that bind an agent together.
+
+        A Crawl-delay in one of the `shared` lines is never reported to have no effect.
+        """
         delays: dict[int, float] = {}  # line -> seconds
         # Line -> seconds for each request, of Request-rates that apply at any time.
         rates: dict[int, float] = {}
@@ -722,6 +748,8 @@ class _GroupCheck:
         longest = max(delays, key=delays.__getitem__)
         slower = max(rates, key=rates.__getitem__, default=0)
         for line, delay in delays.items():
+            if line in shared:
+                continue
             if slower and rates[slower] > delay:
                 self._report(
                     "robots.delay",
@@ -737,8 +765,11 @@ class _GroupCheck:
 
     def _check_slow(self, delay: float, line: int) -> None:
         if delay >= SLOW:
-            message = "The unit is seconds: at most {} pages a day may be fetched. Write `{}`."
-            pages, right = b"%d" % (86_400 // delay), b"%g" % (delay / 1000)
+            message = (
+                "The unit is seconds: at most {} pages a day may be fetched. "
+                "If you mean milliseconds, write `{}`."
+            )
+            pages, right = b"%d" % (86_400 // delay), b"%.12g" % (delay / 1000)
             self._remarks.report("robots.slow", message, pages, right, line=line)
 
 

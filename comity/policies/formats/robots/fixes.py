@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from dataclasses import replace
+from urllib.parse import urljoin, urlsplit
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Fix
@@ -24,7 +25,14 @@ from comity.policies.formats.fixes import (
 from comity.policies.formats.robots.grammar import TOKEN
 from comity.policies.formats.robots.rates import hours, rate, seconds
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.records import NAME, RULE_KINDS, Record, RecordKind, read_record
+from comity.policies.syntax.records import (
+    NAME,
+    RATE_KINDS,
+    RULE_KINDS,
+    Record,
+    RecordKind,
+    read_record,
+)
 from comity.policies.syntax.suspicions import INVISIBLE, right_path, several_paths, suspicions
 from comity.policies.vocabulary.known_crawlers import known, nearest
 
@@ -141,10 +149,6 @@ def _write_right_name(draft: Draft, finding: Finding) -> Fix | None:
     return _write_value(draft, finding, names[0]) if len(set(names)) == 1 else None
 
 
-def _write_proposed_value(draft: Draft, finding: Finding) -> Fix | None:
-    return _write_value(draft, finding, proposed(finding)) if proposed(finding) else None
-
-
 def _split_names(draft: Draft, finding: Finding) -> Fix | None:
     if not (record_and_line := _read_record(draft, finding)):
         return None
@@ -153,13 +157,21 @@ def _split_names(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def _split_paths(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that writes a line for each path, or `#` for a `//` before a comment."""
+    """Return the fix that writes a line for each path, or `#` for a `//` before a comment.
+
+    A further record in the line begins a line of its own, and keeps its name. None means that
+    there are other words between the paths.
+    """
     if not (record_and_line := _read_record(draft, finding)):
         return None
     if "`#`" in finding.message and finding.column:
         span = finding.column - 1, finding.column + 1
         return write(draft, finding, b"#", span)
-    return _write_lines(draft, finding, several_paths(record_and_line[0].value))
+    if fix := _split_records(draft, finding):
+        return fix
+    paths = several_paths(record_and_line[0].value)
+    has_words = any(len(path.split()) > 1 for path in paths)
+    return None if has_words else _write_lines(draft, finding, paths)
 
 
 def _split_records(draft: Draft, finding: Finding) -> Fix | None:
@@ -245,6 +257,11 @@ def _write_colon(draft: Draft, finding: Finding) -> Fix | None:
     return write(draft, finding, b": ", match.span()) if match and start < end else None
 
 
+def _write_hash(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes `#` before a comment. None means that a path begins with `/*`."""
+    return draft.comment(finding) if "begin a comment" in finding.message else None
+
+
 def _write_elsewhere(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix for a line that no crawler reads: the record that the message proposes."""
     line = draft.mendable_line(finding)
@@ -255,8 +272,10 @@ def _write_elsewhere(draft: Draft, finding: Finding) -> Fix | None:
     if b":" not in text:
         return write(draft, finding, text) if text.decode().lower() in _RECORDS else None
     end = len(line.partition(b"#")[0].rstrip(b" \t"))
-    is_record = text.startswith(b"Content-Signal:")
-    return write(draft, finding, text, (0, end)) if is_record else None
+    if text.startswith(b"Disallow:"):
+        return write(draft, finding, text)
+    is_signal = text.startswith(b"Content-Signal:")
+    return write(draft, finding, text, (0, end)) if is_signal else None
 
 
 _RECORDS = frozenset(kind.value.decode() for kind in RecordKind)
@@ -265,31 +284,69 @@ _RECORDS = frozenset(kind.value.decode() for kind in RecordKind)
 def _write_address(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes absolute URLs of sitemaps, one on each line.
 
-    None means that the host is not known. Sitemaps take part in no decision.
+    None means that an address is not clear, or that the host is not known. Sitemaps take part in no
+    decision.
     """
     if not (record_and_line := _read_record(draft, finding)):
         return None
     value = record_and_line[0].value
     if not value:
         return delete_line(draft, finding)
-    addresses = [address for address in re.split(rb"[,;\s]+", value) if address]
-    if len(addresses) > 1:
-        fix = _write_lines(draft, finding, addresses)
-        return fix._replace(changes_decisions=False) if fix else None
-    host = urlsplit(draft.url).netloc
-    if value[:1] == b"/" and value[:2] != b"//":
-        address = f"https://{host}".encode() + value if host != _EXAMPLE else b""
-    elif re.match(rb"(?:[A-Za-z0-9-]++\.)++[A-Za-z]{2,}+(?:/|\Z)", value):
-        address = b"https://" + value
-    else:
-        address = b""
-    return _write_value(draft, finding, address, changes_decisions=False) if address else None
+    parts = re.split(rb"[,;]?\s+", value)
+    if len(parts) > 1 and not all(map(_CLEAR_ADDRESS.match, parts)):
+        return None
+    addresses = [_absolute(part, draft.url) for part in parts]
+    if not all(addresses):
+        return None
+    if len(addresses) == 1:
+        return _write_value(draft, finding, addresses[0], changes_decisions=False)
+    fix = _write_lines(draft, finding, addresses)
+    return fix._replace(changes_decisions=False) if fix else None
 
 
-def _refuse_all(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix for a rule without a path: delete it, or write the path of the message."""
-    path = proposed(finding).partition(b": ")[2]
-    return _write_value(draft, finding, path) if path else delete_line(draft, finding)
+_CLEAR_ADDRESS = re.compile(rb"(?i:https?)://|/")
+# The first segment of a relative address, if it looks like a host.
+_LIKE_HOST = re.compile(rb"[^./?]++\.[^/?]*+/")
+
+
+def _absolute(address: bytes, base: str) -> bytes:
+    """Return an address of a sitemap as an absolute URL. b"" means that it is not clear."""
+    host = urlsplit(base).netloc
+    if address.startswith((b"www.", f"{host}/".encode())):
+        return b"https://" + address
+    if re.match(rb"[A-Za-z][A-Za-z0-9+.-]*+:", address):
+        return address if _CLEAR_ADDRESS.match(address) else b""
+    if host == _EXAMPLE or _LIKE_HOST.match(address):
+        return b""
+    try:
+        url = urljoin(base, address.decode("utf-8", "surrogateescape"))
+    except ValueError:  # a host with a broken bracket
+        return b""
+    return url.encode("utf-8", "surrogateescape")
+
+
+def _delete_pathless(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that deletes a rule without a path beside other rules.
+
+    None means that it is the only rule of its group. Only its author knows whether it means to
+    permit or to refuse everything.
+    """
+    return delete_line(draft, finding) if "Delete it" in finding.message else None
+
+
+def _open_group(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes `User-agent: *` above the first record that no group contains.
+
+    The fix is the same for all of these records, so it is made once.
+    """
+    first = finding.line
+    for number in range(finding.line, 0, -1):
+        record = read_record(draft.line(number)) if number <= draft.lines else None
+        if record and record.kind in (RecordKind.AGENT, RecordKind.ACAP_CRAWLER):
+            break
+        if record and record.kind in (*RULE_KINDS, *RATE_KINDS):
+            first = number
+    return put_above(b"User-agent: *")(draft, replace(finding, line=first))
 
 
 def _delete_mark(draft: Draft, finding: Finding) -> Fix | None:
@@ -320,20 +377,19 @@ FIXES: Mapping[str, Mend] = {
     "robots.backslash": _write_path,
     "robots.colon": _write_colon,
     "robots.covered": delete_line,
-    "robots.delay": delete_line,
     "robots.dollar": _end_at_dollar,
     "robots.dot-segment": _write_path,
     "robots.duplicate": delete_line,
-    "robots.empty-rule": _refuse_all,
+    "robots.empty-rule": _delete_pathless,
     "robots.escape": write_proposed,
     "robots.file-type": write_proposed,
     "robots.fragment": _escape_fragment,
     "robots.invisible": _delete_invisible,
     "robots.list-mark": _delete_mark,
-    "robots.misplaced": first_of(Draft.comment, _write_elsewhere),
+    "robots.misplaced": first_of(_write_hash, _write_elsewhere),
     "robots.misspelled": _fix_spelling,
     "robots.missing-colon": _add_colon,
-    "robots.no-agent": put_above(b"User-agent: *"),
+    "robots.no-agent": _open_group,
     "robots.path": _write_path,
     "robots.quotes": write_proposed,
     "robots.rate-value": _write_rate,
@@ -342,7 +398,6 @@ FIXES: Mapping[str, Mend] = {
     "robots.second-path": _split_paths,
     "robots.several-agents": _split_names,
     "robots.sitemap-url": _write_address,
-    "robots.slow": _write_proposed_value,
     "robots.space": _write_space,
     "robots.star": _remove_stars,
     "robots.unknown": write_proposed,

@@ -84,7 +84,7 @@ def seconds(value: bytes) -> bytes:
         return b""
     unit = match[2].lower()
     factor = 0.001 if unit == b"ms" else _UNITS[unit[:1]]
-    return b"%g" % (float(match[1].replace(b",", b".")) * factor)
+    return b"%.12g" % (float(match[1].replace(b",", b".")) * factor)
 
 
 def rate(value: bytes) -> bytes:

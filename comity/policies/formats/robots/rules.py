@@ -307,7 +307,7 @@ RULES = {
         "a Crawl-delay of 1000 seconds or more",
         why="The unit of Crawl-delay is seconds. With so long a delay, a crawler fetches fewer "
         "than 90 pages a day. Milliseconds may be meant.",
-        fix="Write the delay in seconds.",
+        fix="If milliseconds are meant, write the delay in seconds.",
         example=Example(
             bad="User-agent: *\nCrawl-delay: 5000\nDisallow: /private/\n",
             good="User-agent: *\nCrawl-delay: 5\nDisallow: /private/\n",

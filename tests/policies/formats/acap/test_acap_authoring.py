@@ -128,6 +128,18 @@ def test_a_permission_before_a_second_path_grants_nothing_and_a_prohibition_hold
         (f"{ANY}ACAP-allow-index /a\n", f"{ANY}ACAP-allow-index: /a\n"),
         (f"{ANY}ACAP-allow-index: /a\nACAP-allow-index: /a\n", f"{ANY}ACAP-allow-index: /a\n"),
         (f"{ANY}ACAP-allow-index: http://a\n", f"{ANY}ACAP-allow-index: http://a\n"),
+        *(
+            (
+                f"{ANY}ACAP-allow-index: / time-limit=until-{date}\n",
+                f"{ANY}ACAP-allow-index: / time-limit=until-{right}\n",
+            )
+            for date, right in (
+                ("31/12/2030", "2030-12-31"),
+                ("5.5.2030", "2030-05-05"),
+                ("01/02/2030", "01/02/2030"),
+                ("31-02-2030", "31-02-2030"),
+            )
+        ),
     ],
 )
 def test_what_is_mended(before: str, after: str) -> None:

@@ -167,6 +167,8 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}Crawl-delay: 5\nCrawl-delay: 10\nDisallow:": [(2, "robots.delay")],
     f"{ANY}Crawl-delay: 5\nRequest-rate: 1/10s\nDisallow:": [(2, "robots.delay")],
     f"{ANY}Crawl-delay: 5\nRequest-rate: 1/2s\nDisallow:": [],
+    "User-agent: foo\nCrawl-delay: 9\nDisallow: /\n"
+    "User-agent: foo\nUser-agent: bar\nCrawl-delay: 5\nDisallow: /": [(4, "robots.same-agent")],
     # Rules of one agent
     f"{ANY}Disallow: /a\nAllow: /a": [(2, "robots.overruled")],
     f"{ANY}Disallow: /a\nAllow: /%61": [(2, "robots.overruled")],
@@ -282,6 +284,24 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
             "No crawler reads HTML in robots.txt. Write `<meta name=robots {0}>` into the pages.",
         ),
         ("<p>", "No crawler reads HTML in robots.txt. Delete `<p>` and the other tags."),
+        ("/*", "`/*` does not begin a comment. Write `#`."),
+        ("/*why", "`/*` does not begin a comment. Write `#`."),
+        ("/*** why ***/", "`/*` does not begin a comment. Write `#`."),
+        (
+            " /*.pdf$ # why",
+            "A record is missing before this path, so the line is not read. "
+            "Write `Disallow: /*.pdf$`.",
+        ),
+        (
+            "/*?sort=",
+            "A record is missing before this path, so the line is not read. "
+            "Write `Disallow: /*?sort=`.",
+        ),
+        (
+            "Crawl-delay: 3600",
+            "The unit is seconds: at most 24 pages a day may be fetched. "
+            "If you mean milliseconds, write `3.6`.",
+        ),
         ("// a", "`//` does not begin a comment. Write `#`."),
         ("User_agent: a", "The record `User_agent` is unknown. Write `User-agent`."),
         (
@@ -348,10 +368,33 @@ def test_of_each_rule_so_many_findings_are_listed() -> None:
         (f"{ANY}Disallow: secret\n", f"{ANY}Disallow: secret\n"),
         (f"// ours\n{ANY}  //\nDisallow: /a // why\n", f"# ours\n{ANY}  #\nDisallow: /a // why\n"),
         (f"{ANY}Deny: /a\nNoindex: /\n", f"{ANY}Deny: /a\nNoindex: /\n"),
+        (f"{ANY}/*.pdf$\n/*?sort=\n", f"{ANY}/*.pdf$\n/*?sort=\n"),
+        (f"{ANY}/*{'a.' * 200}\n", f"{ANY}/*{'a.' * 200}\n"),
+        (f"/* why */\n/*\n{ANY}", f"# why */\n#\n{ANY}"),
+        (f"Sitemap: sitemap.xml\n{ANY}", f"Sitemap: https://site.test/sitemap.xml\n{ANY}"),
+        (f"Sitemap: /a.php?a=1,2;b\n{ANY}", f"Sitemap: https://site.test/a.php?a=1,2;b\n{ANY}"),
+        (f"Sitemap: //a.test/b\n{ANY}", f"Sitemap: https://a.test/b\n{ANY}"),
+        (f"Sitemap: www.a.test/b.xml\n{ANY}", f"Sitemap: https://www.a.test/b.xml\n{ANY}"),
+        (
+            f"Sitemap: https://a.test/a?b=1,2;c http://a.test/d\n{ANY}",
+            f"Sitemap: https://a.test/a?b=1,2;c\nSitemap: http://a.test/d\n{ANY}",
+        ),
+        (
+            f"Sitemap: /a?b=1,2, /c.xml\n{ANY}",
+            f"Sitemap: https://site.test/a?b=1,2\nSitemap: https://site.test/c.xml\n{ANY}",
+        ),
+        (f"Sitemap: site.map/a.xml\n{ANY}", f"Sitemap: site.map/a.xml\n{ANY}"),
+        (f"Sitemap: //[a\n{ANY}", f"Sitemap: //[a\n{ANY}"),
+        (f"Sitemap: see below\n{ANY}", f"Sitemap: see below\n{ANY}"),
+        # Readers of Crawl-delay alone would lose their limit.
+        (
+            f"{ANY}Crawl-delay: 10\nRequest-rate: 1/20\nDisallow: /x\n",
+            f"{ANY}Crawl-delay: 10\nRequest-rate: 1/20\nDisallow: /x\n",
+        ),
     ],
 )
 def test_what_is_mended(before: str, after: str) -> None:
-    draft = Draft(URL, before.encode())
+    draft = Draft("https://site.test/robots.txt", before.encode())
     findings = [*parse(draft.body).findings, *findings_of(before)]
     fixes = [
         AUTHORING.fixes[finding.rule](draft, finding)
@@ -366,6 +409,45 @@ def test_a_file_near_its_limit_is_not_mended() -> None:
     body = f"{ANY}Disalow: /a\n".encode() + b"#\n" * (MAX_BYTES // 2 - 50)
     [finding] = parse(body).findings
     assert AUTHORING.fixes["robots.misspelled"](Draft(URL, body), finding) is None
+
+
+# File -> the file after all of its fixes, in as many rounds as they need
+WHOLLY_MENDED = {
+    # A rule without a path permits everything. No fix refuses the site in its place.
+    "User-agent: Googlebot\nDisallow:\n": "User-agent: Googlebot\nDisallow:\n",
+    f"{ANY}Disallow: /a\nDisallow:\n": f"{ANY}Disallow: /a\n",
+    # A refusal on the line of a permission stays a refusal.
+    f"{ANY}Allow: /x/ Disallow: /y\n": f"{ANY}Allow: /x/\nDisallow: /y\n",
+    f"{ANY}Disallow: /x/ Allow: /y\n": f"{ANY}Disallow: /x/\nAllow: /y\n",
+    f"{ANY}Allow: /x/ Disallow: /y /z\n": f"{ANY}Allow: /x/\nDisallow: /y\nDisallow: /z\n",
+    f"{ANY}Allow: /x /y No: /z\n": f"{ANY}Allow: /x /y No: /z\n",
+    f"{ANY}Disallow: /a/, /b/\n": f"{ANY}Disallow: /a/\nDisallow: /b/\n",
+    # A mended unit is not taken for milliseconds.
+    f"{ANY}Crawl-delay: 20 minutes\nDisallow: /a\n": f"{ANY}Crawl-delay: 1200\nDisallow: /a\n",
+    f"{ANY}Crawl-delay: 1500m\nDisallow: /a\n": f"{ANY}Crawl-delay: 90000\nDisallow: /a\n",
+    f"{ANY}Crawl-delay: 1234567 seconds\nDisallow: /a\n": (
+        f"{ANY}Crawl-delay: 1234567\nDisallow: /a\n"
+    ),
+    f"{ANY}Crawl-delay: 3600\nDisallow: /a\n": f"{ANY}Crawl-delay: 3600\nDisallow: /a\n",
+    # One agent line is enough for all records before the first group.
+    "Disallow: /x\nCrawl-delay: 5\nAllow: /y\n": (
+        f"{ANY}Disallow: /x\nCrawl-delay: 5\nAllow: /y\n"
+    ),
+    # A path without its name is no comment.
+    f"{ANY} /*.pdf$ # why\n": f"{ANY} Disallow: /*.pdf$ # why\n",
+}
+
+
+@pytest.mark.parametrize("before", WHOLLY_MENDED)
+def test_all_fixes_together_write_the_text_that_is_meant(before: str) -> None:
+    body = before.encode()
+    for _ in range(5):
+        draft = Draft(URL, body)
+        findings = [*parse(body).findings, *findings_of(body)]
+        mends = [(AUTHORING.fixes.get(finding.rule), finding) for finding in findings]
+        fixes = [fix for mend, finding in mends if mend and (fix := mend(draft, finding))]
+        body, _ = apply(body, fixes)
+    assert body.decode() == WHOLLY_MENDED[before]
 
 
 @given(st.text(alphabet='UDAaCl: /*$#"\xa0\r\n,[0-9]=', max_size=80), st.binary(max_size=60))
