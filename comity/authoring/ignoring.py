@@ -26,11 +26,9 @@ from comity.policies.syntax.printable import printable
 FILE_NAME = ".comity.toml"
 RULE = "comity.ignore"
 MAX_COMMENTS = 1000  # maximum comments that are read in one file
-_COMMENT = re.compile(
-    rb"(?:(?:\A|(?<=[ \t]))#|<!--)[ \t]*comity:[ \t]*ignore(-file)?[ \t]+"
-    rb"([A-Za-z0-9.,_ \t-]*?)[ \t]*(?:-->[ \t]*)?\Z"
-)
-_NAME = re.compile(rb"[^ \t,]+")
+_OPENING = re.compile(rb"(?:(?:\A|(?<=[ \t]))#|<!--)[ \t]*+comity:[ \t]*+ignore(-file)?(?=[ \t])")
+_WORD = re.compile(rb"[^ \t,]++")
+_NAME = re.compile(rb"[A-Za-z0-9._-]++")
 
 
 def without_ignored(draft: Draft, findings: Iterable[Finding]) -> list[Finding]:
@@ -42,24 +40,27 @@ def without_ignored(draft: Draft, findings: Iterable[Finding]) -> list[Finding]:
     comments = 0
     for line in range(1, draft.lines + 1):
         text = draft.line(line)
-        match = _COMMENT.search(text) if b"comity:" in text else None
+        match = _OPENING.search(text) if b"comity:" in text else None
         if not match or comments == MAX_COMMENTS:
+            continue
+        end = len(text.rstrip(b" \t").removesuffix(b"-->"))
+        words = [*_WORD.finditer(text, match.end(), max(end, match.end()))]
+        if not all(_NAME.fullmatch(word[0]) for word in words):
             continue
         comments += 1
         subject = line if text[: match.start()].strip(b" \t") else line + 1
         rules = ignored.setdefault(0 if match[1] else subject, set())
-        for name in _NAME.finditer(match[2]):
+        for name in words:
             try:
                 rules.update(select_rules(name[0].decode()))
             except PolicyError as error:
-                column = match.start(2) + name.start() + 1
                 kept.append(
                     Finding(
                         rule=RULE,
                         message=str(error),
                         url=draft.url,
                         line=line,
-                        column=column,
+                        column=name.start() + 1,
                         length=len(name[0]),
                     )
                 )

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from comity.authoring.ignoring import without_ignored
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.features.diagnostics import problems_in
 from comity.authoring.lint import KINDS, lint_file
 from comity.authoring.workbench.desk import desk_of
 from comity.cli import main
+from comity.policies.formats.authoring import Draft
+from tests.effort import calls
 
 ANY = "User-agent: *\n"
 BAD = f"{ANY}Disallow: a\nDisallow: b\n"
@@ -49,6 +52,19 @@ def test_markup_has_comments_of_its_own() -> None:
     assert found(page, "page.html")
     comment = "<!-- comity: ignore-file robots-meta -->\n"
     assert found(comment + page, "page.html") == []
+
+
+@pytest.mark.requirement("SEC-1")
+@pytest.mark.parametrize("end", ["!", "-->", "", "!-->"])
+@pytest.mark.parametrize("filling", [" ", "\t", ",", "# comity: ignore ", "<!-- comity: ignore "])
+def test_a_hostile_comment_takes_steps_in_proportion_to_its_length(filling: str, end: str) -> None:
+    """A pattern that goes back over the spaces does not end for this file."""
+
+    def steps(size: int) -> int:
+        body = f"# comity: ignore {filling * size}{end}\n".encode()
+        return calls(lambda: without_ignored(Draft("https://x.org/robots.txt", body), []))
+
+    assert steps(40_000) <= 2 * steps(20_000) + 100
 
 
 def write(folder: Path, configuration: str) -> Path:
