@@ -14,6 +14,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from comity.policies.syntax.printable import printable
 
 FILE_NAME = ".comity.toml"
 RULE = "comity.ignore"
-MAX_COMMENTS = 1000  # maximum comments that are read in one file
+MAX_NAMES = 200  # maximum names of rules that are read in the comments of one file
 _OPENING = re.compile(rb"(?:(?:\A|(?<=[ \t]))#|<!--)[ \t]*+comity:[ \t]*+ignore(-file)?(?=[ \t])")
 _WORD = re.compile(rb"[^ \t,]++")
 _NAME = re.compile(rb"[A-Za-z0-9._-]++")
@@ -37,33 +38,31 @@ def without_ignored(draft: Draft, findings: Iterable[Finding]) -> list[Finding]:
         return [*findings]
     ignored: dict[int, set[str]] = {}  # line -> rules. Line 0 is the whole file
     kept: list[Finding] = []
-    comments = 0
+    names = 0
     for line in range(1, draft.lines + 1):
         text = draft.line(line)
         match = _OPENING.search(text) if b"comity:" in text else None
-        if not match or comments == MAX_COMMENTS:
+        if not match:
             continue
         end = len(text.rstrip(b" \t").removesuffix(b"-->"))
-        words = [*_WORD.finditer(text, match.end(), max(end, match.end()))]
+        words = [*islice(_WORD.finditer(text, match.end(), max(end, match.end())), MAX_NAMES + 1)]
+        names += len(words)
+        if names > MAX_NAMES:
+            message = (
+                f"Only {MAX_NAMES} names of rules are read in the comments of a file. This comment "
+                f"and those below it are not read. Write `ignore-file` once, or {FILE_NAME}."
+            )
+            kept.append(_finding(draft, message, line, match))
+            break
         if not all(_NAME.fullmatch(word[0]) for word in words):
             continue
-        comments += 1
         subject = line if text[: match.start()].strip(b" \t") else line + 1
         rules = ignored.setdefault(0 if match[1] else subject, set())
         for name in words:
             try:
                 rules.update(select_rules(name[0].decode()))
             except PolicyError as error:
-                kept.append(
-                    Finding(
-                        rule=RULE,
-                        message=str(error),
-                        url=draft.url,
-                        line=line,
-                        column=name.start() + 1,
-                        length=len(name[0]),
-                    )
-                )
+                kept.append(_finding(draft, str(error), line, name))
     everywhere = ignored.pop(0, set())
     kept += (
         finding
@@ -71,6 +70,18 @@ def without_ignored(draft: Draft, findings: Iterable[Finding]) -> list[Finding]:
         if finding.rule not in everywhere and finding.rule not in ignored.get(finding.line, ())
     )
     return kept
+
+
+def _finding(draft: Draft, message: str, line: int, place: re.Match[bytes]) -> Finding:
+    """Return a finding about a comment. `place`: a match in the line."""
+    return Finding(
+        rule=RULE,
+        message=message,
+        url=draft.url,
+        line=line,
+        column=place.start() + 1,
+        length=len(place[0]),
+    )
 
 
 class Configuration(NamedTuple):

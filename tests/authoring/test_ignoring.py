@@ -13,6 +13,7 @@ from comity.authoring.language_server.features.diagnostics import problems_in
 from comity.authoring.lint import KINDS, lint_file
 from comity.authoring.workbench.desk import desk_of
 from comity.cli import main
+from comity.policies import Finding
 from comity.policies.formats.authoring import Draft
 from tests.effort import calls
 
@@ -65,6 +66,21 @@ def test_a_hostile_comment_takes_steps_in_proportion_to_its_length(filling: str,
         return calls(lambda: without_ignored(Draft("https://x.org/robots.txt", body), []))
 
     assert steps(40_000) <= 2 * steps(20_000) + 100
+
+
+@pytest.mark.requirement("SEC-1")
+def test_the_names_in_the_comments_of_a_file_are_bounded() -> None:
+    """Each name without a rule is compared with all rules, which takes long."""
+
+    def problems(lines: int) -> list[Finding]:
+        body = f"# comity: ignore{' xyzzy.abcde' * 50}\n" * lines
+        return without_ignored(Draft("https://x.org/robots.txt", body.encode()), [])
+
+    assert len(problems(4)) == 200
+    *_, last = problems(5)
+    assert (last.rule, last.line) == ("comity.ignore", 5)
+    assert "Only 200 names" in last.message
+    assert calls(lambda: problems(1000)) <= calls(lambda: problems(5)) + 10_000
 
 
 def write(folder: Path, configuration: str) -> Path:
