@@ -188,3 +188,19 @@ def test_the_workbench_marks_a_fix_that_changes_decisions(tmp_path: Path) -> Non
     shown = problems_list(found, is_editable=True)
     assert "Fix: Write Disallow<" in shown
     assert "Fix: Write /private/ (changes decisions)" in shown
+
+
+def mended(path: Path, text: str) -> str:
+    """Return the text of a file after `comity lint --fix --unsafe-fixes`."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text.encode())
+    main(["lint", "--fix", "--unsafe-fixes", str(path)])
+    return path.read_bytes().decode()
+
+
+@pytest.mark.requirement("IDE-6")
+def test_only_the_policy_of_the_finding_is_deleted(tmp_path: Path) -> None:
+    reserved = '{"location":"/a","tdm-reservation":1,"tdm-policy":"https://x.org/p"}'
+    free = '{"location":"/b","tdm-reservation":0'
+    text = f'[{reserved},{free},"tdm-policy":"https://x.org/q"}}]\n'
+    assert mended(tmp_path / ".well-known" / "tdmrep.json", text) == f"[{reserved},{free}}}]\n"
