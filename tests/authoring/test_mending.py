@@ -204,3 +204,26 @@ def test_only_the_policy_of_the_finding_is_deleted(tmp_path: Path) -> None:
     free = '{"location":"/b","tdm-reservation":0'
     text = f'[{reserved},{free},"tdm-policy":"https://x.org/q"}}]\n'
     assert mended(tmp_path / ".well-known" / "tdmrep.json", text) == f"[{reserved},{free}}}]\n"
+
+
+META = "<meta name=robots content='{}'>\n"
+
+
+@pytest.mark.requirement("IDE-6")
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (META.format("noydir, noindex"), META.format("noindex")),
+        ("<title>noydir</title>" + META.format("noydir, noindex"), "<title>noydir</title>"),
+        ("<title>noydir</title><meta name=robots\ncontent='noydir, noindex'>\n", ""),
+        ("<title>nonindex</title><meta name=robots\ncontent='nonindex'>\n", ""),
+        ("<title>property = x</title><meta\nproperty=robots content=noindex>\n", ""),
+        (f"<!-- {META.strip()} --><meta name=robots\ncontent='noydir, noindex'>\n", ""),
+        ("<script>'<meta noydir>'</script><meta name=robots\ncontent='noydir, noindex'>\n", ""),
+    ],
+)
+def test_a_fix_of_a_directive_changes_only_its_element(
+    page: str, expected: str, tmp_path: Path
+) -> None:
+    found = mended(tmp_path / "page.html", page)
+    assert found.startswith(expected) if expected else found == page
