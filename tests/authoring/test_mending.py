@@ -227,3 +227,22 @@ def test_a_fix_of_a_directive_changes_only_its_element(
 ) -> None:
     found = mended(tmp_path / "page.html", page)
     assert found.startswith(expected) if expected else found == page
+
+
+@pytest.mark.requirement("IDE-6")
+@pytest.mark.parametrize(
+    ("beside", "is_mended"),
+    [
+        ("", True),
+        ("<!-- a & b -->", False),
+        ("<x><![CDATA[a & b]]></x>", False),
+        ("<?note a & b?>", False),
+    ],
+)
+def test_ampersands_beside_comments_have_no_fix(
+    beside: str, is_mended: bool, tmp_path: Path
+) -> None:
+    line = f'{beside}<content url="/search?q=news&page=*"></content>'
+    text = f'<rsl xmlns="https://rslstandard.org/rsl">\n{line}\n</rsl>\n'
+    expected = text.replace("&page", "&amp;page") if is_mended else text
+    assert mended(tmp_path / "rsl.xml", text) == expected
