@@ -10,12 +10,12 @@ rules such as `robots`."""
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
-from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,11 +96,11 @@ class Configuration(NamedTuple):
     mistakes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, file: str | PathLike[str]) -> Configuration:
+    def of(cls, file: str | os.PathLike[str]) -> Configuration:
         """Return the nearest configuration in the folder of a file and the folders above.
 
         Files that do not exist, such as URLs, have none."""
-        path = Path(file).absolute()
+        path = Path(os.path.normpath(Path(file).absolute()))  # `absolute` keeps `..`
         if not path.is_file():
             return cls()
         for folder in path.parents:

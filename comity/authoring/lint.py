@@ -85,7 +85,7 @@ def site_folder(file: Path, kind: LintKind) -> Path | None:
     site `/srv/site`. It gives none if it is in a wrong place. For pages and files without a fixed
     path, it is the nearest folder above with a policy file in the right place. A home folder and
     the root of a disk are never a site's folder."""
-    file = file.absolute()
+    file = Path(os.path.normpath(file.absolute()))  # `absolute` keeps `..`
     folder: Path | None
     if kind.path:
         folder = None if right_place(file, kind) else file.parents[kind.path.count("/") - 1]
@@ -104,8 +104,9 @@ def right_place(file: Path, kind: LintKind) -> str:
 
     The path is relative to the folder of the site. "" means that the file is in the right place, or
     may be anywhere."""
-    is_there = not kind.path or file.absolute().as_posix().endswith(kind.path)
-    is_hidden = kind.path.count("/") == 1 and file.absolute().parent.name == ".well-known"
+    file = Path(os.path.normpath(file.absolute()))
+    is_there = not kind.path or file.as_posix().endswith(kind.path)
+    is_hidden = kind.path.count("/") == 1 and file.parent.name == ".well-known"
     return "" if is_there and not is_hidden else kind.path[1:]
 
 

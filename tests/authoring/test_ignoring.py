@@ -10,7 +10,7 @@ import pytest
 from comity.authoring.ignoring import without_ignored
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.features.diagnostics import problems_in
-from comity.authoring.lint import KINDS, lint_file
+from comity.authoring.lint import KINDS, lint_file, site_folder
 from comity.authoring.workbench.desk import desk_of
 from comity.cli import main
 from comity.policies import Finding
@@ -129,3 +129,21 @@ def test_the_workbench_ignores_the_same_findings(tmp_path: Path) -> None:
     state = desk_of(str(file.parent)).state()
     [problems] = state.problems().values()
     assert problems == []
+
+
+def test_a_path_with_dots_has_the_configuration_above_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    write(folder, "").replace(folder / "robots.txt")
+    (folder / ".comity.toml").rename(tmp_path / ".comity.toml")
+    (tmp_path / ".comity.toml").write_bytes(b'ignore = ["robots.path"]')
+    tool = folder / "tool"
+    tool.mkdir()
+    (tool / ".comity.toml").write_bytes(b"")
+    (tool / "robots.txt").write_bytes(b"")
+    monkeypatch.chdir(tool)
+    assert main(["lint", "../robots.txt"]) == 0
+    assert capsys.readouterr().out == "Nothing is wrong.\n"
+    assert site_folder(Path("../page.html"), KINDS["page.html"]) == folder
