@@ -26,6 +26,7 @@ from comity.policies.syntax.printable import printable
 
 FILE_NAME = ".comity.toml"
 RULE = "comity.ignore"
+MAX_CONFIGURATION = 1024 * 1024  # maximum octets of a `.comity.toml`
 MAX_NAMES = 200  # maximum names of rules that are read in the comments of one file
 _OPENING = re.compile(rb"(?:(?:\A|(?<=[ \t]))#|<!--)[ \t]*+comity:[ \t]*+ignore(-file)?(?=[ \t])")
 _WORD = re.compile(rb"[^ \t,]++")
@@ -111,7 +112,15 @@ class Configuration(NamedTuple):
     @classmethod
     def _read(cls, file: Path, path: str) -> Configuration:
         try:
-            table = tomllib.loads(file.read_text("utf-8"))
+            with file.open("rb") as opened:
+                body = opened.read(MAX_CONFIGURATION + 1)
+            if len(body) > MAX_CONFIGURATION:
+                mistake = f"has more than {MAX_CONFIGURATION:,} octets, so it is not read"
+                return cls(mistakes=(f"{FILE_NAME} {mistake}. Write fewer paths and rules.",))
+            table = tomllib.loads(body.decode("utf-8-sig"))
+        except RecursionError:
+            mistake = "a value is nested too deeply. Write lists of names."
+            return cls(mistakes=(f"{FILE_NAME} cannot be read: {mistake}",))
         except (OSError, ValueError) as error:
             return cls(mistakes=(f"{FILE_NAME} cannot be read: {printable(str(error))}",))
         mistakes = [

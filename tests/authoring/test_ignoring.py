@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from comity.authoring.ignoring import without_ignored
+from comity.authoring.ignoring import Configuration, without_ignored
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.features.diagnostics import problems_in
 from comity.authoring.lint import KINDS, lint_file, site_folder
@@ -147,3 +147,26 @@ def test_a_path_with_dots_has_the_configuration_above_the_file(
     assert main(["lint", "../robots.txt"]) == 0
     assert capsys.readouterr().out == "Nothing is wrong.\n"
     assert site_folder(Path("../page.html"), KINDS["page.html"]) == folder
+
+
+@pytest.mark.requirement("SEC-1")
+@pytest.mark.parametrize(
+    ("configuration", "message"),
+    [
+        (b"a = " + b"[" * 5000 + b"]" * 5000, "cannot be read: a value is nested too deeply"),
+        (b"# " + b"x" * 2**20, "has more than 1,048,576 octets, so it is not read"),
+        (b"a = \xff", "cannot be read: "),
+    ],
+)
+def test_a_hostile_configuration_is_a_finding(
+    configuration: bytes, message: str, tmp_path: Path
+) -> None:
+    file = write(tmp_path, "")
+    (tmp_path / ".comity.toml").write_bytes(configuration)
+    [mistake] = Configuration.of(file).mistakes
+    assert message in mistake
+
+
+def test_a_configuration_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = write(tmp_path, '\ufeffignore = ["robots.path"]')
+    assert Configuration.of(file) == ({"robots.path"}, ())
