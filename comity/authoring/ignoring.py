@@ -10,6 +10,7 @@ rules such as `robots`."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from comity.authoring.rules import select_rules
 from comity.policies import Finding, PolicyError
@@ -111,43 +112,67 @@ class Configuration(NamedTuple):
 
     @classmethod
     def _read(cls, file: Path, path: str) -> Configuration:
-        try:
-            with file.open("rb") as opened:
-                body = opened.read(MAX_CONFIGURATION + 1)
-            if len(body) > MAX_CONFIGURATION:
-                mistake = f"has more than {MAX_CONFIGURATION:,} octets, so it is not read"
-                return cls(mistakes=(f"{FILE_NAME} {mistake}. Write fewer paths and rules.",))
-            table = tomllib.loads(body.decode("utf-8-sig"))
-        except RecursionError:
-            mistake = "a value is nested too deeply. Write lists of names."
-            return cls(mistakes=(f"{FILE_NAME} cannot be read: {mistake}",))
-        except (OSError, ValueError) as error:
-            return cls(mistakes=(f"{FILE_NAME} cannot be read: {printable(str(error))}",))
-        mistakes = [
-            f"{FILE_NAME}: `{printable(key)}` is unknown. Write `ignore` or `ignore-in`."
-            for key in table
-            if key not in ("ignore", "ignore-in")
-        ]
-        lists = [("*", table.get("ignore", []))]
-        by_path = table.get("ignore-in", {})
-        if isinstance(by_path, dict):
-            lists += by_path.items()
-        else:
-            mistakes.append(f"{FILE_NAME}: `ignore-in` is not a table of paths and rules.")
+        """Read a configuration. `path`: the linted file, relative to the folder of `file`."""
         ignored: set[str] = set()
-        for pattern, names in lists:
-            for rules in _rules(names, mistakes):
+        mistakes: list[str] = []
+        try:
+            for pattern, names, key in _lists(_table(file), mistakes):
+                rules = _rules(names, key, mistakes)
                 ignored |= rules if fnmatchcase(path, pattern) else frozenset()
-        return cls(frozenset(ignored), tuple(mistakes))
+        except (OSError, ValueError) as error:
+            mistakes.append(f"cannot be read: {printable(str(error))}")
+        return cls(frozenset(ignored), tuple(f"{file}: {mistake}" for mistake in mistakes))
 
 
-def _rules(names: object, mistakes: list[str]) -> Iterator[frozenset[str]]:
-    """Yield the rules of each name in a list, and add a message for each mistake."""
+def _table(file: Path) -> dict[str, Any]:
+    """Return the content of a `.comity.toml`. ValueError or OSError: it cannot be read."""
+    with file.open("rb") as opened:
+        body = opened.read(MAX_CONFIGURATION + 1)
+    if len(body) > MAX_CONFIGURATION:
+        raise ValueError(f"It has more than {MAX_CONFIGURATION:,} octets. Write fewer rules.")
+    try:
+        return tomllib.loads(body.decode("utf-8-sig"))
+    except RecursionError:
+        raise ValueError("A value is nested too deeply. Write lists of names.") from None
+
+
+def _lists(table: dict[str, Any], mistakes: list[str]) -> Iterator[tuple[str, object, str]]:
+    """Yield the pattern, the rules and the key of each list, and add a message for each mistake."""
+    mistakes += (
+        f"`{printable(key)}` is unknown. Write `ignore` or `ignore-in`."
+        for key in table
+        if key not in ("ignore", "ignore-in")
+    )
+    yield "*", table.get("ignore", []), "ignore"
+    by_path = table.get("ignore-in", {})
+    if isinstance(by_path, dict):
+        yield from ((pattern, names, pattern) for pattern, names in by_path.items())
+    else:
+        mistakes.append(
+            f"`ignore-in` is `{_shown(by_path)}`. Write a table: `[ignore-in]`, and below it "
+            '`"site/*" = ["comity.file-size"]`.'
+        )
+
+
+def _rules(names: object, key: str, mistakes: list[str]) -> frozenset[str]:
+    """Return the rules of all names in a list, and add a message for each mistake."""
+    is_path = key != "ignore"
+    where = f"`{printable(key)}`{' in `ignore-in`' * is_path}"
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        mistakes.append(f'{FILE_NAME}: rules are a list of names. Write `["comity.file-size"]`.')
-        return
+        written = f'"{printable(key)}"' if is_path else key
+        mistakes.append(
+            f"{where} is `{_shown(names)}`. Write a list of rules: "
+            f'`{written} = ["comity.file-size"]`.'
+        )
+        return frozenset()
+    rules: set[str] = set()
     for name in names:
         try:
-            yield frozenset(select_rules(name))
+            rules.update(select_rules(name))
         except PolicyError as error:
-            mistakes.append(f"{FILE_NAME}: {error}")
+            mistakes.append(f"{where}: {error}")
+    return frozenset(rules)
+
+
+def _shown(value: object) -> str:
+    return printable(json.dumps(value, default=str, ensure_ascii=False))

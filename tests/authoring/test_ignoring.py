@@ -153,8 +153,8 @@ def test_a_path_with_dots_has_the_configuration_above_the_file(
 @pytest.mark.parametrize(
     ("configuration", "message"),
     [
-        (b"a = " + b"[" * 5000 + b"]" * 5000, "cannot be read: a value is nested too deeply"),
-        (b"# " + b"x" * 2**20, "has more than 1,048,576 octets, so it is not read"),
+        (b"a = " + b"[" * 5000 + b"]" * 5000, "cannot be read: A value is nested too deeply"),
+        (b"# " + b"x" * 2**20, "cannot be read: It has more than 1,048,576 octets."),
         (b"a = \xff", "cannot be read: "),
     ],
 )
@@ -170,3 +170,35 @@ def test_a_hostile_configuration_is_a_finding(
 def test_a_configuration_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     file = write(tmp_path, '\ufeffignore = ["robots.path"]')
     assert Configuration.of(file) == ({"robots.path"}, ())
+
+
+@pytest.mark.parametrize(
+    ("configuration", "message"),
+    [
+        (
+            'ignore = "x"',
+            '`ignore` is `"x"`. Write a list of rules: `ignore = ["comity.file-size"]`.',
+        ),
+        (
+            '[ignore-in]\n"site/*" = 3',
+            "`site/*` in `ignore-in` is `3`. Write a list of rules: "
+            '`"site/*" = ["comity.file-size"]`.',
+        ),
+        (
+            "ignore-in = 1979-05-27",
+            '`ignore-in` is `"1979-05-27"`. Write a table: `[ignore-in]`, and below it '
+            '`"site/*" = ["comity.file-size"]`.',
+        ),
+        (
+            '[ignore-in]\n"site/*" = ["robots.pth"]',
+            "`site/*` in `ignore-in`: `robots.pth` is not a rule",
+        ),
+        ("ignores = 1", "`ignores` is unknown. Write `ignore` or `ignore-in`."),
+        ("ignore = [", "cannot be read: "),
+    ],
+)
+def test_a_mistake_in_a_configuration_names_its_file_key_and_value(
+    configuration: str, message: str, tmp_path: Path
+) -> None:
+    [mistake] = Configuration.of(write(tmp_path, configuration)).mistakes
+    assert mistake.startswith(f"{tmp_path / '.comity.toml'}: {message}")
