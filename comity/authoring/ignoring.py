@@ -19,9 +19,11 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from comity.authoring.rules import select_rules
 from comity.policies import Finding, PolicyError
+from comity.policies.formats import WELL_KNOWN
 from comity.policies.formats.authoring import Draft
 from comity.policies.syntax.printable import printable
 
@@ -29,7 +31,8 @@ FILE_NAME = ".comity.toml"
 RULE = "comity.ignore"
 MAX_CONFIGURATION = 1024 * 1024  # maximum octets of a `.comity.toml`
 MAX_NAMES = 200  # maximum names of rules that are read in the comments of one file
-_OPENING = re.compile(rb"(?:(?:\A|(?<=[ \t]))#|<!--)[ \t]*+comity:[ \t]*+ignore(-file)?(?=[ \t])")
+_IN_MARKUP = re.compile(rb"<!--[ \t]*+comity:[ \t]*+ignore(-file)?(?=[ \t])")
+_IN_LINES = re.compile(rb"(?:(?:\A|(?<=[ \t]))#|<!--)[ \t]*+comity:[ \t]*+ignore(-file)?(?=[ \t])")
 _WORD = re.compile(rb"[^ \t,]++")
 _NAME = re.compile(rb"[A-Za-z0-9._-]++")
 
@@ -41,9 +44,11 @@ def without_ignored(draft: Draft, findings: Iterable[Finding]) -> list[Finding]:
     ignored: dict[int, set[str]] = {}  # line -> rules. Line 0 is the whole file
     kept: list[Finding] = []
     names = 0
+    has_lines = urlsplit(draft.url).path in WELL_KNOWN and not draft.is_markup
+    opening = _IN_LINES if has_lines else _IN_MARKUP
     for line in range(1, draft.lines + 1):
         text = draft.line(line)
-        match = _OPENING.search(text) if b"comity:" in text else None
+        match = opening.search(text) if b"comity:" in text else None
         if not match:
             continue
         end = len(text.rstrip(b" \t").removesuffix(b"-->"))

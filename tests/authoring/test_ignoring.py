@@ -202,3 +202,13 @@ def test_a_mistake_in_a_configuration_names_its_file_key_and_value(
 ) -> None:
     [mistake] = Configuration.of(write(tmp_path, configuration)).mistakes
     assert mistake.startswith(f"{tmp_path / '.comity.toml'}: {message}")
+
+
+@pytest.mark.parametrize("kind", ["page.html", "rsl.xml"])
+@pytest.mark.parametrize("line", ["# comity: ignore-file {}", "x # comity: ignore-file {}"])
+def test_text_in_markup_is_not_a_comment(kind: str, line: str) -> None:
+    text = f"<pre>\n{line.format('robots-meta rsl')}\n</pre><meta name=robots content=nonindex>\n"
+    assert found(text, kind)
+    assert found(text, kind) == found(text.replace("comity:", "x"), kind)
+    text = f"Words first. {text}"
+    assert found(text, "page.html") == found(text.replace("comity:", "x"), "page.html")
