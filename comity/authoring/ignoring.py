@@ -4,9 +4,9 @@
     Configuration.of(file)              the rules that `.comity.toml` ignores in a file
 
 A comment `# comity: ignore robots.agent` is for its own line. If the line has nothing else, it is
-for the next line. `# comity: ignore-file robots.agent` is for the whole file. Markup has the same
-comments as `<!-- comity: ignore rsl.pattern -->`. Each takes several rules, or the beginning of
-rules such as `robots`."""
+for the next line that is no comment of this form. `# comity: ignore-file robots.agent` is for the
+whole file. Markup has only `<!-- comity: ignore rsl.pattern -->`. Each comment takes several rules,
+or the beginning of rules such as `robots`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -31,45 +31,19 @@ FILE_NAME = ".comity.toml"
 RULE = "comity.ignore"
 MAX_CONFIGURATION = 1024 * 1024  # maximum octets of a `.comity.toml`
 MAX_NAMES = 200  # maximum names of rules that are read in the comments of one file
-_IN_MARKUP = re.compile(rb"<!--[ \t]*+comity:[ \t]*+ignore(-file)?(?=[ \t])")
-_IN_LINES = re.compile(rb"(?:(?:\A|(?<=[ \t]))#|<!--)[ \t]*+comity:[ \t]*+ignore(-file)?(?=[ \t])")
+_BEHIND = rb"[ \t]*+comity:[ \t]*+ignore(-file)?(?=[ \t]|-->|\Z)"
+_IN_MARKUP = re.compile(rb"(?i)(<!--)" + _BEHIND)
+_IN_LINES = re.compile(rb"(?i)((?:\A|(?<=[ \t]))#|<!--)" + _BEHIND)
 _WORD = re.compile(rb"[^ \t,]++")
 _NAME = re.compile(rb"[A-Za-z0-9._-]++")
 
 
 def without_ignored(draft: Draft, findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings that no comment in the file names, and those about the comments."""
-    if b"comity:" not in draft.body or not draft.has_places:
+    if not draft.has_places or b"comity:" not in draft.body.lower():
         return [*findings]
-    ignored: dict[int, set[str]] = {}  # line -> rules. Line 0 is the whole file
     kept: list[Finding] = []
-    names = 0
-    has_lines = urlsplit(draft.url).path in WELL_KNOWN and not draft.is_markup
-    opening = _IN_LINES if has_lines else _IN_MARKUP
-    for line in range(1, draft.lines + 1):
-        text = draft.line(line)
-        match = opening.search(text) if b"comity:" in text else None
-        if not match:
-            continue
-        end = len(text.rstrip(b" \t").removesuffix(b"-->"))
-        words = [*islice(_WORD.finditer(text, match.end(), max(end, match.end())), MAX_NAMES + 1)]
-        names += len(words)
-        if names > MAX_NAMES:
-            message = (
-                f"Only {MAX_NAMES} names of rules are read in the comments of a file. This comment "
-                f"and those below it are not read. Write `ignore-file` once, or {FILE_NAME}."
-            )
-            kept.append(_finding(draft, message, line, match))
-            break
-        if not all(_NAME.fullmatch(word[0]) for word in words):
-            continue
-        subject = line if text[: match.start()].strip(b" \t") else line + 1
-        rules = ignored.setdefault(0 if match[1] else subject, set())
-        for name in words:
-            try:
-                rules.update(select_rules(name[0].decode()))
-            except PolicyError as error:
-                kept.append(_finding(draft, str(error), line, name))
+    ignored = _ignored(draft, kept)
     everywhere = ignored.pop(0, set())
     kept += (
         finding
@@ -77,6 +51,96 @@ def without_ignored(draft: Draft, findings: Iterable[Finding]) -> list[Finding]:
         if finding.rule not in everywhere and finding.rule not in ignored.get(finding.line, ())
     )
     return kept
+
+
+def _ignored(draft: Draft, mistakes: list[Finding]) -> dict[int, set[str]]:
+    """Return line -> its ignored rules, and add a finding for each mistake.
+
+    Line 0 is the whole file."""
+    ignored: dict[int, set[str]] = {}
+    above: set[str] = set()  # the rules of the comments directly above the line
+    names = 0
+    has_lines = urlsplit(draft.url).path in WELL_KNOWN and not draft.is_markup
+    for line in range(1, draft.lines + 1):
+        comments, is_alone = _comments(draft.line(line), _IN_LINES if has_lines else _IN_MARKUP)
+        if above and not is_alone:
+            ignored[line], above = above, set()
+        for comment in comments:
+            names += len(comment.words) or 1
+            if names > MAX_NAMES:
+                message = (
+                    f"Only {MAX_NAMES} names of rules are read in the comments of a file. This "
+                    "comment and those below it are not read. Write `ignore-file` once, or "
+                    f"{FILE_NAME}."
+                )
+                mistakes.append(_finding(draft, message, line, comment.opening))
+                return ignored
+            if not comment.is_readable:
+                message = (
+                    "This comment is not read. Write only names of rules behind `ignore`: "
+                    f"`{comment.corrected}`."
+                )
+                mistakes.append(_finding(draft, message, line, comment.opening))
+                continue
+            rules = above if is_alone else ignored.setdefault(line, set())
+            if comment.opening[2]:
+                rules = ignored.setdefault(0, set())
+            for name in comment.words:
+                try:
+                    rules.update(select_rules(name[0].decode()))
+                except PolicyError as error:
+                    mistakes.append(_finding(draft, str(error), line, name))
+    return ignored
+
+
+class _Comment(NamedTuple):
+    """A comment that ignores rules.
+
+    Attributes:
+        opening: The sign of a comment and `comity: ignore`.
+        words: The words behind it, at most one more than MAX_NAMES.
+    """
+
+    opening: re.Match[bytes]
+    words: list[re.Match[bytes]]
+
+    @property
+    def is_readable(self) -> bool:
+        """True if the comment is spelled well and has names only."""
+        is_spelled = self.opening[0] == self.opening[0].lower()
+        return is_spelled and bool(self.words) and all(map(_is_name, self.words))
+
+    @property
+    def corrected(self) -> str:
+        """The comment with the rules that it names before any other word."""
+        sign, file = self.opening[1].decode(), (self.opening[2] or b"").decode().lower()
+        rules = [name[0].decode() for name in takewhile(_is_rule, self.words)]
+        names = ", ".join(rules or ["comity.file-size"])
+        return f"{sign} comity: ignore{file} {names}{' -->' * (sign == '<!--')}"
+
+
+def _is_name(word: re.Match[bytes]) -> bool:
+    return _NAME.fullmatch(word[0]) is not None
+
+
+def _is_rule(word: re.Match[bytes]) -> bool:
+    try:
+        return bool(_is_name(word) and select_rules(word[0].decode()))
+    except PolicyError:
+        return False
+
+
+def _comments(text: bytes, opening: re.Pattern[bytes]) -> tuple[list[_Comment], bool]:
+    """Return the comments that ignore rules in a line, and whether it has nothing else."""
+    comments: list[_Comment] = []
+    start, is_alone = 0, True
+    while match := opening.search(text, start):
+        is_alone = is_alone and not text[start : match.start()].strip(b" \t")
+        close = text.find(b"-->", match.end()) if match[1] == b"<!--" else -1
+        end, start = (len(text), len(text)) if close < 0 else (close, close + len(b"-->"))
+        words = islice(_WORD.finditer(text, match.end(), end), MAX_NAMES + 1)
+        comments.append(_Comment(match, [*words]))
+    return comments, bool(comments) and is_alone and not text[start:].strip(b" \t")
 
 
 def _finding(draft: Draft, message: str, line: int, place: re.Match[bytes]) -> Finding:

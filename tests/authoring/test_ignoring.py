@@ -212,3 +212,49 @@ def test_text_in_markup_is_not_a_comment(kind: str, line: str) -> None:
     assert found(text, kind) == found(text.replace("comity:", "x"), kind)
     text = f"Words first. {text}"
     assert found(text, "page.html") == found(text.replace("comity:", "x"), "page.html")
+
+
+def test_stacked_comments_are_for_the_line_below_them() -> None:
+    comments = "# comity: ignore robots.path\n# comity: ignore robots.url\n"
+    assert found(f"{ANY}{comments}Disallow: a\n") == []
+    assert found(f"{ANY}{comments}\nDisallow: a\n") == [("robots.path", 5)]
+
+
+@pytest.mark.parametrize(
+    ("comment", "write"),
+    [
+        ("# comity: ignore robots.path (ticket 12)", "# comity: ignore robots.path"),
+        ("# Comity: Ignore robots.path", "# comity: ignore robots.path"),
+        ("# comity: ignore-File robots.path", "# comity: ignore-file robots.path"),
+        ("# comity: ignore", "# comity: ignore comity.file-size"),
+        ("# comity: ignore!?", ""),
+        ("# comity: ignores robots.path", ""),
+        ("# comity: ignore (ticket 12)", "# comity: ignore comity.file-size"),
+        ("# comity: ignore , robots.url,robots - why?", "# comity: ignore robots.url, robots"),
+        (
+            "# comity: ignore robots.url # comity: ignore robots.path",
+            "# comity: ignore robots.url",
+        ),
+    ],
+)
+def test_an_unreadable_comment_is_reported(comment: str, write: str) -> None:
+    body = f"{ANY}{comment}\nAllow: a".encode()
+    [*unread, other] = lint_file(KINDS["robots.txt"], "robots.txt", body)
+    assert other.rule == "robots.path"
+    assert [problem.message for problem in unread] == [
+        f"This comment is not read. Write only names of rules behind `ignore`: `{write}`."
+    ] * bool(write)
+    assert [problem.rule for problem in unread] == ["comity.ignore"] * bool(write)
+
+
+def test_an_unreadable_comment_in_markup_is_reported() -> None:
+    comment = "<!-- comity: ignore-file robots-meta (I know) -->"
+    page = f"{comment}\n<meta name=robots content=nonindex>\n"
+    assert found(page, "page.html")[0] == ("comity.ignore", 1)
+    [problem, *_] = lint_file(KINDS["page.html"], "page.html", page.encode())
+    assert "`<!-- comity: ignore-file robots-meta -->`" in problem.message
+
+
+def test_a_comment_in_markup_may_have_markup_behind_it() -> None:
+    page = "<!-- comity: ignore robots-meta --><meta name=robots content=nonindex>\n"
+    assert found(page, "page.html") == []
