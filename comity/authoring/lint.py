@@ -110,14 +110,16 @@ def right_place(file: Path, kind: LintKind) -> str:
     return "" if is_there and not is_hidden else kind.path[1:]
 
 
-def place_problem(name: str, place: str) -> Problem:
+def place_problems(name: str, place: str) -> list[Problem]:
     """Return the problem of a file in a place where no crawler asks for it.
 
-    `place`: the right path in the folder of the site."""
+    The list is empty if the file is in the right place, or if `.comity.toml` ignores the problem.
+    `place`: the right path in the folder of the site, or ""."""
+    rule = "comity.file-place"
+    if not place or rule in Configuration.of(name).ignored:
+        return []
     message = f"No crawler asks for this file here. Put it at {place} in the folder of the site."
-    return problems_of(
-        Draft(name, b""), [Finding(rule="comity.file-place", message=message, url=name)], name
-    )[0]
+    return problems_of(Draft(name, b""), [Finding(rule=rule, message=message, url=name)], name)
 
 
 def lint_file(

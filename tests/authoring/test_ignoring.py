@@ -258,3 +258,16 @@ def test_an_unreadable_comment_in_markup_is_reported() -> None:
 def test_a_comment_in_markup_may_have_markup_behind_it() -> None:
     page = "<!-- comity: ignore robots-meta --><meta name=robots content=nonindex>\n"
     assert found(page, "page.html") == []
+
+
+@pytest.mark.parametrize("target", [".", "tdmrep.json"])
+def test_a_configuration_ignores_the_wrong_place_of_a_file(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tdmrep.json").write_bytes(b"[]")
+    arguments = ["lint", "--select", "comity.file-place", target]
+    assert main(arguments) == 1
+    (tmp_path / ".comity.toml").write_bytes(b'ignore = ["comity.file-place"]')
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.endswith("Nothing is wrong.\n")
