@@ -31,7 +31,7 @@ Content-Usage: train-ai=n
         ("", []),
         ("google", [6, 7, 12]),
         ("lighthouse", [1, 2, 4, 5, 8, 9, 12]),
-        ("google,lighthouse", [1, 2, 4, 5, 6, 7, 8, 9, 12, 12]),
+        ("google, lighthouse ,", [1, 2, 4, 5, 6, 7, 8, 9, 12, 12]),
     ],
 )
 def test_a_reader_is_noted_at_its_lines(

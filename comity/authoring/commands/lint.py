@@ -182,7 +182,8 @@ def _check_origin(origin: str | None) -> None:
 
 def _readers(options: Namespace) -> tuple[str, ...]:
     """Return the readers of --readers. PolicyError: one of them is unknown."""
-    names = tuple(dict.fromkeys(name for name in options.readers.split(",") if name))
+    written = map(str.strip, options.readers.split(","))
+    names = tuple(dict.fromkeys(filter(None, written)))
     for name in names:
         if name not in NAMED_READERS:
             known = " or ".join(NAMED_READERS)
