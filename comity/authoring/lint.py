@@ -85,7 +85,7 @@ def site_folder(file: Path, kind: LintKind) -> Path | None:
     site `/srv/site`. It gives none if it is in a wrong place. For pages and files without a fixed
     path, it is the nearest folder above with a policy file in the right place. A home folder and
     the root of a disk are never a site's folder."""
-    file = file.absolute()
+    file = Path(os.path.normpath(file.absolute()))  # `absolute` keeps `..`
     folder: Path | None
     if kind.path:
         folder = None if right_place(file, kind) else file.parents[kind.path.count("/") - 1]
@@ -104,19 +104,22 @@ def right_place(file: Path, kind: LintKind) -> str:
 
     The path is relative to the folder of the site. "" means that the file is in the right place, or
     may be anywhere."""
-    is_there = not kind.path or file.absolute().as_posix().endswith(kind.path)
-    is_hidden = kind.path.count("/") == 1 and file.absolute().parent.name == ".well-known"
+    file = Path(os.path.normpath(file.absolute()))
+    is_there = not kind.path or file.as_posix().endswith(kind.path)
+    is_hidden = kind.path.count("/") == 1 and file.parent.name == ".well-known"
     return "" if is_there and not is_hidden else kind.path[1:]
 
 
-def place_problem(name: str, place: str) -> Problem:
+def place_problems(name: str, place: str) -> list[Problem]:
     """Return the problem of a file in a place where no crawler asks for it.
 
-    `place`: the right path in the folder of the site."""
+    The list is empty if the file is in the right place, or if `.comity.toml` ignores the problem.
+    `place`: the right path in the folder of the site, or ""."""
+    rule = "comity.file-place"
+    if not place or rule in Configuration.of(name).ignored:
+        return []
     message = f"No crawler asks for this file here. Put it at {place} in the folder of the site."
-    return problems_of(
-        Draft(name, b""), [Finding(rule="comity.file-place", message=message, url=name)], name
-    )[0]
+    return problems_of(Draft(name, b""), [Finding(rule=rule, message=message, url=name)], name)
 
 
 def lint_file(

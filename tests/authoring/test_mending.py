@@ -205,3 +205,61 @@ def test_the_workbench_marks_a_fix_that_changes_decisions(tmp_path: Path) -> Non
     shown = problems_list(found, is_editable=True)
     assert "Fix: Write Disallow<" in shown
     assert "Fix: Write /private/ (changes decisions)" in shown
+
+
+def mended(path: Path, text: str) -> str:
+    """Return the text of a file after `comity lint --fix --unsafe-fixes`."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text.encode())
+    main(["lint", "--fix", "--unsafe-fixes", str(path)])
+    return path.read_bytes().decode()
+
+
+@pytest.mark.requirement("IDE-6")
+def test_only_the_policy_of_the_finding_is_deleted(tmp_path: Path) -> None:
+    reserved = '{"location":"/a","tdm-reservation":1,"tdm-policy":"https://x.org/p"}'
+    free = '{"location":"/b","tdm-reservation":0'
+    text = f'[{reserved},{free},"tdm-policy":"https://x.org/q"}}]\n'
+    assert mended(tmp_path / ".well-known" / "tdmrep.json", text) == f"[{reserved},{free}}}]\n"
+
+
+META = "<meta name=robots content='{}'>\n"
+
+
+@pytest.mark.requirement("IDE-6")
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (META.format("noydir, noindex"), META.format("noindex")),
+        ("<title>noydir</title>" + META.format("noydir, noindex"), "<title>noydir</title>"),
+        ("<title>noydir</title><meta name=robots\ncontent='noydir, noindex'>\n", ""),
+        ("<title>nonindex</title><meta name=robots\ncontent='nonindex'>\n", ""),
+        ("<title>property = x</title><meta\nproperty=robots content=noindex>\n", ""),
+        (f"<!-- {META.strip()} --><meta name=robots\ncontent='noydir, noindex'>\n", ""),
+        ("<script>'<meta noydir>'</script><meta name=robots\ncontent='noydir, noindex'>\n", ""),
+    ],
+)
+def test_a_fix_of_a_directive_changes_only_its_element(
+    page: str, expected: str, tmp_path: Path
+) -> None:
+    found = mended(tmp_path / "page.html", page)
+    assert found.startswith(expected) if expected else found == page
+
+
+@pytest.mark.requirement("IDE-6")
+@pytest.mark.parametrize(
+    ("beside", "is_mended"),
+    [
+        ("", True),
+        ("<!-- a & b -->", False),
+        ("<x><![CDATA[a & b]]></x>", False),
+        ("<?note a & b?>", False),
+    ],
+)
+def test_ampersands_beside_comments_have_no_fix(
+    beside: str, is_mended: bool, tmp_path: Path
+) -> None:
+    line = f'{beside}<content url="/search?q=news&page=*"></content>'
+    text = f'<rsl xmlns="https://rslstandard.org/rsl">\n{line}\n</rsl>\n'
+    expected = text.replace("&page", "&amp;page") if is_mended else text
+    assert mended(tmp_path / "rsl.xml", text) == expected

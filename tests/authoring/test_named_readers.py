@@ -31,7 +31,7 @@ Content-Usage: train-ai=n
         ("", []),
         ("google", [6, 7, 12]),
         ("lighthouse", [1, 2, 4, 5, 8, 9, 12]),
-        ("google,lighthouse", [1, 2, 4, 5, 6, 7, 8, 9, 12, 12]),
+        ("google, lighthouse ,", [1, 2, 4, 5, 6, 7, 8, 9, 12, 12]),
     ],
 )
 def test_a_reader_is_noted_at_its_lines(
@@ -45,6 +45,23 @@ def test_a_reader_is_noted_at_its_lines(
         problems = json.loads(capsys.readouterr().out)["problems"]
         assert [problem["line"] for problem in problems] == lines
         assert {problem["severity"] for problem in problems} <= {"info"}
+
+
+@pytest.mark.requirement("IDE-4")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("User agent", "useragent", "Disalow", "dissallow", "dissalow", "diasllow", "disallaw"),
+        *("site-map", "Disallowed", "sitemaps"),
+    ],
+)
+def test_nothing_is_said_of_names_that_only_the_parser_of_google_takes(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Google's documentation excludes typos, and its published parser accepts these."""
+    (tmp_path / "robots.txt").write_text(f"User-agent: *\n{name}: /a\n")
+    assert main(["lint", "--readers", "google", "--select", "comity.reader", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "Nothing is wrong.\n"
 
 
 def test_google_ignores_the_end_of_a_long_file(

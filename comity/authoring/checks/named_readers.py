@@ -18,6 +18,19 @@ RULE = "comity.reader"
 GOOGLE_BYTES = 500 * 1024  # section "File format"
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^ ]+\Z", re.IGNORECASE)
 _OF_GOOGLE = ("user-agent", "allow", "disallow", "sitemap")
+# Google's parser (github.com/google/robotstxt) accepts names that begin with one of these. Google's
+# documentation says that typos are not supported, so there is no finding for them.
+_PARSED_BY_GOOGLE = (
+    *_OF_GOOGLE,
+    "useragent",
+    "user agent",
+    "dissallow",
+    "dissalow",
+    "disalow",
+    "diasllow",
+    "disallaw",
+    "site-map",
+)
 _OF_LIGHTHOUSE = (
     *_OF_GOOGLE,
     "clean-param",
@@ -69,7 +82,7 @@ def _google(draft: Draft) -> Iterator[tuple[int, str]]:
     if len(draft.body) > GOOGLE_BYTES:
         yield 0, "ignores the text behind the first 500 KiB."
     for number, name, _ in _lines(draft):
-        if name is not None and name not in _OF_GOOGLE:
+        if name is not None and not name.startswith(_PARSED_BY_GOOGLE):
             yield (
                 number,
                 "ignores this line: it reads only user-agent, allow, disallow and sitemap.",

@@ -18,7 +18,7 @@ from comity.authoring.lint import (
     kind_of,
     lint_file,
     lint_site,
-    place_problem,
+    place_problems,
     right_place,
     site_folder,
 )
@@ -182,7 +182,8 @@ def _check_origin(origin: str | None) -> None:
 
 def _readers(options: Namespace) -> tuple[str, ...]:
     """Return the readers of --readers. PolicyError: one of them is unknown."""
-    names = tuple(dict.fromkeys(name for name in options.readers.split(",") if name))
+    written = map(str.strip, options.readers.split(","))
+    names = tuple(dict.fromkeys(filter(None, written)))
     for name in names:
         if name not in NAMED_READERS:
             known = " or ".join(NAMED_READERS)
@@ -262,7 +263,7 @@ def _lint_site(target: str, options: Namespace, samples: tuple[SourceFile, ...])
     problems = lint_site(source, samples, readers=_readers(options))
     places = dict(source.misplaced)
     for name, kind in others.items():
-        problems += [place_problem(name, places[name])] if name in places else []
+        problems += place_problems(name, places.get(name, ""))
         problems += lint_file(kind, name, _octets(name), origin=source.origin)
     return problems
 
@@ -311,10 +312,9 @@ def _lint_alone(
         return lint_file(kind, name, body, origin=origin)
     # If only --as says of which kind the file is, its name is not that of a published file.
     place = right_place(Path(name), kind) if kind_of(name, body) is kind else ""
-    place_problems = [place_problem(name, place)] if place else []
     file = SourceFile(name, origin + kind.path, Fetched(status=200, body=body))
     site = Site.from_files(origin, {file.url: file.fetched})
-    return place_problems + lint_site(
+    return place_problems(name, place) + lint_site(
         SiteSource(origin, site, (file,), ()), samples, readers=_readers(options)
     )
 

@@ -99,6 +99,11 @@ class Draft:
         return self.body.removeprefix(codecs.BOM_UTF8).startswith(text_of(self.body)[0])
 
     @cached_property
+    def is_markup(self) -> bool:
+        """True if the body begins as XML or HTML does."""
+        return _MARKUP.match(self.body) is not None
+
+    @cached_property
     def _starts(self) -> list[int]:
         """The offset of each line in the body, and then the length of the body."""
         skipped = len(codecs.BOM_UTF8) if self.body.startswith(codecs.BOM_UTF8) else 0
@@ -158,7 +163,7 @@ class Draft:
         """
         line = self.line(finding.line)
         if not 0 < finding.column <= len(line):
-            quotation = self.quotation(finding) if _MARKUP.match(self.body) else None
+            quotation = self.quotation(finding) if self.is_markup else None
             stripped = line.lstrip(b" \t")
             return quotation or (
                 len(line) - len(stripped),

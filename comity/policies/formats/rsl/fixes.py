@@ -13,6 +13,7 @@ from comity.policies.formats.rsl.grammar import VOCABULARY
 from comity.policies.syntax.suspicions import nearest
 
 _AMPERSAND = re.compile(rb"&(?![A-Za-z]+;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
+_LITERAL = re.compile(rb"<[!?]|-->|]]>|\?>")
 _ADDRESS = re.compile(rb":[ \t]*(/[^ \t#]*)")
 _NAMES = tuple(sorted({name for names in VOCABULARY.values() for name in names[0]}))
 
@@ -41,9 +42,16 @@ def _write_element(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def _escape_ampersands(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that escapes the ampersands of a line.
+
+    None if the line has a comment, CDATA or an instruction, where `&` means itself.
+    """
+    line = draft.mendable_line(finding)
+    if _LITERAL.search(line):
+        return None
     edits = tuple(
         draft.replace_octets(finding.line, match.start() + 1, 1, b"&amp;")
-        for match in _AMPERSAND.finditer(draft.mendable_line(finding))
+        for match in _AMPERSAND.finditer(line)
     )
     return Fix("Write `&amp;`", edits, changes_decisions=True) if edits else None
 

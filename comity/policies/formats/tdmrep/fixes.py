@@ -131,7 +131,9 @@ def write_address(draft: Draft, finding: Finding) -> Fix | None:
 
 def leave_out_policy(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that deletes the policy of a rule that reserves nothing."""
-    match = _POLICY.search(draft.mendable_line(finding))
+    end = finding.column - 1 + finding.length
+    policies = _POLICY.finditer(draft.mendable_line(finding))
+    match = next((match for match in policies if match.end() == end), None)
     if not match:
         return None
     edit = draft.replace_octets(finding.line, match.start() + 1, len(match[0]), b"")
