@@ -393,7 +393,7 @@ def _of_path(path: bytes) -> Iterator[tuple[str, str, bytes]]:
     if has_dot_segment(path):
         message = "Crawlers resolve `.` and `..` in URLs, so this matches nothing. Write `{}`."
         yield "robots.dot-segment", message, right_path(path)
-    elif b"\\" in path and path[:1] == b"/" and not suspicions(path):
+    elif b"\\" in path.partition(b"?")[0] and path[:1] == b"/" and not suspicions(path):
         message = (
             "Browsers write `/` for a backslash in a URL, so this matches nothing. Write `{}`."
         )
