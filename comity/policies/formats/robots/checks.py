@@ -399,7 +399,10 @@ def _of_path(path: bytes) -> Iterator[tuple[str, str, bytes]]:
         )
         yield "robots.backslash", message, right_path(path)
     elif _WHOLE_FILE_TYPE.fullmatch(path):
-        message = "This matches only paths that begin so, and not files of this type. Write `{}`."
+        message = (
+            f"This rule matches only paths that begin with `{path.decode()}`, and not all files of "
+            "this type. Write `{}`."
+        )
         yield "robots.file-type", message, b"/*" + path[1:]
     elif len(several_paths(path)) > 1 and b" " not in path and b"\t" not in path:
         message = "The text after `{}` counts as part of that path. Write it on its own line."

@@ -305,6 +305,11 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
             "The unit is seconds: at most 24 pages a day may be fetched. "
             "If you mean milliseconds, write `3.6`.",
         ),
+        (
+            "Disallow: /.pdf",
+            "This rule matches only paths that begin with `/.pdf`, and not all files of this "
+            "type. Write `/*.pdf`.",
+        ),
         ("// a", "`//` does not begin a comment. Write `#`."),
         ("User_agent: a", "The record `User_agent` is unknown. Write `User-agent`."),
         (
