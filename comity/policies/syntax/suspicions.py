@@ -138,19 +138,24 @@ def broken_escapes(path: bytes) -> bytes:
 
 
 def has_dot_segment(path: bytes) -> bool:
-    """Return True if a path has `/./` or `/../`. Browsers and crawlers resolve these in URLs."""
-    return _DOT_SEGMENT.search(path) is not None and b"*" not in path
+    """Return True if a path has `/./` or `/../` before its query.
+
+    Browsers and crawlers resolve these in paths, but not in queries.
+    """
+    return _DOT_SEGMENT.search(path.partition(b"?")[0]) is not None and b"*" not in path
 
 
 def right_path(value: bytes) -> bytes:
     """Return the path that the author of a wrong one probably meant.
 
     Backslashes become slashes, `.` and `..` are resolved, and a host is left out. A file type gets
-    a `*`, and any other path its first slash."""
-    path = value.replace(b"\\", b"/")
-    if path.lower() in _EVERYTHING:
+    a `*`, and any other path its first slash. A query stays as it is.
+    """
+    if value.lower() in _EVERYTHING:
         return b"/"
-    if _FILE_TYPE.fullmatch(path):
+    path, mark, query = value.partition(b"?")
+    path = path.replace(b"\\", b"/")
+    if _FILE_TYPE.fullmatch(value):
         return b"*" + path
     if path[:1] not in (b"/", b"*"):
         host = _HOST.match(path)
@@ -161,7 +166,7 @@ def right_path(value: bytes) -> bytes:
             del segments[max(1, len(segments) - 1) :]
         elif segment != b".":
             segments.append(segment)
-    return b"/".join(segments)
+    return b"/".join(segments) + mark + query
 
 
 # Only for formats whose paths are written for this format alone. Real paths in robots.txt contain

@@ -393,13 +393,16 @@ def _of_path(path: bytes) -> Iterator[tuple[str, str, bytes]]:
     if has_dot_segment(path):
         message = "Crawlers resolve `.` and `..` in URLs, so this matches nothing. Write `{}`."
         yield "robots.dot-segment", message, right_path(path)
-    elif b"\\" in path and path[:1] == b"/" and not suspicions(path):
+    elif b"\\" in path.partition(b"?")[0] and path[:1] == b"/" and not suspicions(path):
         message = (
             "Browsers write `/` for a backslash in a URL, so this matches nothing. Write `{}`."
         )
         yield "robots.backslash", message, right_path(path)
     elif _WHOLE_FILE_TYPE.fullmatch(path):
-        message = "This matches only paths that begin so, and not files of this type. Write `{}`."
+        message = (
+            f"This rule matches only paths that begin with `{path.decode()}`, and not all files of "
+            "this type. Write `{}`."
+        )
         yield "robots.file-type", message, b"/*" + path[1:]
     elif len(several_paths(path)) > 1 and b" " not in path and b"\t" not in path:
         message = "The text after `{}` counts as part of that path. Write it on its own line."

@@ -204,6 +204,9 @@ SAID: dict[str, list[tuple[int, str]]] = {
     f"{ANY}Disallow: /a\\B\\": [(2, "robots.backslash")],
     f"{ANY}Disallow: /a/../b": [(2, "robots.dot-segment")],
     f"{ANY}Disallow: /a/.": [],
+    f"{ANY}Disallow: /a?file=/../etc": [],
+    f"{ANY}Disallow: /a?b=c\\b": [],
+    f"{ANY}Disallow: /a\\b?c=d\\e": [(2, "robots.backslash")],
     f"{ANY}Disallow: /a\nDisallow:": [(3, "robots.empty-rule")],
     "User-agent: foo\nDisallow:": [(2, "robots.empty-rule")],
     f"{ANY}Disallow: /a\n\nUser-agent: foo\nDisallow:": [],
@@ -301,6 +304,11 @@ def test_where_it_stands(line: str, rule: str, place: str) -> None:
             "Crawl-delay: 3600",
             "The unit is seconds: at most 24 pages a day may be fetched. "
             "If you mean milliseconds, write `3.6`.",
+        ),
+        (
+            "Disallow: /.pdf",
+            "This rule matches only paths that begin with `/.pdf`, and not all files of this "
+            "type. Write `/*.pdf`.",
         ),
         ("// a", "`//` does not begin a comment. Write `#`."),
         ("User_agent: a", "The record `User_agent` is unknown. Write `User-agent`."),
@@ -433,6 +441,8 @@ WHOLLY_MENDED = {
     "Disallow: /x\nCrawl-delay: 5\nAllow: /y\n": (
         f"{ANY}Disallow: /x\nCrawl-delay: 5\nAllow: /y\n"
     ),
+    # Browsers change no query.
+    f"{ANY}Disallow: /a\\b/../c?d=e\\f/../g\n": f"{ANY}Disallow: /a/c?d=e\\f/../g\n",
     # A path without its name is no comment.
     f"{ANY} /*.pdf$ # why\n": f"{ANY} Disallow: /*.pdf$ # why\n",
 }
