@@ -200,6 +200,8 @@ def show(explanation: dict[str, Any], console: Console, *, is_full: bool = False
             console.print(line(cause_of(reason["text"]).remedy))
     for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
         console.print(line(sentence))
+    if verdict == "deny":
+        console.print("The answers below `fetch it` are about copies of the page that others have.")
     console.print()
     others = (_overruled_rules, _uses, _elements, _requests, _files, _findings)
     for make_table in (_answers, _rates, *(others if is_full else ())):
@@ -241,6 +243,8 @@ def _answers(explanation: dict[str, Any], origin: str) -> Table:
         **{class_.name: class_.verb_of_one for class_ in CLASSES},
     }
     for answer in ({"topic": "access"} | access, *explanation["answers"]):
+        if answer["topic"] == "follow" and explanation["verdict"] == "deny":
+            continue  # comity has no links of a page that it may not fetch
         words = asked.get(answer["topic"]) or f"use it for {answer['use']}"
         limits = {name: value for name, value in answer.items() if name not in _TERMS}
         add_row(

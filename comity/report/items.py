@@ -124,6 +124,7 @@ class ItemCounts:
     def __init__(self, rows: UseRows | None = None) -> None:
         """`rows`: the rows in which uses are counted; None: those of the shipped table."""
         self.items = 0
+        self.untagged = 0  # items whose tag is missing or unreadable, which are in `items` too
         self._rows = rows or UseRows()
         self.unreadable = 0
         self.causes: KeyTally[str] = KeyTally(MAX_NAMES)  # why tags are missing or unreadable
@@ -185,7 +186,7 @@ class ItemCounts:
                 self.elements.add((element["selector"], ", ".join(element["deny"]), _key(reason)))
 
     def merge(self, other: ItemCounts) -> None:
-        for name in ("items", "unreadable", "with_elements"):
+        for name in ("items", "untagged", "unreadable", "with_elements"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("causes", "agents", "uses", "terms", "licences", "attributions", "elements"):
             getattr(self, name).update(getattr(other, name))
@@ -225,6 +226,7 @@ class ItemCounts:
         ]
         report.elements.others = self.elements.rest(SHOWN_ROWS)
         report.counts["items"] = self.items
+        report.counts["untagged"] = self.untagged
 
 
 def _key(reason: Mapping[str, Any]) -> Key:
@@ -258,6 +260,7 @@ class ItemsPass(NamedTuple):
             tag = read(record, self.tags)
         except TagError as error:
             counts.items += 1
+            counts.untagged += 1
             counts.causes.add(str(error))
             return
         counts.agents.add(tag.raw["agent"])

@@ -14,6 +14,7 @@ from comity.dataset.records import DatasetError
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.store import PolicyStore
 from comity.policies.answers.fetched import Fetched
+from comity.report.figures.figures import figures_of
 from comity.report.items import ItemsPass
 from comity.report.sources import of_items, report_from
 from comity.report.value import Report, ReportError
@@ -44,6 +45,7 @@ def test_of_items_uses_lines_licences_attributions_and_elements(tmp_path: Path) 
     report = report_from([items(tmp_path / "items.jsonl", 12)])
     uses = {use.use: use for use in report.uses}
     assert (report.source, report.agent, report.counts["items"]) == ("items", "examplebot", 13)
+    assert figures_of(report)["items"].number == 12  # one more has no tag
     assert (uses["crawl"].allow, uses["crawl"].deny) == (11, 1)
     assert (uses["train-ai"].deny, uses["train-ai"].deny_default) == (9, 3)
     refusals = {refusal.rule: refusal for refusal in report.use_refusals}

@@ -54,5 +54,5 @@ def figures_of(report: Report) -> dict[str, Figure]:
     if report.source in ("crawl", "store") and "sites" in counts:
         found["unreadable"] = Figure(report.unreachable.number, counts["sites"])
     if "items" in counts:
-        found["items"] = Figure(counts["items"], None)
+        found["items"] = Figure(counts["items"] - counts.get("untagged", 0), None)
     return found

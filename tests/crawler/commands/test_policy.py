@@ -163,6 +163,18 @@ def test_the_first_screen_answers(offline: Path, tmp_path: Path) -> None:
     assert done.stdout == FIRST_SCREEN.lstrip("\n")
 
 
+@pytest.mark.requirement("WHY-1", "WHY-2")
+def test_a_page_that_may_not_be_fetched_has_no_links_to_follow(
+    offline: Path, tmp_path: Path
+) -> None:
+    done = scrapy("policy", "https://example.com/a", "--offline", str(offline), folder=tmp_path)
+    assert "follow its links" not in done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[3] == "The answers below `fetch it` are about copies of the page that others have."
+    assert lines[6] == "may comitybot              answer  for how long  limits  where          why"
+    assert lines[8].startswith("put it into an index ")
+
+
 @pytest.mark.requirement("WHY-1")
 def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path) -> None:
     (offline / "robots.txt").write_bytes(
