@@ -96,7 +96,7 @@ def test_json_has_the_elements_with_their_lines(folder: Path) -> None:
 @pytest.mark.requirement("AIT-10", "SEC-4")
 def test_people_read_a_table_of_elements(folder: Path) -> None:
     (folder / "ai.txt").write_bytes(TEXT.replace(b"article > p", "[bold] a\u202e".encode()))
-    done = scrapy(PAGE, "--offline", ".", folder=folder)
+    done = scrapy(PAGE, "--all", "--offline", ".", folder=folder)
     shown = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
     rows = [
@@ -248,7 +248,7 @@ def test_a_terminal_is_shown_nothing_hidden(folder: Path) -> None:
     ("arguments", "message"),
     [
         (["--xml", "missing.txt"], "missing.txt cannot be read: No such file or directory"),
-        (["--xml"], "policy takes one URL"),
+        (["--xml"], "policy: write one URL"),
         (["--xml", "--json", "x"], "not allowed with argument"),
         (
             ["--lang", "en", "--offline", ".", PAGE],
