@@ -281,6 +281,8 @@ def _where_and_why(answer: dict[str, Any], reason: dict[str, Any], origin: str) 
     has_place = reason["line"] or reason["part"] == "status"
     location = location_of(reason).removeprefix(origin) if has_place else ""
     text = reason["text"] or reason["rule"]
+    if answer["verdict"] == "deny" and reason["text"]:
+        text += f" ({reason['rule']})"  # the line of a refusal may allow the use by itself
     return location, text if answer["stated"] else f"not stated: {reason['text']}"
 
 

@@ -169,7 +169,7 @@ def test_a_hostile_configuration_is_a_finding(
 
 def test_a_configuration_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     file = write(tmp_path, '\ufeffignore = ["robots.path"]')
-    assert Configuration.of(file) == ({"robots.path"}, ())
+    assert Configuration.of(file) == Configuration(frozenset({"robots.path"}))
 
 
 @pytest.mark.parametrize(

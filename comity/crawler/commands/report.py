@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -181,6 +182,13 @@ class ReportCommand(listed.Report):
 def _show_trend(args: list[str], output: Path | None, *, wants_json: bool) -> None:
     if len(args) < 2:
         raise UsageError("--trend takes two saved reports or more", print_help=False)
+    paths = set()
+    for name in args:
+        if (path := Path(name).resolve()) in paths:
+            raise UsageError(
+                f"--trend: {name} is there twice. Name each saved report once", print_help=False
+            )
+        paths.add(path)
     reports = in_order({name: report_from([Path(name)]) for name in args})
     if wants_json or (output is not None and output.suffix == ".json"):
         text = json.dumps(trend_as_json(reports), indent=1, ensure_ascii=False) + "\n"
@@ -190,13 +198,22 @@ def _show_trend(args: list[str], output: Path | None, *, wants_json: bool) -> No
 
         _write(trend_page(reports), output)
     else:
-        rows = table("Trend", "figure", *(Path(name).name for name in reports))
+        rows = table("Trend", "figure", *_short_names(reports))
         for column in rows.columns[1:]:
             column.justify = "right"
         add_row(rows, "until", *(report.until or "–" for report in reports.values()))
         for row in trend([*reports.values()]):
             add_row(rows, row.name, *map(value_in_words, row.values))
         open_console().print(rows)
+
+
+def _short_names(names: Iterable[str]) -> list[str]:
+    """Return the shortest ends of different paths, of equally many parts, that all differ."""
+    paths = [Path(name).absolute().parts for name in names]
+    number = 1
+    while len({path[-number:] for path in paths}) < len(paths):
+        number += 1
+    return [str(Path(*path[-number:])) for path in paths]
 
 
 async def _report_of(options: Options, name: str) -> Report:

@@ -142,10 +142,10 @@ put it into an index       allow   until it is fetched again                /rob
 show it in search results  deny                                                            not stated: no default for search
 show snippets of it        allow                               max_words 9  /robots.txt:8  ACAP-allow-present-snippet: / max-length=9-words
 show all of it to others   deny                                                            not stated: no default for present
-train AI with it           deny                                             /robots.txt:2  Content-Usage: train-ai=n
+train AI with it           deny                                             /robots.txt:2  Content-Usage: train-ai=n (content-usage.disallow)
 have AI answer from it     deny                                                            not stated: no default for ai-input
 keep it in an archive      allow   until 2999-12-31 23:59 UTC               /robots.txt:7  ACAP-allow-preserve: / time-limit=until-2999-12-31
-mine it for text and data  deny                                             /robots.txt:2  Content-Usage: train-ai=n
+mine it for text and data  deny                                             /robots.txt:2  Content-Usage: train-ai=n (content-usage.disallow)
 use it for indexing        deny                                                            not stated: no default for indexing
 How often
 asked        value                 where  remark
@@ -173,6 +173,19 @@ def test_a_page_that_may_not_be_fetched_has_no_links_to_follow(
     assert lines[3] == "The answers below `fetch it` are about copies of the page that others have."
     assert lines[6] == "may comitybot              answer  for how long  limits  where          why"
     assert lines[8].startswith("put it into an index ")
+
+
+@pytest.mark.requirement("WHY-1", "WHY-2")
+def test_a_refusal_by_a_line_that_allows_names_its_rule(offline: Path, tmp_path: Path) -> None:
+    line = "ACAP-allow-index: / time-limit=3-days"
+    (offline / "robots.txt").write_text(f"User-agent: *\nACAP-crawler: *\n{line} x=y\n")
+    command = ("policy", "https://example.com/b", "--offline", str(offline))
+    told = json.loads(scrapy(*command, "--json", folder=tmp_path).stdout)
+    [answer] = [answer for answer in told["answers"] if answer["use"] == "index"]
+    shown = scrapy(*command, folder=tmp_path).stdout
+    [row] = [row for row in shown.splitlines() if row.startswith("put it into an index ")]
+    assert answer["verdict"] == "deny"
+    assert row.endswith(f"{line} x=y ({answer['reasons'][0]['rule']})")
 
 
 @pytest.mark.requirement("WHY-1")

@@ -43,10 +43,13 @@ def report(*words: str, folder: Path, missing: str = "") -> subprocess.Completed
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(crawled(6, 30, patch=monkeypatch), tmp_path / "old.json")
     write(crawled(6, 60, patch=monkeypatch), tmp_path / "new.html")
-    records = [
-        {"url": "https://a.example/", "permissions": tag("https://a.example", number)}
-        for number in range(4)
-    ]
+    records = []
+    for number in range(4):
+        permissions = tag("https://a.example", number)
+        for name in ("preserve", "present"):  # tags without all uses are unreadable
+            permissions["uses"][name] = permissions["uses"]["crawl"]
+        permissions["policies"] = {}
+        records.append({"url": "https://a.example/", "permissions": permissions})
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     return tmp_path
 
@@ -96,6 +99,17 @@ def test_a_trend_is_printed_or_a_page(folder: Path) -> None:
     assert page.count('role="img"') == len(data["figures"])
 
 
+def test_the_columns_of_a_trend_have_different_names(folder: Path) -> None:
+    names = []
+    for day in ("monday", "tuesday"):
+        (folder / day / "out").mkdir(parents=True)
+        copy = folder / day / "out" / "report.json"
+        copy.write_bytes((folder / "old.json").read_bytes())
+        names.append(f"{day}/out/report.json")
+    done = report("--trend", *names, folder=folder)
+    assert done.stdout.splitlines()[1].split() == ["figure", *names]
+
+
 def test_a_figure_beyond_a_threshold_fails_the_build(folder: Path) -> None:
     words = ("items.jsonl", "--fail-on", "items<10")
     done = report(*words, "--fail-on", "items>1", "--fail-on", "items>9", folder=folder)
@@ -113,6 +127,7 @@ def test_a_figure_beyond_a_threshold_fails_the_build(folder: Path) -> None:
     [
         ([], "name a file"),
         (["--trend", "old.json"], "--trend takes two saved reports or more"),
+        (["--trend", "old.json", "./old.json"], "--trend: ./old.json is there twice"),
         (["--trend", "--diff", "old.json", "new.html"], "--diff and --trend stand alone"),
         (["--diff", "old.json", "new.html", "--fail-on", "items<1"], "leave out the other one"),
         (["items.jsonl", "--fail-on", "few"], "`few` is not a threshold: write NAME>NUMBER"),
