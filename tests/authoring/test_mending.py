@@ -263,3 +263,13 @@ def test_ampersands_beside_comments_have_no_fix(
     text = f'<rsl xmlns="https://rslstandard.org/rsl">\n{line}\n</rsl>\n'
     expected = text.replace("&page", "&amp;page") if is_mended else text
     assert mended(tmp_path / "rsl.xml", text) == expected
+
+
+def test_no_unsafe_fix_is_built_on_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "robots.txt"
+    file.write_text("User-agent: *\nContent-Signal: ai-train=y, ai=y\nDisallow:\n")
+    main(["lint", "--fix", "--unsafe-fixes", str(file)])
+    capsys.readouterr()
+    assert "Content-Signal: ai-train=yes, ai-train=y\n" in file.read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from comity.authoring.lint import KINDS, lint_file, lint_site, place_problem, right_place
+from comity.authoring.lint import KINDS, lint_file, lint_site, place_problems, right_place
 from comity.authoring.problems import Problem
 from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Agent, Fetched, Site
@@ -42,7 +42,7 @@ def problems_in(path: str, body: bytes) -> list[Problem]:
     """Return the problems of the only file of a site. `body` may be a whole response."""
     kind = KINDS[Path(path).name]
     if kind.path and f"/{path}" != kind.path:
-        return [place_problem(path, right_place(Path("/srv/site", path), kind))]
+        return place_problems(path, right_place(Path("/srv/site", path), kind))
     url = f"{ORIGIN}/{path}"
     if not kind.path and not body.startswith(RESPONSE):
         return lint_file(kind, path, body, origin=ORIGIN)

@@ -375,14 +375,16 @@ def _mend(name: str, options: Namespace, selection: Selection) -> bool:
     kind = _kind(name, body, options) if name in options.targets else kind_of(name, body)
     if kind is None:
         return False
-    for _ in range(MAX_ROUNDS):
+    for number in range(MAX_ROUNDS):
         problems = selection.filter(
             lint_file(kind, name, body, origin=options.origin or DEFAULT_ORIGIN)
         )
+        # A fix that changes decisions is a guess. No other guess is built on it.
+        is_unsafe_permitted = options.unsafe_fixes and number == 0
         fixes = (
             fix
             for problem in problems
-            if (fix := problem.fix) and (options.unsafe_fixes or not fix.changes_decisions)
+            if (fix := problem.fix) and (is_unsafe_permitted or not fix.changes_decisions)
         )
         mended, _ = apply(body, fixes)
         if mended == body:

@@ -261,7 +261,8 @@ def write_file_type(draft: Draft, finding: Finding) -> Fix | None:
     if not line or "Write html" not in finding.message:
         return None
     if "is missing" in finding.message:
-        return write(draft, finding, b" html", (end, end))
+        is_markup = line.lstrip().startswith(b"<")  # the type would be an attribute
+        return None if is_markup else write(draft, finding, b" html", (end, end))
     span = draft.quotation(finding)
     word = line[slice(*span)].decode("latin-1") if span else ""
     return write(draft, finding, nearest(word, FILE_TYPES).encode(), span) if word else None

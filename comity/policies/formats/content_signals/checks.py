@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from comity.policies.answers.decision import Finding, Verdict
@@ -75,10 +76,10 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
 
 def _key_position(line: ExtensionLine, key: str, robots: Robots) -> tuple[int, int]:
     """Return column and length of a key in a line. The line may write it with underscores."""
-    start = line.value.lower().replace(b"_", b"-").find(key.encode())
-    return column_and_length(
-        line, line.value[max(start, 0) : max(start, 0) + len(key.encode())], robots
-    )
+    value, octets = line.value.lower().replace(b"_", b"-"), key.encode()
+    word = re.search(rb"(?<![\w-])" + re.escape(octets) + rb"(?![\w-])", value)
+    start = word.start() if word else max(value.find(octets), 0)
+    return column_and_length(line, line.value[start : start + len(octets)], robots)
 
 
 def _squeeze(value: bytes) -> bytes:

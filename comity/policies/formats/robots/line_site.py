@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from comity.policies.agent import Agent
@@ -76,10 +77,15 @@ def lines_together(lines: Sequence[ExtensionLine], robots: Robots) -> Iterator[l
 
 
 def column_and_length(line: ExtensionLine, octets: bytes, robots: Robots) -> tuple[int, int]:
-    """Return the column, from 1, and the length of octets in the value of a line."""
-    return robots.text.find(octets, robots.text.find(b":", line.offset) + 1) - line.offset + 1, len(
-        octets
-    )
+    """Return the column, from 1, and the length of octets in the value of a line.
+
+    The octets are a word of the value if they can be: `ai` is not the begin of `ai-train`."""
+    begin = robots.text.find(b":", line.offset) + 1
+    start = robots.text.find(octets, begin)
+    text = robots.text[begin : start + len(line.value) + len(octets)]
+    if word := re.search(rb"(?<![\w-])" + re.escape(octets) + rb"(?![\w-])", text):
+        start = begin + word.start()
+    return start - line.offset + 1, len(octets)
 
 
 # A function that reads the lines of a site for the agent with a token. "*" means any agent.

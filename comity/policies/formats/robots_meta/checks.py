@@ -23,6 +23,7 @@ from comity.policies.formats.robots_meta.directives import (
     scope,
 )
 from comity.policies.formats.robots_meta.words import SPELLINGS
+from comity.policies.syntax.printable import printable
 from comity.policies.syntax.suspicions import nearest
 from comity.policies.vocabulary.known_crawlers import nearest as nearest_crawler
 
@@ -193,7 +194,7 @@ def _check_word(remarks: Remarks, directive: _Directive) -> None:
         )
     elif _EQUALS.match(directive.text) and directive.value:
         right = f"{SPELLINGS.get(directive.name, directive.name)}:{directive.value}"
-        message = f"Other crawlers do not read `{{}}`. Write `{literal(right)}`."
+        message = f"Other crawlers do not read `{{}}`. Write `{literal(printable(right))}`."
         _report(remarks, "robots-meta.misspelled", message, directive)
     elif not directive.name:
         for word in directive.text.split():
