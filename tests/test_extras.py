@@ -48,7 +48,7 @@ def test_the_documents_name_extras_that_exist_and_quote_them(page: Path) -> None
     for match in _NAMED.finditer(text):
         assert set(match[1].split(",")) <= extras().keys(), match[0]
     for command in re.findall(r"pip install [^\n`]*comity\[[^\n`]*", text):
-        assert re.match(r'pip install "comity\[[a-z,]+\]"', command), command
+        assert re.match(r'pip install "(?:\./)?comity\[[a-z,]+\]"', command), command
 
 
 EXTRA_ARGUMENT = {"install": 0, "needs": 2, "required": 1}  # its position
