@@ -78,5 +78,6 @@ def _app(desk: Desk) -> FastAPI:
 
     style = (Path(__file__).parent / "page.css").read_text("utf-8")
     ui.add_css(style, shared=True)
-    ui.run_with(app, dark=None, tailwind=False, show_welcome_message=False)
+    # If the connection is lost for longer, the page loads again, without the text typed into it.
+    ui.run_with(app, dark=None, tailwind=False, show_welcome_message=False, reconnect_timeout=30.0)
     return app
