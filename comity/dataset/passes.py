@@ -36,8 +36,8 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from comity.dataset.execution.executors import PROCESSES, in_order, usable_cores
 from comity.dataset.files.formats import Part, Reader, Writer
-from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import Batch, Record, Unreadable
+from comity.gc_pause import gc_paused
 
 # Octets. A pass over files of fewer octets in total ends before other processes have started.
 SMALL = 16 * 2**20

@@ -5,12 +5,10 @@ file is the only one that is unpickled. Data of sites never gets into it as a pi
 
 from __future__ import annotations
 
-import gc
 import logging
 import pickle
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +17,7 @@ from scrapy.utils.request import request_from_dict
 
 from comity.crawler.frontier.queue import Taker
 from comity.database import DatabaseKind, checksum, open_database, transaction
+from comity.gc_pause import gc_paused
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
@@ -82,7 +81,7 @@ class Journal:
         self._warned = False
         self._db = open_database(self.path, KIND)
         try:
-            with _no_collection():
+            with gc_paused():
                 self.seen: set[bytes] = {
                     seen for (seen,) in self._db.execute("SELECT fingerprint FROM seen")
                 }
@@ -181,7 +180,7 @@ class Journal:
         """Let the stored requests arrive. They are never lost to other processes.
 
         PolicyError: the file is damaged."""
-        with _no_collection():
+        with gc_paused():
             for key, origin, priority in self.stored_requests():
                 taker.receive(key, origin, priority)
 
@@ -298,18 +297,6 @@ class Journal:
             self.flush()
         finally:
             self._db.close()
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Collect no garbage while a block makes a million objects without cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _clamp(priority: int) -> int:

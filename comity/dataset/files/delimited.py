@@ -18,7 +18,6 @@ from typing import IO, NamedTuple, NoReturn
 
 from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
-from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.files.jsonl import (
     DAMAGED,
     ESCAPED,
@@ -29,6 +28,7 @@ from comity.dataset.files.jsonl import (
     uncompressed,
 )
 from comity.dataset.records import BOM, Batch, DatasetError, Record, Unreadable
+from comity.gc_pause import gc_paused
 from comity.policies.syntax.printable import printable
 
 # Python's limit of 128 KiB for a field is for all readers of the process.

@@ -17,7 +17,6 @@ from typing import IO, Any, NamedTuple, Self, cast
 
 from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
-from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import (
     BOM,
@@ -28,6 +27,7 @@ from comity.dataset.records import (
     encode_line,
     parse_json,
 )
+from comity.gc_pause import gc_paused
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -33,7 +33,6 @@ from typing import Any, NamedTuple
 from comity.dataset.execution.executors import PROCESSES, in_order, usable_cores
 from comity.dataset.execution.sorted_runs import SortedRuns, chunks
 from comity.dataset.files.formats import Part, Reader
-from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.files.shards.works import WorksReader
 from comity.dataset.job import JobOptions
 from comity.dataset.passes import is_small
@@ -52,6 +51,7 @@ from comity.dataset.tagging.verdicts import (
     join,
     version_of,
 )
+from comity.gc_pause import gc_paused
 from comity.policies.syntax.urls import origin_or_empty
 
 RUN = 50_000  # rows that are sorted or judged together

@@ -35,7 +35,6 @@ from comity.dataset.files.columns.arrow_types import (
     Whole,
     rows,
 )
-from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import (
     FIELD,
     SPARE_FIELD,
@@ -45,6 +44,7 @@ from comity.dataset.records import (
     parse_json,
 )
 from comity.dataset.tags.sources import TEXT_FIELDS, is_tag_like
+from comity.gc_pause import gc_paused
 from comity.policies import tag
 from comity.policies.syntax import shapes
 

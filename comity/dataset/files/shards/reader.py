@@ -19,8 +19,8 @@ from typing import IO, Any, NamedTuple
 
 from comity.dataset.files import formats
 from comity.dataset.files.formats import Part
-from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import KEY, Batch, DatasetError, Record, Unreadable, parse_json
+from comity.gc_pause import gc_paused
 from comity.policies.syntax.printable import printable
 
 FILES = "__files__"
