@@ -188,6 +188,10 @@ class Draft:
         quotations = [*islice(word.finditer(self.line(finding.line)), 2)]
         return quotations[0].span() if len(quotations) == 1 else None
 
+    def mendable_quotation(self, finding: Finding) -> tuple[int, int] | None:
+        """Return the same as `quotation`, or None if the line is not safe to change."""
+        return self.quotation(finding) if self.mendable_line(finding) else None
+
     def comment(self, finding: Finding) -> Fix | None:
         """Return the fix that writes `#` for the `//` or `/*` at the column of a finding.
 

@@ -246,7 +246,7 @@ def _forms(action: str) -> tuple[str, ...]:
 
 def write_keyword(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes the keyword that is probably meant."""
-    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    span = draft.mendable_quotation(finding)
     if span is None or "is not a keyword" not in finding.message:
         return None
     word = draft.line(finding.line)[slice(*span)].decode("latin-1")
@@ -282,7 +282,7 @@ _READ_AS = re.compile(r"is read as `([^`]+)`\Z")
 
 def write_pattern(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes a single pattern of Spawning's form."""
-    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    span = draft.mendable_quotation(finding)
     if span is None:
         return None
     value = draft.line(finding.line)[slice(*span)]

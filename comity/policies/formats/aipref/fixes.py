@@ -31,7 +31,7 @@ def _write_value(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def _write_label(draft: Draft, finding: Finding) -> Fix | None:
-    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    span = draft.mendable_quotation(finding)
     label = _LABELS.get(draft.line(finding.line)[slice(*span)].lower()) if span else None
     return write(draft, finding, label, span) if label else None
 

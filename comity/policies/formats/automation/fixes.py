@@ -36,7 +36,7 @@ _OTHER_SIGN = re.compile(rb"[ \t]*[=;]")
 
 def write_value(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes a value in the form of its directive."""
-    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    span = draft.mendable_quotation(finding)
     if span is None:
         return None
     value = draft.line(finding.line)[slice(*span)]
@@ -65,7 +65,7 @@ def write_scope(draft: Draft, finding: Finding) -> Fix | None:
     """
     if "Add `scope: /`" in finding.message:
         return put_above(b"scope: /")(draft, finding)
-    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    span = draft.mendable_quotation(finding)
     if span is None or "leading `/`" not in finding.message:
         return None
     value = b"/" + draft.line(finding.line)[slice(*span)]

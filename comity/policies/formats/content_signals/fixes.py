@@ -33,7 +33,7 @@ def write_verdict(draft: Draft, finding: Finding) -> Fix | None:
 
     A value that is neither refuses, so `no` changes no decision.
     """
-    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    span = draft.mendable_quotation(finding)
     verdict = next((word for text, word in _VERDICTS.items() if text in finding.message), b"")
     if span is None or not verdict:
         return None

@@ -20,7 +20,7 @@ _NAMES = tuple(sorted({name for names in VOCABULARY.values() for name in names[0
 
 def _write_path(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes the first slash of the url of a content."""
-    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    span = draft.mendable_quotation(finding)
     if span is None or "neither a URL nor a path" not in finding.message:
         return None
     return write(draft, finding, b"/" + draft.line(finding.line)[slice(*span)], span)

@@ -95,7 +95,7 @@ def write_location(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes the first slash of a location."""
     if "leading `/`" not in finding.message:
         return None
-    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    span = draft.mendable_quotation(finding)
     return (
         write(draft, finding, b"/" + draft.line(finding.line)[slice(*span)], span) if span else None
     )
@@ -103,7 +103,7 @@ def write_location(draft: Draft, finding: Finding) -> Fix | None:
 
 def write_digit(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes 1 for `true` and 0 for `false`."""
-    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    span = draft.mendable_quotation(finding)
     digit = _DIGITS.get(draft.line(finding.line)[slice(*span)]) if span else None
     return write(draft, finding, digit, span) if digit else None
 

@@ -13,7 +13,7 @@ _YES = (b"yes", b"true", b"1")  # they probably mean the whole site
 
 
 def _write_path(draft: Draft, finding: Finding) -> Fix | None:
-    span = draft.quotation(finding) if draft.mendable_line(finding) else None
+    span = draft.mendable_quotation(finding)
     if span is None:
         return None
     value = draft.line(finding.line)[slice(*span)]
