@@ -303,6 +303,23 @@ def served(case: Case) -> Iterator[list[str]]:
             server.join()
 
 
+def crawled(program: str, name: str, case: Case, job: dict[str, Any]) -> dict[str, Any]:
+    """Let a benchmark crawl in a new process, and return the values that it prints."""
+    done = subprocess.run(
+        [sys.executable, program, "--job"],
+        input=json.dumps(job),  # the URLs of 10,000 hosts are too long for an argument
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    told: dict[str, Any] = json.loads(done.stdout)
+    if told["pages"] != case.pages:
+        raise SystemExit(f"{name} fetched {told['pages']} pages of {case.pages}:\n{done.stderr}")
+    return told
+
+
 def measured(name: str, case: Case, urls: list[str], way: Way) -> Figures:
     with tempfile.TemporaryDirectory() as folder:
         settings = (SETTINGS | SETTINGS_BY_REQUEST)[name] | {
@@ -321,19 +338,7 @@ def measured(name: str, case: Case, urls: list[str], way: Way) -> Figures:
             "profile": way.profile
             and f"{way.profile}.{name}.{'bare' if case.bare else 'parses'}.{case.hosts}",
         }
-        path = Path(folder) / "job.json"  # the URLs of 10,000 hosts are too long for an argument
-        path.write_text(json.dumps(job))
-        done = subprocess.run(
-            [sys.executable, __file__, "--job", path],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    told = json.loads(done.stdout)
-    if told["pages"] != case.pages:
-        raise SystemExit(f"{name} fetched {told['pages']} pages of {case.pages}:\n{done.stderr}")
+        told = crawled(__file__, name, case, job)
 
     def growth(tenth: int) -> float:
         """From the end of a tenth to the end of the last one."""
@@ -415,7 +420,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--job", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--hosts", type=int, nargs="*")
     parser.add_argument("--rules", type=int, nargs="*")
     parser.add_argument(
@@ -446,7 +451,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     if options.job:
-        return crawl(json.loads(options.job.read_text()))
+        return crawl(json.load(sys.stdin))
     way = Way(reactor=not options.no_reactor, profile=options.profile)
     if options.calls:
         for case, name in product(chosen(options), options.crawlers):

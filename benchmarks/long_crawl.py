@@ -14,14 +14,13 @@ import argparse
 import json
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from crawl import SETTINGS, Bare, Case, served
+from crawl import SETTINGS, Bare, Case, crawled, served
 from long_queue import resident
 
 STEPS = 20  # intervals of a crawl
@@ -77,18 +76,7 @@ def measure(name: str, case: Case, urls: list[str], *, has_jobdir: bool) -> None
             "JOBDIR": f"{folder}/job" if has_jobdir else None,
         }
         job = {"settings": settings, "urls": urls, "pages": case.pages // case.hosts}
-        done = subprocess.run(
-            [sys.executable, __file__, "--job", "-"],
-            input=json.dumps(job),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    told = json.loads(done.stdout)
-    if told["pages"] != case.pages:
-        raise SystemExit(f"{name} fetched {told['pages']} pages of {case.pages}:\n{done.stderr}")
+        told = crawled(__file__, name, case, job)
     steps = told["steps"]
     half = steps[len(steps) // 2 :]
     slope = statistics.linear_regression([step[0] for step in half], [step[1] for step in half])[0]
@@ -107,7 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--job", help=argparse.SUPPRESS)
+    parser.add_argument("--job", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--hosts", type=int, default=5_000)
     parser.add_argument("--pages", type=int, default=50_000, help="of all hosts")
     parser.add_argument("--rules", type=int, default=20)
