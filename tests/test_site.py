@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.authoring.workbench.workbench_process import INSTALL, chromium, launch_options
+from tests.authoring.workbench.workbench_process import started_browser
 from tests.public_api import NOT_IMPORTED, public_names
 from tests.sources import ROOT
 
@@ -60,12 +60,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if chromium() is None:
-        pytest.fail(INSTALL)
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(**launch_options())
+    with started_browser() as started:
         yield started
-        started.close()
 
 
 def opened(browser: Browser, path: Path, wrong: list[str], **options: Any) -> Page:

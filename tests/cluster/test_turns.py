@@ -373,12 +373,17 @@ class Forwarder:
         inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", self.server.port)
         self._writers += [writer, inner_writer]
         await asyncio.gather(
-            _relay(reader, inner_writer), _relay(inner_reader, writer), return_exceptions=True
+            relay(reader, inner_writer), relay(inner_reader, writer), return_exceptions=True
         )
 
 
-async def _relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def relay(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passed: bytearray | None = None
+) -> None:
+    """Pass octets on. `passed` gets a copy of them."""
     while data := await reader.read(2**16):
+        if passed is not None:
+            passed += data
         writer.write(data)
     writer.close()
 

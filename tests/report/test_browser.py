@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from comity.report.difference import difference
 from comity.report.page import difference_page, page_of, trend_page
 from comity.report.value import Report
-from tests.authoring.workbench.workbench_process import INSTALL, chromium, launch_options
+from tests.authoring.workbench.workbench_process import started_browser
 from tests.report.made_reports import HOSTILE, crawled
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("REPORT-1")]
@@ -25,12 +25,8 @@ SCHEMES = ["light", "dark"]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if chromium() is None:
-        pytest.fail(INSTALL)
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(**launch_options())
+    with started_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

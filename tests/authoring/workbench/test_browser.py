@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect
 
 from tests.authoring.workbench.workbench_process import (
-    INSTALL,
     Workbench,
-    chromium,
-    launch_options,
+    started_browser,
     workbench,
 )
 
@@ -40,13 +38,9 @@ HOSTILE = """<!doctype html><script>alert(1)</script><img src=http://evil.exampl
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if chromium() is None:
-        pytest.fail(INSTALL)
     expect.set_options(timeout=30_000)  # other programs run on this machine
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(**launch_options())
+    with started_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture

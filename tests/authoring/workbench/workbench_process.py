@@ -11,8 +11,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 INSTALL = "it takes Chromium: apt-get install --no-install-recommends chromium"
 
@@ -30,6 +35,19 @@ def launch_options() -> dict[str, Any]:
     """Return the options with which Playwright starts Chromium."""
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # root cannot use the sandbox
     return {"executable_path": chromium(), "args": arguments}
+
+
+@contextmanager
+def started_browser() -> Iterator[Browser]:
+    """Start Chromium, and end it."""
+    if chromium() is None:
+        pytest.fail(INSTALL)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(**launch_options())
+        yield started
+        started.close()
 
 
 class Workbench(NamedTuple):

@@ -17,6 +17,7 @@ from comity.cluster.sql.connection import SqlConnection, SqlLine
 from comity.cluster.sql.sqlite import SqliteDatabase
 from comity.cluster.steps.queue import StepQueue
 from tests.cluster.test_queue import workers
+from tests.cluster.test_turns import relay
 from tests.redis_server import DEADLINE, call_for
 from tests.sql_server import PostgresServer, SqliteFile
 
@@ -201,7 +202,7 @@ class Recorder:
         end = asyncio.get_running_loop().create_future()
         self._ends.append(end)
         server, to_server = await asyncio.open_connection("127.0.0.1", self._server.port)
-        await asyncio.gather(relay(reader, to_server, sent), relay(server, writer, bytearray()))
+        await asyncio.gather(relay(reader, to_server, sent), relay(server, writer))
         for connection in (to_server, writer):
             await connection.wait_closed()
         end.set_result(None)
@@ -220,15 +221,6 @@ class Recorder:
                 begin = size_at + int.from_bytes(sent[size_at : size_at + 4], "big")
             result.append(types)
         return result
-
-
-async def relay(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passed: bytearray
-) -> None:
-    while data := await reader.read(2**16):
-        passed += data
-        writer.write(data)
-    writer.close()
 
 
 def test_the_server_can_end_a_transaction_after_each_statement(postgres: PostgresServer) -> None:
