@@ -70,7 +70,7 @@ class NamedReader(NamedTuple):
 
 
 def _lines(draft: Draft) -> Iterator[Line]:
-    """Yield the lines that are neither empty nor comments."""
+    """Yield the lines, without empty ones and comments."""
     for number in range(1, draft.lines + 1):
         text = draft.line(number).partition(b"#")[0].decode("utf-8", "replace").strip()
         name, colon, value = text.partition(":")
