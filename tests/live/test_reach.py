@@ -203,6 +203,11 @@ def owners(state: Server) -> Counter[str]:
     )
 
 
+def is_shared(owned: Counter[str], hosts: int, workers: int, most: int) -> bool:
+    """True where so many workers have leased all hosts, and none of them more than `most`."""
+    return owned.total() == hosts and len(owned) == workers and max(owned.values()) <= most
+
+
 def filtered(state: Server) -> int:
     """How many requests the server knew already when a worker put them."""
     client: Any = state.client()
@@ -213,7 +218,7 @@ def filtered(state: Server) -> int:
 
 @pytest.mark.slow
 @pytest.mark.requirement("STATE-3")
-def test_workers_have_as_many_hosts_each_also_one_that_joins(
+def test_workers_share_the_hosts_also_with_one_that_joins(
     serve: Serve, workers: Workers, state: Server
 ) -> None:
     """The first has leased all of them. After its first page a host is asked for no other one while the test lasts."""
@@ -228,8 +233,8 @@ def test_workers_have_as_many_hosts_each_also_one_that_joins(
     )
     for number in (4, 5):
         joining = workers.begin(number - len(workers._running), urls=urls)
-        share = 40 // number
-        joining.until(lambda: sorted(owners(state).values()) == [share] * number)  # noqa: B023  # it is called at once
+        most = 40 // number + 1  # a worker keeps one host beyond its share
+        joining.until(lambda: is_shared(owners(state), 40, number, most))  # noqa: B023  # it is called at once
     assert all(asked(server) == ["/0"] for server in servers)
 
 
