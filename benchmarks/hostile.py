@@ -179,6 +179,10 @@ ROBOTS: dict[str, Callable[[int], bytes]] = {
     "training rules in groups": lambda n: numbered(
         "User-agent: b{}\nAllowAITraining: /a\nAllow: /\n", n
     ),
+    "clean-param of one name": lambda n: numbered("Clean-param: a /{}\n", n),
+    "clean-param of all names": lambda n: numbered("Clean-param: a{}\n", n),
+    "clean-param stars": lambda n: numbered("Clean-param: a&b&c /*a*{}\n", n),
+    "clean-param ampersands": lambda n: repeated(b"Clean-param: &\n", n),
     "licenses": lambda n: numbered("License: https://example.com/{}.xml\n", n),
     "licenses and comments": lambda n: repeated(
         b"#\nLicense: /a.xml\n", n, b"User-agent: *\nAllow: /\n\n"
@@ -338,6 +342,14 @@ AI_TXT: dict[str, Callable[[int], bytes]] = {
     "spawning": lambda n: numbered("Disallow: *.e{}\n", n, "User-Agent: *\n"),
     "spawning paths": lambda n: numbered("Disallow: /{}\nAllow: /{}/a\n", n, "User-Agent: *\n"),
     "prose": lambda n: repeated(b"Please be kind. ", n),
+}
+TRUST_TXT: dict[str, Callable[[int], bytes]] = {
+    "lines about training": lambda n: repeated(b"datatrainingallowed=no\n", n),
+    "permissions": lambda n: repeated(b"datatrainingallowed=yes\n", n),
+    "spaces in a name": lambda n: repeated(b" ", n, b"data", b"trainingallowed=no"),
+    "beginnings of a name": lambda n: repeated(b"data-training\n", n),
+    "empty lines": lambda n: repeated(b"\n", n, b"", b"datatrainingallowed=yes"),
+    "one long value": lambda n: repeated(b"y", n, b"datatrainingallowed="),
 }
 TDMREP: dict[str, Callable[[int], bytes]] = {
     "rules": lambda n: numbered('{"location":"/{}","tdm-reservation":1},', n, "[", "{}]"),
@@ -518,6 +530,10 @@ FAULTS: dict[str, dict[str, Callable[[int], bytes]]] = {
             "    Element: p:hover{}(\n      Disallow: Train\n", n, "User-agent: *\n  Path: / html\n"
         ),
     },
+    "trust.txt": {
+        "misspelt names": lambda n: numbered("membre{}=https://a.example/\n", n),
+        "prose": lambda n: repeated(b"a\n", n),
+    },
     "tdmrep.json": {
         "comments": lambda n: repeated(b"// a\n", n, b"[", b"]"),
         "comments and spaces": lambda n: repeated(b"/* a */    ", n, b"[", b"]"),
@@ -558,6 +574,7 @@ def sites() -> Iterator[tuple[str, Callable[[int], Files]]]:
         ("/automation-preferences.txt", AUTOMATION),
         ("/ai.txt", AI_TXT),
         ("/.well-known/tdmrep.json", TDMREP),
+        ("/trust.txt", TRUST_TXT),
     ):
         for name, make in shapes.items():
             yield f"{path.rpartition('/')[2]}: {name}", one(path, make)
@@ -639,6 +656,18 @@ def _considered(files: Files) -> Step:
     return lambda: site.considered(AGENT, SHORT_URL)
 
 
+def _cleaned(files: Files) -> Step:
+    """Of URLs with as many parameters as servers accept."""
+    site = _bound(files)
+    _ = site.findings
+    urls = [
+        f"{ORIGIN}{path}?{query}"
+        for path in LONG_PATHS.values()
+        for query in ("a&" * 4000, "&".join(f"a{number}" for number in range(1500)), "&" * 8000)
+    ]
+    return lambda: [site.clean(url) for url in urls]
+
+
 SITE_STEPS: dict[str, Callable[[Files], Step]] = {
     "first access": _first,
     "accesses": _accesses,
@@ -648,10 +677,11 @@ SITE_STEPS: dict[str, Callable[[Files], Step]] = {
     "prompt": _prompt,
     "others": _told,
     "findings": _findings,
+    "cleaned": _cleaned,
 }
 
 # What "first access", "first page" and "findings" do besides.
-LATER_STEPS = ("accesses", "considered", "next page", "prompt", "others")
+LATER_STEPS = ("accesses", "considered", "next page", "prompt", "others", "cleaned")
 
 # Pages
 
@@ -1266,6 +1296,7 @@ LINT_SHAPES: dict[str, dict[str, Callable[[int], bytes]]] = {
     "automation-preferences.txt": AUTOMATION,
     "ai.txt": AI_TXT,
     "tdmrep.json": TDMREP,
+    "trust.txt": TRUST_TXT,
     "rsl.xml": DOCUMENTS,
     "page.html": BODY_SHAPES,
 }

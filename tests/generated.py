@@ -320,14 +320,14 @@ RULE_TABLES = (
     "decisions: acap",
     "decisions: acap.expired acap.no-arrangement acap.resource",
     "decisions: automation",
-    "decisions: usage content-usage content-signal training-rules robots-meta tdmrep rsl ait spawning"
-    " plus cawg comity.modification comity.arrangement",
+    "decisions: usage content-usage content-signal training-rules trust-txt robots-meta tdmrep rsl ait"
+    " spawning plus cawg comity.modification comity.arrangement",
     "decisions: acap.request",
     "decisions: registry",
-    "findings: robots",
+    "findings: robots clean-param",
     "findings: acap",
     "findings: automation",
-    "findings: usage content-usage content-signal training-rules robots-meta tdmrep rsl",
+    "findings: usage content-usage content-signal training-rules trust-txt robots-meta tdmrep rsl",
     "findings: ait spawning",
     "findings: comity",
     "decisions: comity",

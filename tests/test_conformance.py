@@ -134,6 +134,8 @@ ROWS = {
     "SIG-2": "whom a line is meant for: a refusal counts by any reading, a permission by all",
     "SIG-3": "a signal that permits what may not be fetched is reported",
     "CANEL-1": "DisallowAITraining and AllowAITraining rules, matched as Disallow and Allow, decide training",
+    "TRUST-1": "trust.txt at its two places: datatrainingallowed=no refuses training, several lines and other values too",
+    "CLEAN-1": "Clean-param: links that differ in these parameters alone are one page; never a permission",
     "META-1": "meta robots, meta of the agent's name and X-Robots-Tag with scopes add up",
     "META-2": "each directive is mapped to uses, with lengths and ends",
     "META-3": "noai and noml refuse uses for AI, noimageai those of images; a page binds what is embedded in it",

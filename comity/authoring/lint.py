@@ -54,7 +54,8 @@ class LintKind(NamedTuple):
 KINDS = {
     kind.name: kind
     for kind in (
-        *(LintKind(basename(file.path), file.path) for file in FILES),
+        # Of two places of a file, the first one has precedence.
+        *(LintKind(basename(file.path), file.path) for file in reversed(FILES)),
         *(
             LintKind(kind.name, file_kind=kind)
             for format_ in FORMATS
@@ -88,7 +89,8 @@ def site_folder(file: Path, kind: LintKind) -> Path | None:
     file = Path(os.path.normpath(file.absolute()))  # `absolute` keeps `..`
     folder: Path | None
     if kind.path:
-        folder = None if right_place(file, kind) else file.parents[kind.path.count("/") - 1]
+        parents = file.parents[file.parent.name == ".well-known" :]
+        folder = None if right_place(file, kind) else parents[0]
     else:
         sites = (
             parent
@@ -105,9 +107,13 @@ def right_place(file: Path, kind: LintKind) -> str:
     The path is relative to the folder of the site. "" means that the file is in the right place, or
     may be anywhere."""
     file = Path(os.path.normpath(file.absolute()))
-    is_there = not kind.path or file.as_posix().endswith(kind.path)
-    is_hidden = kind.path.count("/") == 1 and file.parent.name == ".well-known"
-    return "" if is_there and not is_hidden else kind.path[1:]
+    places = [path for path in WELL_KNOWN if basename(path) == basename(kind.path)]
+    is_hidden = file.parent.name == ".well-known"
+    is_there = any(
+        file.as_posix().endswith(place) and is_hidden == place.startswith("/.well-known/")
+        for place in places
+    )
+    return "" if is_there or not kind.path else kind.path[1:]
 
 
 def place_problems(name: str, place: str) -> list[Problem]:

@@ -53,7 +53,7 @@ def misplaced_files(folder: Path) -> dict[str, str]:
         name = posixpath.basename(path)
         for place in (f"/{name}", f"/.well-known/{name}"):
             if (
-                place != path
+                place not in WELL_KNOWN
                 and (folder / place[1:]).is_file()
                 and not (folder / path[1:]).exists()
             ):

@@ -54,6 +54,7 @@ from comity.policies.formats.format import (
     Format,
     Resource,
     Response,
+    SiteReading,
     Statements,
     Unanswered,
     UseSource,
@@ -382,6 +383,23 @@ class Site:
             url for reading in self._readings.by_format.values() for url in reading.sitemaps
         )
 
+    def clean(self, url: str) -> str:
+        """Return a URL of the site without the parameters that make no other page (CLEAN-1).
+
+        URLs with equal results are one page. The other parameters keep their order and octets.
+        Nothing is permitted by that: `access` decides about the URL that is requested."""
+        cleaning = self._readings.cleaning
+        end = len(url) if (fragment := url.find("#")) < 0 else fragment
+        query = url.find("?", 0, end)
+        if query < 0 or not cleaning:
+            return url
+        start = url.find("/", url.find("//") + 2, query)
+        begin, target = (url[:query], "/") if start < 0 else (url[:start], url[start:query])
+        target = cleaned = target + url[query:end]
+        for reading in cleaning:
+            cleaned = reading.clean(cleaned)
+        return url if cleaned == target else begin + cleaned + url[end:]
+
     def references(self, agent: Agent) -> tuple[str, ...]:
         """Return the absolute URLs of further policy files for the agent.
 
@@ -459,6 +477,12 @@ class Readings:
             if format_.read_site
         )
         self.by_format = {name: reading for name, reading in readings if reading is not None}
+        # The readings that know parts of URLs that make no other page.
+        self.cleaning = tuple(
+            reading
+            for reading in self.by_format.values()
+            if type(reading).clean is not SiteReading.clean
+        )
         self._unanswered = _find_unanswered_files(self._files, formats)
         self.views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
 

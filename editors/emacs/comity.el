@@ -28,7 +28,7 @@
 
 ;;;###autoload
 (define-derived-mode comity-mode prog-mode "comity"
-  "Major mode for robots.txt, ai.txt and automation-preferences.txt."
+  "Major mode for robots.txt, ai.txt, trust.txt and automation-preferences.txt."
   (setq-local comment-start "# "
               completion-ignore-case t
               tab-width 2)
@@ -49,7 +49,7 @@
   "Major mode for pages, whose meta elements speak to crawlers."
   (eglot-ensure))
 
-(dolist (entry '(("/\\(?:robots\\|ai\\|automation-preferences\\)\\.txt\\'" . comity-mode)
+(dolist (entry '(("/\\(?:robots\\|ai\\|trust\\|automation-preferences\\)\\.txt\\'" . comity-mode)
                  ("/tdmrep\\.json\\'" . comity-json-mode)
                  ("/\\(?:ai\\|license\\|[^/]*rsl[^/]*\\)\\.xml\\'" . comity-xml-mode)))
   (add-to-list 'auto-mode-alist entry))

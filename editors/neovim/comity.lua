@@ -1,7 +1,7 @@
 -- comity in Neovim 0.7 or later: put this file into ~/.config/nvim/plugin/, or `require` it from init.lua.
 -- Needed: pip install "comity[languageserver]". Another command: vim.g.comity_command = { "/path/to/comity", "languageserver" }
 
-local FILES = { "robots.txt", "ai.txt", "ai.xml", "automation-preferences.txt", "tdmrep.json", "*.rsl.xml", "license.xml", "*.html", "*.htm" }
+local FILES = { "robots.txt", "ai.txt", "ai.xml", "automation-preferences.txt", "tdmrep.json", "trust.txt", "*.rsl.xml", "license.xml", "*.html", "*.htm" }
 
 local function start(event)
   local path = vim.api.nvim_buf_get_name(event.buf)

@@ -4,7 +4,7 @@
 const { commands, window, workspace } = require("vscode");
 const { LanguageClient } = require("vscode-languageclient/node");
 
-const FILES = ["robots.txt", "ai.txt", "ai.xml", "automation-preferences.txt", "tdmrep.json"];
+const FILES = ["robots.txt", "ai.txt", "ai.xml", "automation-preferences.txt", "tdmrep.json", "trust.txt"];
 const PAGES = ["html", "htm", "xhtml"];
 
 let client;

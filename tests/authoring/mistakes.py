@@ -893,6 +893,39 @@ MISTAKES = [
         "changes",
     ),
     Mistake(
+        "trust value", "trust.txt", "datatrainingallowed=never\n", "trust-txt.value", 1, "changes"
+    ),
+    Mistake(
+        "trust colon", "trust.txt", "datatrainingallowed: no\n", "trust-txt.name", 1, "changes"
+    ),
+    Mistake(
+        "trust hyphens", "trust.txt", "data-training-allowed=yes\n", "trust-txt.name", 1, "changes"
+    ),
+    Mistake(
+        "trust name",
+        "trust.txt",
+        "datatrainingallowed=no\nmembre=https://a.example/\n",
+        "trust-txt.attribute",
+        2,
+        "changes",
+    ),
+    Mistake(
+        "trust prose",
+        "trust.txt",
+        "datatrainingallowed=no\nWe are members\n",
+        "trust-txt.line",
+        2,
+        "safe",
+    ),
+    Mistake(
+        "trust in robots",
+        "robots.txt",
+        "User-agent: *\nAllow: /\nDataTrainingAllowed: no\n",
+        "robots.misplaced",
+        3,
+        "",
+    ),
+    Mistake(
         "acap unknown field",
         "robots.txt",
         "ACAP-crawler: *\nACAP-disallow-craw: /a/\n",

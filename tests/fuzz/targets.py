@@ -349,6 +349,7 @@ LINES: dict[str, tuple[str, ...]] = {
         "Disallow: {pattern}",
         "Allow: {pattern}",
         "Crawl-delay: {number}",
+        "Clean-param: a&{junk} {pattern}",
         "Request-rate: {number}",
         "Visit-time: {number}",
         "Sitemap: {path}",
@@ -480,7 +481,16 @@ def raw(kind: str, octets: bytes) -> bytes:
     return bytes((RAW, KINDS.index(kind))) + octets
 
 
-KINDS = (*LINES, "/.well-known/tdmrep.json", "/license.xml", "page", "field")
+TRUST = ("/trust.txt", "/.well-known/trust.txt")
+TRUST_LINES = (
+    "datatrainingallowed={training}",
+    "DataTrainingAllowed = {training} # {number}",
+    "data-training-allowed: {training}",
+    "member={url}",
+    "# {number}",
+)
+# Inputs of regressions have the numbers of their kinds.
+KINDS = (*LINES, "/.well-known/tdmrep.json", "/license.xml", "page", "field", *TRUST)
 
 
 def site_files(choices: Choices) -> dict[str, bytes]:
@@ -492,6 +502,8 @@ def site_files(choices: Choices) -> dict[str, bytes]:
         made["/.well-known/tdmrep.json"] = octets_of(
             f"[{', '.join(expanded(choices.of(TDMREP), choices) for _ in range(choices.number(6)))}]"
         )
+    if not choices.number(4):
+        made[choices.of(TRUST)] = lines(TRUST_LINES, choices)
     if not choices.number(3):
         made["/license.xml"] = octets_of(expanded("{rsl}", choices))
     return made
@@ -617,6 +629,7 @@ def fuzz_site(octets: bytes) -> None:
     assert all(request.url.isascii() for request in asked[-1])
     site.rates(AGENT)
     site.limits(AGENT, url)
+    assert site.clean(site.clean(url)) == site.clean(url)
     assert site.access(AGENT, f"{ORIGIN}/robots.txt", now=NOW).verdict is not None
 
 
@@ -664,6 +677,8 @@ def lint_body(kind: lint.LintKind, choices: Choices) -> bytes:
         body = lines(LINES[kind.path], choices)
     elif kind.name == "tdmrep.json":
         body = site_files(choices).get("/.well-known/tdmrep.json", b"[]")
+    elif kind.path in TRUST:
+        body = lines(TRUST_LINES, choices)
     elif kind.name == "rsl.xml":
         body = octets_of(expanded("{rsl}", choices))
     elif kind.name == lint.PAGE:

@@ -24,6 +24,7 @@ VALIDATOR = Draft202012Validator(
 )
 
 ROBOTS, LICENSE, TDMREP = "/robots.txt", "/license.xml", "/.well-known/tdmrep.json"
+TRUST, TRUST_ELSEWHERE = "/trust.txt", "/.well-known/trust.txt"
 RSL_TYPE = "application/rsl+xml"
 
 
@@ -181,6 +182,22 @@ CARRIERS = {
         "setting",
         text="no default for train",
         files={TDMREP: '[{"location": "/news/", "tdm-reservation": 1}]'},
+    ),
+    "trust.txt": Stating(
+        "train-",
+        "trust-txt.disallow",
+        TRUST,
+        line=2,
+        text="datatrainingallowed=no",
+        files={TRUST: "member=https://a.example/\ndatatrainingallowed=no\n"},
+    ),
+    "trust.txt-well-known": Stating(
+        "train+",
+        "trust-txt.allow",
+        TRUST_ELSEWHERE,
+        line=1,
+        text="datatrainingallowed=yes",
+        files={TRUST_ELSEWHERE: "datatrainingallowed=yes\n"},
     ),
     # Header fields
     "Content-Usage": in_field(
@@ -394,7 +411,9 @@ def test_every_carrier_is_in_the_tag(serve: Servers, crawl: Crawl) -> None:
         assert by_origin[server.origin] == Stating(
             " ".join(sorted(wanted.stated.split())), *wanted[1:6]
         ), name
-        well_known = [path for path in (ROBOTS, TDMREP) if path in server.routes]
+        well_known = [
+            path for path in (ROBOTS, TDMREP, TRUST, TRUST_ELSEWHERE) if path in server.routes
+        ]
         assert sorted(server.paths) == sorted([*well_known, *wanted.asked, "/page"]), name
     assert "Traceback" not in crawled.log
 
@@ -412,6 +431,7 @@ EVERYWHERE = frozenset(
         "license-not-there",
         "acap",
         "tdmrep.json",
+        "trust.txt",
     )
 )
 

@@ -71,7 +71,8 @@ class FileOutline:
         """The statements in their order. A part has only those of its lines."""
         if self.document.kind is None:
             return []
-        return statements(self.document.text, self.document.lines, self.form, self.words.nesting())
+        nesting, separator = self.words.nesting(), self.words.separator
+        return statements(self.document.text, self.document.lines, self.form, nesting, separator)
 
     def part(self, first: int, last: int) -> FileOutline:
         """Return the outline of some lines, and of the lines above that they belong to.
@@ -86,10 +87,10 @@ class FileOutline:
             return self
         lines = self.document.lines
         first = start = self._start(line + 1)
-        name = _name(lines[start])
-        while first > 0 and _name(lines[first - 1]) in ("", name):
+        name = self._name(lines[start])
+        while first > 0 and self._name(lines[first - 1]) in ("", name):
             first -= 1
-            start = first if _name(lines[first]) else start
+            start = first if self._name(lines[first]) else start
         return self._between_lines(start, line)
 
     @property
@@ -105,15 +106,27 @@ class FileOutline:
         """Return the nearest line above `line` at which parsing can begin."""
         nesting = self.words.nesting()
         start = min(line, len(self.document.lines)) - 1
-        while start > 0 and not begins_anew(self.document.lines[start], nesting):
+        while start > 0 and not begins_anew(
+            self.document.lines[start], nesting, self.words.separator
+        ):
             start -= 1
         return max(start, 0)
+
+    def _name(self, line: str) -> str:
+        """Return the name of a line in lower case, or "" if it has none."""
+        line_field = field(line, self.words.separator)
+        return line_field.name.lower() if line_field else ""
 
     def _between_lines(self, first: int, last: int) -> FileOutline:
         part = FileOutline(self.document)
         part.whole = self
         part.statements = list(
-            fields(self.document.lines[first : last + 1], self.words.nesting(), first)
+            fields(
+                self.document.lines[first : last + 1],
+                self.words.nesting(),
+                first,
+                separator=self.words.separator,
+            )
         )
         return part
 
@@ -275,16 +288,10 @@ class FileOutline:
                 if (word := whole.word(statement)) and kind in word.value_kinds
             )
         elif names and whole.document.kind is not None:
-            begins = beginning(names)
+            begins = beginning(names, whole.words.separator)
             for number, line in enumerate(whole.document.lines):
                 if begins(line):
-                    yield from fields([line], {}, number)
-
-
-def _name(line: str) -> str:
-    """Return the name of a line in lower case, or "" if it has none."""
-    line_field = field(line) if ":" in line else None
-    return line_field.name.lower() if line_field else ""
+                    yield from fields([line], {}, number, separator=whole.words.separator)
 
 
 def _joins(other: FileStatement, naming: FileStatement) -> bool:

@@ -103,10 +103,17 @@ class Nesting(NamedTuple):
 _UNKNOWN = Nesting(frozenset(), is_open=False, is_free=False)
 
 
+COLON = ":"  # between the name and the value of a line, in most formats
 _BEFORE = r"[\ufeff \t\v\f\xa0]*+"
-_FIELD = re.compile(
-    _BEFORE + r"([A-Za-z][A-Za-z0-9_.()-]*+(?:[ \t][A-Za-z]++)?)[ \t]*+:[ \t]*+([^\r\n]*)"
-)
+_FIELDS = {
+    separator: re.compile(
+        _BEFORE
+        + r"([A-Za-z][A-Za-z0-9_.()-]*+(?:[ \t][A-Za-z]++)?)[ \t]*+"
+        + separator
+        + r"[ \t]*+([^\r\n]*)"
+    )
+    for separator in (COLON, "=")
+}
 
 
 def form_of(kind: LintKind | None, text: str) -> StatementForm:
@@ -126,13 +133,18 @@ def form_of(kind: LintKind | None, text: str) -> StatementForm:
 
 
 def statements(
-    text: str, lines: list[str], form: StatementForm, nesting: Mapping[str, Nesting]
+    text: str,
+    lines: list[str],
+    form: StatementForm,
+    nesting: Mapping[str, Nesting],
+    separator: str = COLON,
 ) -> list[FileStatement]:
     """Return the statements of a text in their order.
 
-    `nesting`: name in lower case -> the Nesting of lines with this name. Only lines use it."""
+    `nesting`: name in lower case -> the Nesting of lines with this name. Only lines use it, and
+    `separator`, the sign between a name and its value."""
     if form is StatementForm.LINES:
-        return list(fields(lines, nesting))
+        return list(fields(lines, nesting, separator=separator))
     index = _LineIndex(lines)
     parse = {
         StatementForm.XML: _elements,
@@ -142,25 +154,26 @@ def statements(
     return list(parse(text, index))
 
 
-def field(line: str) -> StatementField | None:
-    """Return the name and value of a line. None means that it has no name with a colon."""
-    match = _FIELD.match(line)
+def field(line: str, separator: str = COLON) -> StatementField | None:
+    """Return the name and value of a line. None means that it has no name with a separator."""
+    match = _FIELDS[separator].match(line) if separator in line else None
     if match is None:
         return None
     return StatementField(match[1], match.start(1), match.end(1), match[2].rstrip(), match.start(2))
 
 
-def beginning(names: Iterable[str]) -> Callable[[str], object]:
+def beginning(names: Iterable[str], separator: str = COLON) -> Callable[[str], object]:
     """Return a test for lines with one of these names, in upper or lower case."""
     alternatives = "|".join(map(re.escape, names))
-    return re.compile(_BEFORE + rf"(?:{alternatives})[ \t]*+:", re.IGNORECASE | re.ASCII).match
+    begin = _BEFORE + rf"(?:{alternatives})[ \t]*+{separator}"
+    return re.compile(begin, re.IGNORECASE | re.ASCII).match
 
 
-def begins_anew(line: str, nesting: Mapping[str, Nesting]) -> bool:
+def begins_anew(line: str, nesting: Mapping[str, Nesting], separator: str = COLON) -> bool:
     """Return True if parsing can begin at this line, without the lines before it.
 
     Such a line never belongs to another line, and the following lines belong to it."""
-    line_field = field(line) if ":" in line else None
+    line_field = field(line, separator)
     allowed, is_open, is_free = (
         nesting.get(line_field.name.lower(), _UNKNOWN) if line_field else _UNKNOWN
     )
@@ -168,7 +181,7 @@ def begins_anew(line: str, nesting: Mapping[str, Nesting]) -> bool:
 
 
 def fields(
-    lines: list[str], nesting: Mapping[str, Nesting], first: int = 0
+    lines: list[str], nesting: Mapping[str, Nesting], first: int = 0, *, separator: str = COLON
 ) -> Iterator[FileStatement]:
     """Yield the statements of lines.
 
@@ -178,7 +191,7 @@ def fields(
     parsed: list[FileStatement] = []
     open_numbers: list[int] = []
     for number, line in enumerate(lines, first):
-        line_field = field(line) if ":" in line else None
+        line_field = field(line, separator)
         if line_field is None:
             continue
         if len(parsed) == MAX_STATEMENTS:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from comity.authoring.language_server.statements import Nesting, StatementForm
+from comity.authoring.language_server.statements import COLON, Nesting, StatementForm
 from comity.authoring.lint import PAGE, LintKind
 from comity.policies.formats import FORMATS
 from comity.policies.formats.authoring import Directive
@@ -55,10 +55,16 @@ def kinds_at(kinds: tuple[str, ...], number: int) -> tuple[str, ...]:
 
 
 class FileWords:
-    """The words of one kind of file."""
+    """The words of one kind of file.
 
-    def __init__(self, words: list[Word]) -> None:
+    Attributes:
+        words: The words.
+        separator: The sign between the name and the value of a line.
+    """
+
+    def __init__(self, words: list[Word], separator: str = COLON) -> None:
         self.words = words
+        self.separator = separator
         self._by_name: dict[str, list[Word]] = {}
         for word in words:
             self._by_name.setdefault(word.directive.name.lower(), []).append(word)
@@ -125,6 +131,7 @@ _FORMS = {
 def words_in(kind_name: str, path: str, form: StatementForm) -> FileWords:
     """Return the words of a kind of file. `path`: its path on a site; "" means any path."""
     words: list[Word] = []
+    separator = COLON
     for format_ in FORMATS:
         directives = [
             directive
@@ -134,6 +141,7 @@ def words_in(kind_name: str, path: str, form: StatementForm) -> FileWords:
         owns = path in (file.path for file in format_.files) or kind_name in (
             kind.name for kind in format_.authoring.kinds
         )
+        separator = format_.authoring.separator if owns else separator
         if not owns and path == _ROBOTS:
             directives = [
                 directive for directive in directives if _is_robots_line(directive, format_)
@@ -141,7 +149,7 @@ def words_in(kind_name: str, path: str, form: StatementForm) -> FileWords:
         elif not owns and kind_name != PAGE:
             directives = []
         words += (Word(directive, format_) for directive in directives)
-    return FileWords(words)
+    return FileWords(words, separator)
 
 
 def _is_robots_line(directive: Directive, format_: Format) -> bool:

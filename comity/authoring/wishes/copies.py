@@ -19,6 +19,7 @@ from comity.authoring.wishes.wish import (
     TDMREP,
     TRAINING_ONLY,
     TRAINING_RULES,
+    TRUST,
     USAGE,
     Artefact,
     Form,
@@ -73,7 +74,7 @@ NO_SNIPPETS = Wish(
         *unsaid(_NO_SNIPPETS, USAGE, AIPREF, TDMREP, RSL),
         Unsaid(SIGNALS, "The signal `search` covers an index and short excerpts together."),
         Unsaid(AI_TXT, _NO_RETURN),
-        *unsaid(TRAINING_ONLY, TRAINING_RULES, SPAWNING),
+        *unsaid(TRAINING_ONLY, TRAINING_RULES, TRUST, SPAWNING),
     ),
     phrases=(
         "no excerpts",
@@ -119,7 +120,7 @@ SHORT_SNIPPETS = Wish(
         *unsaid(_NO_SNIPPETS, USAGE, AIPREF, TDMREP, RSL),
         Unsaid(SIGNALS, "The signal `search` covers an index and short excerpts together."),
         Unsaid(AI_TXT, _NO_RETURN),
-        *unsaid(TRAINING_ONLY, TRAINING_RULES, SPAWNING),
+        *unsaid(TRAINING_ONLY, TRAINING_RULES, TRUST, SPAWNING),
     ),
     phrases=(
         "snippets of at most {words} words",
@@ -151,7 +152,7 @@ LIMITED_COPIES = Wish(
         *unsaid(REQUESTS_ONLY, RFC, AUTOMATION),
         *unsaid(_NO_TIME, USAGE, AIPREF, AI_TXT, TDMREP, RSL),
         Unsaid(SIGNALS, "`use=immediate` refuses that anything is kept, for any time."),
-        *unsaid(TRAINING_ONLY, TRAINING_RULES, SPAWNING),
+        *unsaid(TRAINING_ONLY, TRAINING_RULES, TRUST, SPAWNING),
         Unsaid(
             META,
             "The format knows a date, not a number of days. `unavailable_after` ends all showing "

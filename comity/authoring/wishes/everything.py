@@ -16,6 +16,7 @@ from comity.authoring.wishes.wish import (
     SPAWNING,
     TDMREP,
     TRAINING_RULES,
+    TRUST,
     USAGE,
     Artefact,
     Form,
@@ -81,6 +82,11 @@ EVERYTHING = Wish(
         Form(
             TRAINING_RULES,
             (in_group("AllowAITraining: /"),),
+            "The file permits training.",
+        ),
+        Form(
+            TRUST,
+            (Artefact("/trust.txt", "datatrainingallowed=yes\n"),),
             "The file permits training.",
         ),
         Form(

@@ -16,6 +16,7 @@ from comity.authoring.wishes.wish import (
     SPAWNING,
     TDMREP,
     TRAINING_RULES,
+    TRUST,
     USAGE,
     Artefact,
     Form,
@@ -89,7 +90,7 @@ READERS: Mapping[str, tuple[Reader, ...]] = {
         ),
     ),
     **dict.fromkeys(
-        (ACAP, AUTOMATION, USAGE, AIPREF, TRAINING_RULES, AI_TXT, TDMREP, RSL), (_UNKNOWN,)
+        (ACAP, AUTOMATION, USAGE, AIPREF, TRAINING_RULES, TRUST, AI_TXT, TDMREP, RSL), (_UNKNOWN,)
     ),
 }
 

@@ -23,6 +23,7 @@ from comity.authoring.wishes.wish import (
     SPAWNING,
     TDMREP,
     TRAINING_RULES,
+    TRUST,
     USAGE,
     USES_ONLY,
     Artefact,
@@ -75,7 +76,7 @@ SLOWER = Wish(
     (
         *unsaid(
             "The format has no word for the rate of requests.",
-            *(ACAP, USAGE, AIPREF, SIGNALS, TRAINING_RULES),
+            *(ACAP, USAGE, AIPREF, SIGNALS, TRAINING_RULES, TRUST),
             *(AI_TXT, SPAWNING, META, TDMREP, RSL),
         ),
     ),
@@ -131,7 +132,7 @@ NOBODY_BUT = Wish(
         ),
     ),
     (
-        *unsaid(USES_ONLY, USAGE, AIPREF, TRAINING_RULES, SPAWNING),
+        *unsaid(USES_ONLY, USAGE, AIPREF, TRAINING_RULES, TRUST, SPAWNING),
         Unsaid(
             SIGNALS, USES_ONLY + " A refusal to others, in a group for `*`, applies to them too."
         ),
@@ -179,7 +180,7 @@ EVERYBODY_BUT = Wish(
         ),
     ),
     (
-        *unsaid(USES_ONLY, USAGE, AIPREF, SIGNALS, TRAINING_RULES, AI_TXT, SPAWNING, META),
+        *unsaid(USES_ONLY, USAGE, AIPREF, SIGNALS, TRAINING_RULES, TRUST, AI_TXT, SPAWNING, META),
         Unsaid(TDMREP, "The format cannot address a crawler by name."),
         Unsaid(RSL, USES_ONLY + " It licenses kinds of users, never a user by name."),
     ),
@@ -259,7 +260,7 @@ TEXT_BUT_NO_IMAGES = Wish(
     (
         *unsaid(
             "The format has no word for images.",
-            *(USAGE, AIPREF, SIGNALS, TRAINING_RULES, TDMREP, RSL),
+            *(USAGE, AIPREF, SIGNALS, TRAINING_RULES, TRUST, TDMREP, RSL),
         ),
     ),
     phrases=(
@@ -305,7 +306,7 @@ API_FOR_RESEARCH = Wish(
     ),
     (
         Unsaid(RFC, "The format has no word for purposes. `Disallow: /api/` refuses everybody."),
-        *unsaid(USES_ONLY, USAGE, AIPREF, SIGNALS, TRAINING_RULES, AI_TXT, SPAWNING),
+        *unsaid(USES_ONLY, USAGE, AIPREF, SIGNALS, TRAINING_RULES, TRUST, AI_TXT, SPAWNING),
         *unsaid(USES_ONLY, META, TDMREP),
         Unsaid(RSL, USES_ONLY + " It has `education` among its kinds of users, not research."),
     ),

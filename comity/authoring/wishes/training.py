@@ -21,6 +21,7 @@ from comity.authoring.wishes.wish import (
     TRAINING_CRAWLERS,
     TRAINING_ONLY,
     TRAINING_RULES,
+    TRUST,
     USAGE,
     Artefact,
     Form,
@@ -90,6 +91,11 @@ NO_TRAINING = Wish(
         Form(
             TRAINING_RULES,
             (in_group("DisallowAITraining: /"),),
+            "The file says exactly this.",
+        ),
+        Form(
+            TRUST,
+            (Artefact("/trust.txt", "datatrainingallowed=no\n"),),
             "The file says exactly this.",
         ),
         Form(
@@ -248,7 +254,9 @@ NO_TRAINING_BUT_SEARCH = Wish(
             f"{TRAINING_ONLY} The file for no training leaves search open.",
         ),
         Unsaid(META, "The format can only refuse. The element for no training leaves search open."),
-        Unsaid(TRAINING_RULES, f"{TRAINING_ONLY} The file for no training leaves search open."),
+        *unsaid(
+            f"{TRAINING_ONLY} The file for no training leaves search open.", TRAINING_RULES, TRUST
+        ),
         Unsaid(
             TDMREP,
             "The format is about mining as a whole. The file for no training leaves search open.",
@@ -348,7 +356,7 @@ NO_SEARCH_BUT_TRAINING = Wish(
             "The format can list the purposes of welcome requests, but not the purposes of "
             "unwelcome ones.",
         ),
-        *unsaid(TRAINING_ONLY, TRAINING_RULES, SPAWNING),
+        *unsaid(TRAINING_ONLY, TRAINING_RULES, TRUST, SPAWNING),
         Unsaid(TDMREP, "The format has no word for search alone."),
     ),
     phrases=(
@@ -404,7 +412,7 @@ ARCHIVES_BUT_NO_TRAINING = Wish(
             "The format can list the purposes of welcome requests, but not the purposes of "
             "unwelcome ones.",
         ),
-        *unsaid(_OPEN, USAGE, TRAINING_RULES, AI_TXT, SPAWNING, TDMREP, RSL),
+        *unsaid(_OPEN, USAGE, TRAINING_RULES, TRUST, AI_TXT, SPAWNING, TDMREP, RSL),
         Unsaid(
             META, "The format can only refuse. The element for no training leaves archives open."
         ),

@@ -29,13 +29,14 @@ USAGE = "usage preference strings"
 AIPREF = "Content-Usage"
 SIGNALS = "Content Signals"
 TRAINING_RULES = "training rules"
+TRUST = "trust.txt"
 AI_TXT = "ai.txt"
 SPAWNING = "ai.txt of Spawning"
 META = "robots meta"
 TDMREP = "TDMRep"
 RSL = "RSL"
 FORMATS = (
-    *(RFC, ACAP, AUTOMATION, USAGE, AIPREF, SIGNALS, TRAINING_RULES),
+    *(RFC, ACAP, AUTOMATION, USAGE, AIPREF, SIGNALS, TRAINING_RULES, TRUST),
     *(AI_TXT, SPAWNING, META, TDMREP, RSL),
 )
 

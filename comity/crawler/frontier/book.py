@@ -119,17 +119,20 @@ class Book:
         self.through: list[int | bytes | None] = []
         self.counts = QueueCounts(crawler.stats, storage)
 
-    def enter(self, request: Request, origin: str, *, is_filtered: bool) -> Entry | None:
+    def enter(
+        self, request: Request, origin: str, page: Request, *, is_filtered: bool
+    ) -> Entry | None:
         """Enter a new request, and store it if possible. Return None if it was seen before.
 
+        `page`: the request that the duplicate filter compares: `request`, or one for the same page.
         `is_filtered`: False if the storage makes no fingerprint of the request."""
         fingerprint = None
         if self._fingerprint is None:
-            if not request.dont_filter and self._dupefilter.request_seen(request):
+            if not request.dont_filter and self._dupefilter.request_seen(page):
                 return None
         elif is_filtered:
             assert self.storage is not None
-            fingerprint = self._fingerprint(request)
+            fingerprint = self._fingerprint(page)
             if self.storage.is_seen(fingerprint):
                 return None
         if self.storage is None:

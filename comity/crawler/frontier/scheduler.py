@@ -5,7 +5,8 @@ this differs from Scrapy's own scheduler.
 
 How it works. A request that the engine puts into the queue goes one of four ways:
 
-    seen            The duplicate filter knows it: it is dropped.
+    seen            The duplicate filter knows it, or a request for the same page (Clean-param): it
+                    is dropped.
     refused         The policies are known and refuse it: it is handed out next, without a wait, and
                     the middleware refuses it.
     waiting         It is put into the host queue of its origin. With JOBDIR, that queue has only
@@ -52,7 +53,7 @@ from comity.crawler.frontier.writes import Writes
 from comity.crawler.scrapy_internals import WAKE
 from comity.gate.http import Request as AnyRequest
 from comity.gate.options import stop
-from comity.policies import PolicyError
+from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
@@ -159,13 +160,34 @@ class Scheduler(BaseScheduler):
         is_start = book.is_shared and _is_start_of_all(request)
         if is_start:
             request.meta[STARTED] = True
-        entry = book.enter(request, origin, is_filtered=is_start or not request.dont_filter)
+        is_filtered = is_start or not request.dont_filter
+        page = self._page_of(request, origin) if is_filtered and "?" in request.url else request
+        entry = book.enter(request, origin, page, is_filtered=is_filtered)
         if entry is None:
             self._dupefilter.log(request, self._spider)
+            if page is not request:
+                self._stats.inc_value("comity/scheduler/cleaned")
             return False
         if entry.key is None or not book.is_shared:  # else it arrives once its host is leased
             self._turns.add(entry, origin)
         return True
+
+    def _page_of(self, request: Request, origin: str) -> Request:
+        """Return the request for the same page without the parameters that make no other page.
+
+        The duplicate filter compares it. The request itself is returned if its site names no such
+        parameter, or refuses the request: then a permitted link to the page must not be dropped as
+        a duplicate of the refused one."""
+        crawl = self._crawl
+        if not crawl.options.clean_param or request.method not in ("GET", "HEAD"):
+            return request
+        policies = crawl.policies.cached(origin) if origin else None
+        url = request.url if policies is None else policies.site.clean(request.url)
+        if url == request.url:
+            return request
+        if crawl.access.decide(policies, request, waits=True).verdict is Verdict.DENY:
+            return request
+        return request.replace(url=url)
 
     def next_request(self) -> Request | None:
         request = self._turns.next()

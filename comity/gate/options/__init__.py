@@ -65,6 +65,7 @@ class Options:
         skip_unusable: COMITY_SKIP_UNUSABLE.
         drop_unusable: COMITY_DROP_UNUSABLE.
         rel_nofollow: COMITY_REL_NOFOLLOW.
+        clean_param: COMITY_CLEAN_PARAM.
         elements: COMITY_ELEMENTS: "tag", "redact" or "strip".
         tag: COMITY_TAG.
         browser: COMITY_BROWSER: "all" or "documents".
@@ -99,6 +100,7 @@ class Options:
     skip_unusable: bool = declared.SKIP_UNUSABLE.attribute()
     drop_unusable: bool = declared.DROP_UNUSABLE.attribute()
     rel_nofollow: bool = declared.REL_NOFOLLOW.attribute()
+    clean_param: bool = declared.CLEAN_PARAM.attribute()
     elements: str = declared.ELEMENTS.attribute()
     tag: TagSetting = declared.TAG.attribute()  # noqa: RUF009  # a field
     browser: str = declared.BROWSER.attribute()

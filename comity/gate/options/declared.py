@@ -218,6 +218,16 @@ REL_NOFOLLOW = Setting(
     ),
     agrees=Agrees.MUST,
 )
+CLEAN_PARAM = Setting(
+    name="COMITY_CLEAN_PARAM",
+    default=True,
+    kind=FLAG,
+    meaning=(
+        "request a page once if its links differ only in parameters that a `Clean-param` line of "
+        "robots.txt names. False: such links are different pages ([clean-param.md](clean-param.md))"
+    ),
+    agrees=Agrees.MUST,
+)
 ELEMENTS = Setting(
     name="COMITY_ELEMENTS",
     default="tag",

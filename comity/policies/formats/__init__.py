@@ -18,6 +18,7 @@ from comity.policies.formats import (
     aipref,
     automation,
     c2pa,
+    clean_param,
     content_signals,
     plus,
     robots,
@@ -25,6 +26,7 @@ from comity.policies.formats import (
     rsl,
     tdmrep,
     training_rules,
+    trust_txt,
 )
 from comity.policies.formats.format import Format
 from comity.policies.formats.installed import check_claims, load_installed
@@ -39,10 +41,12 @@ FORMATS: tuple[Format, ...] = check_claims(
         aipref.FORMAT,
         content_signals.FORMAT,
         training_rules.FORMAT,
+        clean_param.FORMAT,
         ai_txt.FORMAT,
         robots_meta.FORMAT,
         rsl.FORMAT,
         tdmrep.FORMAT,
+        trust_txt.FORMAT,
         plus.FORMAT,
         c2pa.FORMAT,
         *INSTALLED,

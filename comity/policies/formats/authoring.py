@@ -347,6 +347,7 @@ class Authoring(NamedTuple):
         kinds: The kinds of files that have no fixed path.
         fixes: Rule -> the function that returns a fix for one of its findings, or None if no fix is
             safe.
+        separator: The sign between the name and the value of a line: ":" or "=".
     """
 
     directives: tuple[Directive, ...] = ()
@@ -355,3 +356,4 @@ class Authoring(NamedTuple):
     check_document: Callable[[Content, str], Iterable[Finding]] | None = None
     kinds: tuple[FileKind, ...] = ()
     fixes: Mapping[str, Callable[[Draft, Finding], Fix | None]] = {}
+    separator: str = ":"

@@ -324,6 +324,10 @@ class _Site(SiteReading):
         except Exception as error:
             return _Failed(self._name, self._origin, error)
 
+    def clean(self, target: str) -> str:
+        cleaned = _with_fallback(target, self._reading.clean)(target)
+        return cleaned if isinstance(cleaned, str) else target
+
     @property
     def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
         return _with_fallback((), lambda: tuple(self._reading.findings))()

@@ -365,6 +365,14 @@ class SiteReading:
         """Return the reading of an agent, or None if the files do not address it."""
         return None
 
+    def clean(self, target: str) -> str:
+        """Return a target without the parts of its query that make no other page.
+
+        Targets with equal results are one page: a crawl requests the first of them only. This
+        permits nothing. `target` is path and query as a request sends them.
+        """
+        return target
+
 
 def nothing_more(states: Sequence[object]) -> Statements:
     """Return no statements. Most formats use this for `conclude`, because they keep no state."""

@@ -100,6 +100,8 @@ CASES = [
         {"html", "json"},
         {"file-type"},
     ),
+    ("trust.txt", "data|", {"datatrainingallowed", "member"}, {"Disallow"}),
+    ("trust.txt", "datatrainingallowed=|", {"yes", "no"}, {"datatrainingallowed"}),
     ("tdmrep.json", '[{"loc|', {"location"}, {"tdm-policy"}),
     ("tdmrep.json", '[{"location": "/", |', {"tdm-reservation", "tdm-policy"}, {"url"}),
     ("tdmrep.json", '[{"tdm-reservation": |}]', {"1", "0"}, {"location"}),
@@ -154,6 +156,9 @@ def test_a_name_that_has_its_colon_gets_no_second_one() -> None:
     edit = items("robots.txt", f"{ROBOTS}Dis|")["Disallow"].text_edit
     assert isinstance(edit, TextEdit)
     assert edit.new_text == "Disallow: "
+    edit = items("trust.txt", "data|")["datatrainingallowed"].text_edit
+    assert isinstance(edit, TextEdit)
+    assert edit.new_text == "datatrainingallowed="
 
 
 @pytest.mark.parametrize(
@@ -162,6 +167,7 @@ def test_a_name_that_has_its_colon_gets_no_second_one() -> None:
         ("robots.txt", "/robots.txt"),
         ("automation-preferences.txt", "/automation-preferences.txt"),
         ("ai.txt", "/ai.txt"),
+        ("trust.txt", "/trust.txt"),
         ("tdmrep.json", "/.well-known/tdmrep.json"),
     ],
 )

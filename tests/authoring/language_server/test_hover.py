@@ -56,6 +56,8 @@ CASES = [
         "user-agent: x\nscope: /\n\nscope: /a\nallowed-|methods: GET",
         ["The permitted methods"],
     ),
+    ("trust.txt", "datatraining|allowed=no", ["Whether AI models may be trained"]),
+    ("trust.txt", "datatrainingallowed=n|o", ["models may not be trained"]),
     ("tdmrep.json", '[{"location": "/", "tdm-res|ervation": 1}]', ["reserved", "TDMRep"]),
     ("tdmrep.json", '[{"location": "/", "tdm-reservation": 1|}]', ["the right is reserved"]),
     (

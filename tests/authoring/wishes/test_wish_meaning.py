@@ -76,6 +76,7 @@ ABOUT_PAGES: dict[tuple[str, str], Stated] = {
     ("no-training", "Content-Usage"): (TRAINING, set()),
     ("no-training", "Content Signals"): (TRAINING, set()),
     ("no-training", "training rules"): (TRAINING, set()),
+    ("no-training", "trust.txt"): (TRAINING, set()),
     ("no-training", "ai.txt"): (TRAINING_TEXT, set()),
     ("no-training", "ai.txt of Spawning"): (TRAINING_TEXT, set()),
     ("no-training", "robots meta"): (NO_AI, set()),
@@ -130,6 +131,7 @@ ABOUT_PAGES: dict[tuple[str, str], Stated] = {
     ("everything", "Content-Usage"): (set(), TRAIN | SEARCH | (INPUT - {"inference"})),
     ("everything", "Content Signals"): (set(), TRAIN | SEARCH | {"ai-input"}),
     ("everything", "training rules"): (set(), TRAIN),
+    ("everything", "trust.txt"): (set(), TRAIN),
     ("everything", "TDMRep"): (set(), {"tdm", "all", "bots"}),
     ("everything", "RSL"): (set(), MINING),
 }

@@ -23,6 +23,7 @@ from comity.authoring.language_server.features.snippets import Snippet, member_s
 from comity.authoring.language_server.outline import FileOutline
 from comity.authoring.language_server.samples import NONE, Samples
 from comity.authoring.language_server.statements import (
+    COLON,
     FileStatement,
     Span,
     StatementForm,
@@ -169,7 +170,8 @@ def _of_line(
 ) -> list[CompletionItem]:
     text = outline.document.line(line)
     before = text[:column]
-    line_field = field(before) if ":" in before else None
+    separator = outline.words.separator
+    line_field = field(before, separator)
     if line_field is None:
         typed = _TYPED_NAME.fullmatch(before)
         if typed is None:
@@ -179,8 +181,9 @@ def _of_line(
             end += 1
         items = _Items(outline, line, typed.start(1), end)
         items.typed = typed[1]
-        has_colon = text[end:].lstrip().startswith(":")
-        _add_words(items, expected_words(outline, line), after="" if has_colon else ": ")
+        is_complete = text[end:].lstrip().startswith(separator)
+        after = f"{separator} " if separator == COLON else separator
+        _add_words(items, expected_words(outline, line), after="" if is_complete else after)
         if not before[: typed.start(1)].strip("\ufeff"):
             _add_snippets(items, snippets(outline), has_snippets=has_snippets)
         return list(items.items.values())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 # Records that comity does not use, although other crawlers read them.
-READ_ELSEWHERE = frozenset(("host", "cleanparam"))  # Yandex
+READ_ELSEWHERE = frozenset(("host",))  # Yandex
 _JOINTS = re.compile("[ _.-]+")
 
 _IN_PAGES = (
@@ -50,6 +50,7 @@ ADVICE = {
         ),
         _NO_TRAINING,
     ),
+    "datatrainingallowed": "Write it into /trust.txt.",
     "aiinput": f"Write `Content-Signal: ai-input=no` {_BELOW}",
     **dict.fromkeys(
         ("block", "deny", "disallowed", "exclude", "forbid", "reject"), _RECORD.format("Disallow")

@@ -1,0 +1,89 @@
+"""Links that differ in parameters of Clean-param lines alone, by what the server was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Spider
+from scrapy.http import Request, TextResponse
+
+if TYPE_CHECKING:  # the processes that run the spiders do not know the tests
+    from collections.abc import Callable
+
+    from tests.conftest import Answer, Crawled, Serve
+
+pytestmark = pytest.mark.requirement("CLEAN-1")
+
+ROBOTS = """User-agent: *
+Disallow: /*secret=
+Clean-param: sid&secret
+Clean-param: ref /books/
+"""
+LINKS = (
+    *("/a?sid=1", "/a?sid=2", "/a", "/a?sid=3&page=2", "/a?page=2&sid=4"),
+    *("/books/?ref=1&id=1", "/books/?ref=2&id=1", "/books/?ref=2&id=2", "/b?ref=1", "/b?ref=2"),
+    *("/c?secret=1", "/c", "/d?sid=1#x", "/d?sid=2#y"),
+)
+ONCE = [
+    *("/a?sid=1", "/a?sid=3&page=2", "/b?ref=1", "/b?ref=2", "/books/?ref=1&id=1"),
+    *("/books/?ref=2&id=2", "/c", "/d?sid=1"),
+]
+
+
+class Links(Spider):
+    """Follows the links of the first page."""
+
+    name = "links"
+    url = ""
+
+    async def start(self) -> Any:
+        yield Request(self.url)
+
+    def parse(self, response: TextResponse) -> Iterator[Request]:
+        for href in response.css("a::attr(href)").getall():
+            yield response.follow(href, self.parse_page)
+
+    def parse_page(self, response: TextResponse) -> Iterator[dict[str, str]]:
+        yield {"url": response.url}
+
+
+def pages(server: Any) -> list[str]:
+    """Return the requested links of the first page."""
+    links = {link.partition("#")[0] for link in LINKS}
+    return sorted(path for path in server.paths if path in links)
+
+
+@pytest.fixture
+def site(serve: Serve) -> Any:
+    anchors = "".join(f'<a href="{link}">a</a>' for link in LINKS)
+    routes: dict[str, str | Answer] = dict.fromkeys(
+        (link.partition("#")[0] for link in LINKS), "<p>page"
+    )
+    return serve({"/robots.txt": ROBOTS, "/": anchors, **routes})
+
+
+@pytest.mark.parametrize("storage", ["memory", "JOBDIR", "COMITY_STATE"])
+def test_a_page_is_requested_once(
+    crawl: Callable[..., Crawled], site: Any, storage: str, tmp_path: Path
+) -> None:
+    settings = {
+        "memory": {},
+        "JOBDIR": {"JOBDIR": str(tmp_path / "job")},
+        "COMITY_STATE": {"COMITY_STATE": f"sqlite:///{tmp_path / 'state.sqlite'}"},
+    }[storage]
+    crawled = crawl(Links, settings, url=site.url("/"))
+    assert pages(site) == ONCE
+    assert crawled.stats["comity/scheduler/cleaned"] == 4
+    # The spider sees the links as they were found.
+    assert sorted(item["url"] for item in crawled.items) == [site.url(path) for path in ONCE]
+
+
+def test_each_link_is_requested_without_the_setting(
+    crawl: Callable[..., Crawled], site: Any
+) -> None:
+    crawl(Links, {"COMITY_CLEAN_PARAM": False}, url=site.url("/"))
+    links = {link.partition("#")[0] for link in LINKS} - {"/c?secret=1"}
+    assert pages(site) == sorted(links)
