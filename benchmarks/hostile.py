@@ -175,6 +175,9 @@ ROBOTS: dict[str, Callable[[int], bytes]] = {
     "content-signal in groups": lambda n: numbered(
         "User-agent: b{}\ncontent-signal: search=yes\nAllow: /\n", n
     ),
+    "content-signal paths": lambda n: numbered(
+        "content-signal: /{}*a ai-train=no\n", n, "User-agent: *\n"
+    ),
     "training rules": lambda n: numbered("DisallowAITraining: /{}*a\n", n, "User-agent: *\n"),
     "training rules in groups": lambda n: numbered(
         "User-agent: b{}\nAllowAITraining: /a\nAllow: /\n", n

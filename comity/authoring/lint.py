@@ -66,13 +66,23 @@ KINDS = {
 }
 
 
+# The kinds of files below /.well-known/, by their names.
+_HIDDEN = {
+    basename(file.path): LintKind(basename(file.path), file.path)
+    for file in FILES
+    if file.path.startswith("/.well-known/")
+}
+
+
 def kind_of(name: str, body: bytes) -> LintKind | None:
     """Return the kind of a file, by its name and content. None means that it is no policy file.
 
     `name`: a path or URL."""
-    last = basename(urlsplit(name).path if "://" in name else name.replace("\\", "/")).lower()
+    path = (urlsplit(name).path if "://" in name else name.replace("\\", "/")).lower()
+    last = basename(path)
     if last in KINDS and KINDS[last].path:
-        return KINDS[last]
+        is_hidden = path.endswith(f"/.well-known/{last}") or path == f".well-known/{last}"
+        return _HIDDEN.get(last, KINDS[last]) if is_hidden else KINDS[last]
     for kind in KINDS.values():
         if kind.file_kind and kind.file_kind.is_meant(last, body):
             return kind
@@ -89,8 +99,7 @@ def site_folder(file: Path, kind: LintKind) -> Path | None:
     file = Path(os.path.normpath(file.absolute()))  # `absolute` keeps `..`
     folder: Path | None
     if kind.path:
-        parents = file.parents[file.parent.name == ".well-known" :]
-        folder = None if right_place(file, kind) else parents[0]
+        folder = None if right_place(file, kind) else file.parents[kind.path.count("/") - 1]
     else:
         sites = (
             parent
@@ -107,13 +116,11 @@ def right_place(file: Path, kind: LintKind) -> str:
     The path is relative to the folder of the site. "" means that the file is in the right place, or
     may be anywhere."""
     file = Path(os.path.normpath(file.absolute()))
-    places = [path for path in WELL_KNOWN if basename(path) == basename(kind.path)]
-    is_hidden = file.parent.name == ".well-known"
-    is_there = any(
-        file.as_posix().endswith(place) and is_hidden == place.startswith("/.well-known/")
-        for place in places
+    is_there = not kind.path or file.as_posix().endswith(kind.path)
+    is_hidden = (
+        kind.path.count("/") == 1 and file.parent.name == ".well-known" and kind.name not in _HIDDEN
     )
-    return "" if is_there or not kind.path else kind.path[1:]
+    return "" if is_there and not is_hidden else kind.path[1:]
 
 
 def place_problems(name: str, place: str) -> list[Problem]:

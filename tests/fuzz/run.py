@@ -36,6 +36,7 @@ Target = Callable[[bytes], None]
 # File of a corpus -> the kind of input that it stands for, by the end of its name.
 ENDINGS = {
     "ai.txt": "/ai.txt",
+    "trust.txt": "/trust.txt",
     "automation-preferences.txt": "/automation-preferences.txt",
     ".txt": "/robots.txt",
     ".xml": "/license.xml",

@@ -350,6 +350,7 @@ LINES: dict[str, tuple[str, ...]] = {
         "Allow: {pattern}",
         "Crawl-delay: {number}",
         "Clean-param: a&{junk} {pattern}",
+        "Content-Signal: {pattern} ai-train=yes, search=no",
         "Request-rate: {number}",
         "Visit-time: {number}",
         "Sitemap: {path}",

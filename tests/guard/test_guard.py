@@ -635,6 +635,7 @@ SERVED = {
     ),
     "/ai.txt": (b"User-Agent: *\nAllow: /\n", "text/plain; charset=utf-8"),
     "/.well-known/tdmrep.json": (b'[{"location": "/", "tdm-reservation": 1}]', "application/json"),
+    "/trust.txt": (b"datatrainingallowed=no\n", "text/plain; charset=utf-8"),
 }
 
 

@@ -345,7 +345,11 @@ def site(serve: Servers, stating: Stating, number: int) -> Loopback:
         ROBOTS: f"User-agent: *\n{stating.robots}\n",
         "/page": serve.Answer(page, content_type="text/html", headers=stating.fields),
     }
-    types = {LICENSE: RSL_TYPE, TDMREP: "application/json"}
+    types = {
+        LICENSE: RSL_TYPE,
+        TDMREP: "application/json",
+        **dict.fromkeys((TRUST, TRUST_ELSEWHERE), "text/plain"),
+    }
     routes |= {
         path: serve.Answer(body, content_type=types[path]) for path, body in stating.files.items()
     }

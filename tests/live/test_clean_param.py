@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Spider
-from scrapy.http import Request, TextResponse
+from scrapy.http import Request
 
 if TYPE_CHECKING:  # the processes that run the spiders do not know the tests
     from collections.abc import Callable
@@ -42,11 +42,11 @@ class Links(Spider):
     async def start(self) -> Any:
         yield Request(self.url)
 
-    def parse(self, response: TextResponse) -> Iterator[Request]:
+    def parse(self, response: Any) -> Iterator[Request]:
         for href in response.css("a::attr(href)").getall():
             yield response.follow(href, self.parse_page)
 
-    def parse_page(self, response: TextResponse) -> Iterator[dict[str, str]]:
+    def parse_page(self, response: Any) -> Iterator[dict[str, str]]:
         yield {"url": response.url}
 
 
@@ -78,7 +78,8 @@ def test_a_page_is_requested_once(
     assert pages(site) == ONCE
     assert crawled.stats["comity/scheduler/cleaned"] == 4
     # The spider sees the links as they were found.
-    assert sorted(item["url"] for item in crawled.items) == [site.url(path) for path in ONCE]
+    seen = sorted(item["url"].partition("#")[0] for item in crawled.items)
+    assert seen == [site.url(path) for path in ONCE]
 
 
 def test_each_link_is_requested_without_the_setting(

@@ -19,6 +19,7 @@ from comity.policies.tag import join_tags, read_tag
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/page"
 TDMREP, AI_TXT, AUTOMATION = "/.well-known/tdmrep.json", "/ai.txt", "/automation-preferences.txt"
+TRUST = "/trust.txt"
 USES = ("train", "search", "index", "summarize", "tdm")
 ALLOWING = dict.fromkeys(USES, Verdict.ALLOW)
 AGENT = Agent("examplebot", uses=USES, defaults=ALLOWING)
@@ -33,8 +34,17 @@ NO_ANSWER = [
 ANSWERS = [Fetched(status=status) for status in (404, 410, 401, 403, 301)] + [
     Fetched(status=200, body=b"<p>Not found")
 ]
-DENIED = {TDMREP: {"train", "tdm", "summarize"}, AI_TXT: set(USES), AUTOMATION: set()}
-RULE_OF = {TDMREP: "tdmrep.unreachable", AI_TXT: "ait.unreachable"}
+DENIED = {
+    TDMREP: {"train", "tdm", "summarize"},
+    AI_TXT: set(USES),
+    AUTOMATION: set(),
+    TRUST: {"train", "tdm"},
+}
+RULE_OF = {
+    TDMREP: "tdmrep.unreachable",
+    AI_TXT: "ait.unreachable",
+    TRUST: "trust-txt.unreachable",
+}
 
 
 def page(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from comity.policies.formats import WELL_KNOWN
 from tests.crawler.commands.running import scrapy
 from tests.dataset.files.wacz_files import write_wacz
 from tests.dataset.tagging.archives import http, page, record, write
@@ -48,13 +49,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def captured(folder: Path, site: Loopback, robots: str, **others: str) -> None:
     """Pages of the site, and what it said when they were captured."""
-    files = {
-        "/robots.txt": robots,
-        "/ai.txt": "",
-        "/.well-known/tdmrep.json": "",
-        "/automation-preferences.txt": "",
-        **others,
-    }
+    files = {**dict.fromkeys(WELL_KNOWN, ""), "/robots.txt": robots, **others}
     write(
         folder / "robots.warc.gz",
         *(
@@ -207,6 +202,7 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
         "ai.txt": 0,
         "tdmrep.json": 0,
         "automation-preferences.txt": 0,
+        "trust.txt": 0,
     }
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from comity.policies.formats import WELL_KNOWN
 from tests.crawler.commands.running import scrapy
 from tests.dataset.tagging.archives import http, page, record, write
 
@@ -26,7 +27,7 @@ WORK = b"<p>a work"
 def folder(tmp_path: Path) -> Path:
     """A folder with pages of two sites that permit everything, and their policy files."""
     files = {"/robots.txt": b"User-agent: *\nAllow: /\n"}
-    missing = ("/ai.txt", "/.well-known/tdmrep.json", "/automation-preferences.txt")
+    missing = [path for path in WELL_KNOWN if path not in files]
     write(
         tmp_path / "robots.warc.gz",
         *(

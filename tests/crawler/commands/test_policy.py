@@ -150,7 +150,7 @@ use it for indexing        deny                                                 
 How often
 asked        value                 where  remark
 Crawl-delay  2 s between requests
---all adds 8 uses by name, 4 files.
+--all adds 8 uses by name, 6 files.
 """
 
 

@@ -33,6 +33,7 @@ from comity.dataset.tagging.question import Question
 from comity.dataset.tagging.record_tagger import Making
 from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent, Verdict
+from comity.policies.formats import WELL_KNOWN
 from tests.dataset.tagging.archives import NOW, Policies, http, page, record, write
 from tests.selection import one_in
 
@@ -870,7 +871,8 @@ def test_a_tagger_of_files_with_captures(tmp_path: Path) -> None:
         record(
             "response", http(b"", status="404 Not Found"), f"https://b.test{path}", WARC_Date=DATE
         )
-        for path in ("/ai.txt", "/.well-known/tdmrep.json", "/automation-preferences.txt")
+        for path in WELL_KNOWN
+        if path != "/robots.txt"
     ]
     path = write(
         tmp_path / "policies.warc.gz",

@@ -11,6 +11,7 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import Format, Headers, Resource, Response, Statements
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.line_site import LineReading, line_site_reader
+from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.vocabulary.statement import Statement
 
 
@@ -27,7 +28,7 @@ class SignalLines(LineReading):
         return self.signals.findings
 
     def statements(self, resource: Resource) -> Statements:
-        return Statements(self.signals.statements())
+        return Statements(self.signals.statements(normal_target(resource.target)))
 
     def everywhere(self) -> tuple[Statement, ...]:
         return self.signals.everywhere()

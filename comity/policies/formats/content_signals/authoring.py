@@ -25,24 +25,25 @@ AUTHORING = Authoring(
         Directive(
             "Content-Signal",
             f"{_DRAFT} section-4",
-            "The permitted uses of the content of the whole site",
-            "signal",
+            "The permitted uses of the content of the site, or of URLs that begin with the path",
+            "path signal",
             ("User-agent",),
         ),
         Directive(
             "Content-Signals",
             f"{_DRAFT} section-4",
             "The same as `Content-Signal`, as some sites spell it",
-            "signal",
+            "path signal",
             ("User-agent",),
         ),
     ),
     values={
+        "path": {"/": "the whole site", "/*.pdf$": "URLs that end in .pdf"},
         "signal": {
             **{f"{label}=no": f"refused: {summary}" for label, summary in LABELS.items()},
             **{f"{label}=yes": f"permitted: {summary}" for label, summary in LABELS.items()},
             **{f"use={level}": summary for level, summary in LEVELS.items()},
-        }
+        },
     },
     check_site=check,
     fixes=FIXES,

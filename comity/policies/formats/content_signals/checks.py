@@ -14,6 +14,7 @@ from comity.policies.formats.content_signals.signals import (
     Signal,
     line_signals,
     members,
+    split_path,
 )
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.extension_lines import ExtensionLine
@@ -41,14 +42,16 @@ def check(site: SiteFiles) -> Iterator[Finding]:
     if file.robots and lines and not file.is_marked_up:
         remarks = Remarks(file.url)
         _check_words(lines, file.robots, remarks)
-        _check_verdicts(lines, file.robots, remarks)
+        # Lines for some pages contradict no lines for others.
+        general = [line for line in lines if not split_path(line.value)[0]]
+        _check_verdicts(general, file.robots, remarks)
         yield from remarks.findings
 
 
 def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -> None:
     suggestions: dict[str, str] = dict.fromkeys((*LABELS, "use"), "")
     for line in lines:
-        for key, _ in members(line.value):
+        for key, _ in members(split_path(line.value)[1]):
             if key not in suggestions and len(suggestions) < MAX_WORDS:
                 suggestions[key] = _SYNONYMS.get(key) or nearest(key, LABELS)
             if word := suggestions.get(key):
@@ -68,7 +71,8 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
                 f"The line is outside of all groups, and {speaks}. Write it below `User-agent: *`."
             )
             remarks.report("content-signal.outside", message, line=line.line)
-        usual = usual_form(line.value)
+        path, _ = split_path(line.value)
+        usual = b"" if path else usual_form(line.value)
         if usual and (line.name != NAMES[0] or _squeeze(usual) != _squeeze(line.value)):
             message = "Not every reader understands this spelling. Write `Content-Signal: {}`."
             remarks.report("content-signal.spelling", message, usual, line=line.line)

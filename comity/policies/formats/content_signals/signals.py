@@ -15,11 +15,13 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from comity.bounded import Bounded
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.robots.extension_lines import ExtensionLine, in_ended_lists
 from comity.policies.formats.robots.grammar import BEFORE_ALL, Robots
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.marks import BRACKETS, COMMAS, HYPHENS, QUOTES, SPACES, UNSEEN
+from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.statement import Location, Statement
 
@@ -43,6 +45,9 @@ _VERDICTS = {"yes": Verdict.ALLOW, "no": Verdict.DENY}
 _PERHAPS = frozenset(("y", "true", "1", "allow"))
 
 _WHOLE_SITE = ("/", "/*", "*")  # patterns
+_FOR_ALL = ("", *_WHOLE_SITE)
+_PATH = re.compile(rb"(/[^ \t=]*+)[ \t]++")
+MAX_PAGES = 64  # the maximum number of pages with different lines whose statements are kept
 
 # LENIENT: `;` and white space separate signals too, and so do a bar, a slash and `&` before the
 # next signal. Quotes and brackets around signals are ignored. A refusal may have a colon.
@@ -68,6 +73,7 @@ class _Signal(NamedTuple):
         word: A key such as "ai-train". For `use=` it is "use-" and a level, such as "use-full".
         group: The number of the line's group.
         own_group: The number of the line's group if a signal line ends a list of agents.
+        path: The paths that the line is for, a pattern in normal form. "": all paths.
     """
 
     word: str
@@ -75,10 +81,15 @@ class _Signal(NamedTuple):
     source: Location
     group: int = BEFORE_ALL
     own_group: int = BEFORE_ALL
+    path: str = ""
 
 
 class Signals:
-    """The signals of one robots.txt to one agent. Signals have no path: each is for all pages."""
+    """The signals of one robots.txt to one agent.
+
+    A line may begin with a path (contentsignals.org, "Advanced Usage"). All lines that match a page
+    apply together, so that a line for all pages is not overridden by a longer path.
+    """
 
     def __init__(
         self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = ""
@@ -91,42 +102,69 @@ class Signals:
         self._ended, in_ended = in_ended_lists(robots, lines)
         words = set(_WORDS)  # the known words, and the unknown ones read so far
         for line, line_in_ended in zip(lines, in_ended, strict=True):
-            for signal in _read(line.value, line.source(url), self._findings):
+            path, value = split_path(line.value)
+            for signal in _read(value, line.source(url), self._findings):
                 if signal.word in words or len(words) < len(_WORDS) + MAX_UNKNOWN:
                     words.add(signal.word)
                     self._signals.append(
-                        signal._replace(group=line.group, own_group=line_in_ended.group)
+                        signal._replace(group=line.group, own_group=line_in_ended.group, path=path)
                     )
+        self._paths = sorted({signal.path for signal in self._signals} - {""})
+        self._index = PatternIndex(self._paths)
+        # Paths that match a page -> the statements about it.
+        self._by_paths: Bounded[frozenset[str], tuple[Statement, ...]] = Bounded(MAX_PAGES)
 
-    def statements(self) -> tuple[Statement, ...]:
-        """Return one statement for each word. It names the first line that decides."""
-        return self._statements
+    def statements(self, target: str) -> tuple[Statement, ...]:
+        """Return one statement for each word about a page. It names the first line that decides.
+
+        `target`: path and query of the page, in normal form.
+        """
+        if not self._paths:
+            return self._general
+        paths = frozenset(self._paths[number] for number in self._index.all(target))
+        statements = self._by_paths.get(paths)
+        if statements is None:
+            statements = self._by_paths[paths] = self._decide(
+                [signal for signal in self._signals if not signal.path or signal.path in paths]
+            )
+        return statements
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """Return all statements, because each applies to every page of the site."""
-        return self._statements
+        """Return the refusals for all pages, and the permissions for any of them."""
+        if not self._paths:
+            return self._general
+        return self._decide(
+            [
+                signal
+                for signal in self._signals
+                if signal.verdict is Verdict.ALLOW or signal.path in _FOR_ALL
+            ]
+        )
 
     @cached_property
-    def _statements(self) -> tuple[Statement, ...]:
-        if not self._signals:
+    def _general(self) -> tuple[Statement, ...]:
+        """The statements of the lines for all pages."""
+        return self._decide([signal for signal in self._signals if signal.path in _FOR_ALL])
+
+    def _decide(self, signals: list[_Signal]) -> tuple[Statement, ...]:
+        """Return one statement for each word in these signals."""
+        if not signals:
             return ()
-        bound, has_own = self._bound
+        bound, has_own = self._bound(signals)
         everybodys = frozenset(self._robots.groups_naming("*"))
         own_groups = frozenset(self._ended.groups_naming(self._token))
         # Three readings, by the lines that count: 1. lines of the agent's groups only; 2. lines of
         # the groups for `*`, if the agent's own groups have no signal; 3. all lines. In reading 1 a
         # signal may end a list of agents or not.
-        fallback = [
-            signal for signal in self._signals if signal.group in everybodys and not has_own
-        ]
+        fallback = [signal for signal in signals if signal.group in everybodys and not has_own]
         readings = (
             ("content-signal.disallow", bound),
             ("content-signal.fallback", fallback),
-            ("content-signal.whole-file", self._signals),
+            ("content-signal.whole-file", signals),
         )
         statements: dict[str, Statement] = {}
-        for rule, signals in readings:
-            for word, verdict, source, *_ in signals:
+        for rule, read in readings:
+            for word, verdict, source, *_ in read:
                 if verdict is Verdict.DENY:
                     statements.setdefault(
                         word, Statement(f"content-signal:{word}", verdict, rule, source)
@@ -134,7 +172,7 @@ class Signals:
         # A permission in the agent's groups holds if no reading refuses the word. Refusals are in
         # `statements` already, so `setdefault` keeps them. A permission in an ACAP record does not
         # count, because the record may be for another agent.
-        for word, verdict, source, _, own_group in bound:
+        for word, verdict, source, _, own_group, _ in bound:
             if verdict is Verdict.ALLOW and (own_group == BEFORE_ALL or own_group in own_groups):
                 statements.setdefault(
                     word,
@@ -142,15 +180,14 @@ class Signals:
                 )
         return tuple(statements.values())
 
-    @cached_property
-    def _bound(self) -> tuple[list[_Signal], bool]:
-        """The signals that may be for the agent, and True if any of them is in its groups.
+    def _bound(self, signals: list[_Signal]) -> tuple[list[_Signal], bool]:
+        """Return those that may be for the agent, and True if any of them is in its groups.
 
         These are the signals in the agent's groups, those before all groups, because no group
         restricts them, and those in ACAP records, because a record may be for the agent.
         """
         ours = frozenset(self._robots.groups_naming(self._token))
-        bound = [signal for signal in self._signals if signal.group in ours or signal.group < 0]
+        bound = [signal for signal in signals if signal.group in ours or signal.group < 0]
         return bound, any(signal.group in ours for signal in bound)
 
     @cached_property
@@ -160,10 +197,10 @@ class Signals:
             return tuple(self._findings)
         refused = {
             statement.term: statement
-            for statement in self._statements
+            for statement in self._general
             if statement.verdict is Verdict.DENY
         }
-        for word, verdict, source, *_ in self._bound[0]:
+        for word, verdict, source, *_ in self._bound(self._signals)[0]:
             refusal = refused.get(f"content-signal:{word}")
             if refusal and verdict is Verdict.ALLOW:
                 message = (
@@ -171,9 +208,7 @@ class Signals:
                     f"{refusal.location.line}. The refusal counts."
                 )
                 self._findings.report("content-signal.contradiction", message, line=source.line)
-        permits = [
-            statement for statement in self._statements if statement.verdict is Verdict.ALLOW
-        ]
+        permits = [statement for statement in self._general if statement.verdict is Verdict.ALLOW]
         rule = self._robots.for_agent(self._token).decide("/") if permits else None
         if rule and rule.verdict is Verdict.DENY and rule.path_pattern in _WHOLE_SITE:
             message = (
@@ -231,6 +266,15 @@ def members(value: bytes) -> list[tuple[str, str]]:
     Underscores in them become hyphens, so `AI_Train=no` is ("ai-train", "no").
     """
     return [_parts(member) for member in _members(value)]
+
+
+def split_path(value: bytes) -> tuple[str, bytes]:
+    """Return the path at the begin of a line, in normal form, and the signals after it.
+
+    "" means that the line has no path.
+    """
+    match = _PATH.match(value)
+    return (normal_pattern(match[1]), value[match.end() :]) if match else ("", value)
 
 
 def _members(value: bytes) -> list[str]:

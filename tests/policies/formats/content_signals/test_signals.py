@@ -29,7 +29,7 @@ def signals(body: bytes, token: str = "examplebot") -> Signals:
 
 
 def verdicts_of(body: bytes, token: str = "examplebot") -> Said:
-    statements = signals(body, token).statements()
+    statements = signals(body, token).statements("/a")
     assert all(
         one.verdict is (ALLOW if one.rule == "content-signal.allow" else DENY) for one in statements
     )
@@ -123,7 +123,7 @@ def test_values(value: bytes, want: dict[str, bool], findings: int) -> None:
     ] * findings
     for name in (b"Content-Signal", b"Content-Signals", b"content-signal"):
         found = signals(b"User-agent: *\n" + name + b": " + value + b"\nAllow: /\n")
-        assert verdicts(found.statements()) == want, name
+        assert verdicts(found.statements("/a")) == want, name
         assert [one.line for one in found.findings if one.rule == "content-signal.value"] == [
             2
         ] * findings, name
@@ -143,7 +143,7 @@ def test_fields() -> None:
 def test_the_place_is_the_line() -> None:
     (statement,) = signals(
         b"User-agent: *\n\nCONTENT-SIGNAL:  ai-train=no  # why\nAllow: /\n"
-    ).statements()
+    ).statements("/a")
     assert statement.location == (
         "body",
         3,
@@ -223,13 +223,54 @@ SCOPES: list[tuple[str, bytes, Said]] = [
 )
 def test_scopes(body: bytes, want: Said) -> None:
     assert verdicts_of(body) == want
-    assert signals(body).everywhere() == signals(body).statements()
+    assert signals(body).everywhere() == signals(body).statements("/a")
+
+
+PATHS: list[tuple[bytes, str, dict[str, bool]]] = [
+    # A line with a path is for the URLs that begin with it.
+    (
+        b"Content-Signal: /blog/ ai-train=no, search=yes\n",
+        "/blog/1",
+        {"ai-train": False, "search": True},
+    ),
+    (b"Content-Signal: /blog/ ai-train=no, search=yes\n", "/a", {}),
+    (b"Content-Signal: /about ai-train=yes\n", "/", {}),
+    (b"Content-Signal: /*.pdf$ ai-train=no\n", "/a.pdf", {"ai-train": False}),
+    (b"Content-Signal: /*.pdf$ ai-train=no\n", "/a.pdf?b", {}),
+    (b"Content-Signal: / ai-train=no\n", "/a", {"ai-train": False}),
+    # All lines that match apply together.
+    (
+        b"Content-Signal: ai-train=no\nContent-Signal: /open/ ai-train=yes\n",
+        "/open/",
+        {"ai-train": False},
+    ),
+    (b"Content-Signal: search=yes\nContent-Signal: /a search=no\n", "/b", {"search": True}),
+    (b"Content-Signal: search=yes\nContent-Signal: /a search=no\n", "/a", {"search": False}),
+    # A slash between signals begins no path.
+    (b"Content-Signal: /search=no\n", "/b", {"search": False}),
+    (b"Content-Signal: search=yes/ai-train=no\n", "/b", {"search": True, "ai-train": False}),
+]
+
+
+@pytest.mark.requirement("SIG-1")
+@pytest.mark.parametrize(("lines", "target", "want"), PATHS)
+def test_paths(lines: bytes, target: str, want: dict[str, bool]) -> None:
+    assert verdicts(signals(ANY + lines + RULE).statements(target)) == want
+
+
+@pytest.mark.requirement("SIG-1")
+def test_a_permission_for_some_pages_is_none_for_the_site() -> None:
+    lines = b"Content-Signal: /about ai-train=yes\nContent-Signal: /b ai-input=no\n"
+    everywhere = signals(ANY + lines + RULE).everywhere()
+    assert verdicts(everywhere) == {"ai-train": True}
+    refused = signals(ANY + lines + b"Content-Signal: /* ai-train=no\n" + RULE).everywhere()
+    assert verdicts(refused) == {"ai-train": False}
 
 
 @pytest.mark.requirement("SIG-2")
 def test_the_rule_says_by_which_reading_it_is_refused() -> None:
     bodies = (OWN + NO, ANY + NO + RULE + OWN + RULE, OTHER + NO + RULE + ANY + RULE)
-    rules = [statement.rule for body in bodies for statement in signals(body).statements()]
+    rules = [statement.rule for body in bodies for statement in signals(body).statements("/a")]
     assert rules == [
         "content-signal.disallow",
         "content-signal.fallback",
@@ -382,7 +423,7 @@ def test_order_changes_nothing(lists: tuple[list[bytes], list[bytes]]) -> None:
     one, other = lists
     assert field(b",".join(one)) == field(*other)
     line = b"User-agent: *\nContent-Signal: "
-    assert verdicts(signals(line + b",".join(one)).statements()) == field(*other)
+    assert verdicts(signals(line + b",".join(one)).statements("/a")) == field(*other)
 
 
 @pytest.mark.requirement("SIG-1")
@@ -400,7 +441,10 @@ def test_unknown_members_change_nothing_else(members: list[bytes], unknown: byte
 def test_a_refusal_more_never_permits(lines: list[bytes], refusal: bytes, at: int) -> None:
     body = b"\n".join(lines)
     more = b"\n".join([*lines[:at], b"Content-Signal: " + refusal, *lines[at:]])
-    before, after = verdicts(signals(body).statements()), verdicts(signals(more).statements())
+    before, after = (
+        verdicts(signals(body).statements("/a")),
+        verdicts(signals(more).statements("/a")),
+    )
     permitted = {
         word
         for word in ("search", "ai-input", "ai-train", "use-reference", "use-full")
@@ -412,7 +456,7 @@ def test_a_refusal_more_never_permits(lines: list[bytes], refusal: bytes, at: in
 @pytest.mark.requirement("SIG-2")
 @given(st.lists(LINES, max_size=10))
 def test_a_refusal_anywhere_refuses(lines: list[bytes]) -> None:
-    found = verdicts(signals(b"\n".join(lines)).statements())
+    found = verdicts(signals(b"\n".join(lines)).statements("/a"))
     if b"Content-Signal: ai-train=no" in lines:
         assert found["ai-train"] is False
 
@@ -425,7 +469,7 @@ def test_a_refusal_anywhere_refuses(lines: list[bytes]) -> None:
 )
 def test_nothing_raises(body: bytes) -> None:
     found = signals(body)
-    assert all(one.location.text.isprintable() for one in found.statements())
+    assert all(one.location.text.isprintable() for one in found.statements("/a"))
     assert isinstance(found.findings, tuple)
     content_signal.field([body])
 
@@ -446,7 +490,7 @@ def test_unknown_words_of_a_file_are_bounded() -> None:
     body = b"\n".join(
         [b"User-agent: *", *lines, b"Content-Signal: x0=no, search=yes, ai-train=no, use=reference"]
     )
-    found = verdicts(signals(body).statements())
+    found = verdicts(signals(body).statements("/a"))
     unknown = [word for word in found if word[0] in "xy"]
     assert len(unknown) == content_signal.MAX_UNKNOWN
     assert (found["x0"], found["y0"], found["x1"], found["search"], found["ai-train"]) == (

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Fetched, Site, Verdict
+from comity.policies.formats import ROBOTS_LINES
+from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.trust_txt import FORMAT
 from comity.policies.formats.trust_txt.grammar import parse
 from comity.policies.syntax.lines import MAX_BYTES
@@ -128,6 +130,25 @@ FINDINGS = [
 @pytest.mark.parametrize(("text", "rules"), FINDINGS)
 def test_findings(text: bytes, rules: list[str]) -> None:
     assert [finding.rule for finding in findings_of(FORMAT, PLACE, text)] == rules
+
+
+@pytest.mark.parametrize(
+    ("robots", "text", "rules"),
+    [
+        (b"User-agent: *\nAllow: /\n", NO, ["trust-txt.rare"]),
+        (b"User-agent: *\nAllow: /\n", YES, []),
+        (b"User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n", NO, []),
+        (b"User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n", NO, []),
+    ],
+)
+def test_a_refusal_that_few_crawlers_read(robots: bytes, text: bytes, rules: list[str]) -> None:
+    files = {
+        ORIGIN + "/robots.txt": Fetched(status=200, body=robots),
+        ORIGIN + PLACE: Fetched(status=200, body=text),
+    }
+    assert FORMAT.authoring.check_site
+    found = FORMAT.authoring.check_site(SiteFiles(ORIGIN, files, robots_lines=ROBOTS_LINES))
+    assert [finding.rule for finding in found] == rules
 
 
 LINES = st.sampled_from(
