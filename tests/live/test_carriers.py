@@ -489,7 +489,12 @@ def test_who_refuses_every_declared_use_everywhere_is_asked_for_policy_files_alo
         if not set(server.paths) & {"/page", "/pages", "/page/next"}
     }
     assert refusing == EVERYWHERE
-    assert {path for name in refusing for path in servers[name].paths} == {ROBOTS, TDMREP, LICENSE}
+    assert {path for name in refusing for path in servers[name].paths} == {
+        ROBOTS,
+        TDMREP,
+        LICENSE,
+        TRUST,
+    }
     assert crawled.stats["comity/sites/unusable"] == len(EVERYWHERE)
     first = next(
         item["permissions"] for item in crawled.items if item["url"] == arranged.url("/page")

@@ -46,7 +46,9 @@ _PERHAPS = frozenset(("y", "true", "1", "allow"))
 
 _WHOLE_SITE = ("/", "/*", "*")  # patterns
 _FOR_ALL = ("", *_WHOLE_SITE)
-_PATH = re.compile(rb"(/[^ \t=]*+)[ \t]++")
+_PATH = re.compile(rb"(/[^ \t=,;|&]*+)[ \t]++(?!/)")
+# The begin of a line that is probably meant as a path, such as `blog/`, or as several.
+_LIKE_PATH = re.compile(rb"(?=[^ \t=:,;|&/*]*+[/*])[^ \t=:]*+[ \t]")
 MAX_PAGES = 64  # the maximum number of pages with different lines whose statements are kept
 
 # LENIENT: `;` and white space separate signals too, and so do a bar, a slash and `&` before the
@@ -103,16 +105,16 @@ class Signals:
         words = set(_WORDS)  # the known words, and the unknown ones read so far
         for line, line_in_ended in zip(lines, in_ended, strict=True):
             path, value = split_path(line.value)
+            is_odd = not path and _LIKE_PATH.match(value) is not None
             for signal in _read(value, line.source(url), self._findings):
+                if is_odd and signal.verdict is Verdict.ALLOW:
+                    continue  # its pages are not known
                 if signal.word in words or len(words) < len(_WORDS) + MAX_UNKNOWN:
                     words.add(signal.word)
                     self._signals.append(
                         signal._replace(group=line.group, own_group=line_in_ended.group, path=path)
                     )
         self._paths = sorted({signal.path for signal in self._signals} - {""})
-        self._index = PatternIndex(self._paths)
-        # Paths that match a page -> the statements about it.
-        self._by_paths: Bounded[frozenset[str], tuple[Statement, ...]] = Bounded(MAX_PAGES)
 
     def statements(self, target: str) -> tuple[Statement, ...]:
         """Return one statement for each word about a page. It names the first line that decides.
@@ -128,6 +130,15 @@ class Signals:
                 [signal for signal in self._signals if not signal.path or signal.path in paths]
             )
         return statements
+
+    @cached_property
+    def _index(self) -> PatternIndex:
+        return PatternIndex(self._paths)
+
+    @cached_property
+    def _by_paths(self) -> Bounded[frozenset[str], tuple[Statement, ...]]:
+        """Paths that match a page -> the statements about it."""
+        return Bounded(MAX_PAGES)
 
     def everywhere(self) -> tuple[Statement, ...]:
         """Return the refusals for all pages, and the permissions for any of them."""

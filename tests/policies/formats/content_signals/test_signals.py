@@ -246,6 +246,11 @@ PATHS: list[tuple[bytes, str, dict[str, bool]]] = [
     ),
     (b"Content-Signal: search=yes\nContent-Signal: /a search=no\n", "/b", {"search": True}),
     (b"Content-Signal: search=yes\nContent-Signal: /a search=no\n", "/a", {"search": False}),
+    # Without a clear path a line refuses for the whole site, and permits nothing.
+    (b"Content-Signal: blog/ ai-train=no, search=yes\n", "/b", {"ai-train": False}),
+    (b"Content-Signal: /a, ai-train=no, search=yes\n", "/b", {"ai-train": False}),
+    (b"Content-Signal: /a /b ai-train=no, search=yes\n", "/b", {"ai-train": False}),
+    (b"Content-Signal: *.pdf ai-train=yes\n", "/b", {}),
     # A slash between signals begins no path.
     (b"Content-Signal: /search=no\n", "/b", {"search": False}),
     (b"Content-Signal: search=yes/ai-train=no\n", "/b", {"search": True, "ai-train": False}),
