@@ -15,7 +15,7 @@ from comity.policies.formats.format import (
     WellKnown,
 )
 from comity.policies.formats.trust_txt.authoring import AUTHORING
-from comity.policies.formats.trust_txt.file import PATHS, TERM, trust_files
+from comity.policies.formats.trust_txt.file import PATHS, TERM, TrustFile, trust_files
 from comity.policies.formats.trust_txt.rules import RULES
 from comity.policies.vocabulary.statement import Statement
 
@@ -36,8 +36,7 @@ class TrainingReading(AgentReading):
 class TrustSite(SiteReading):
     """The trust.txt files of a site. A refusal in either of them refuses."""
 
-    def __init__(self, site: SiteFiles) -> None:
-        files = trust_files(site)
+    def __init__(self, files: tuple[TrustFile, ...]) -> None:
         self.findings = tuple(finding for file in files for finding in file.findings)
         statements = [statement for file in files if (statement := file.statement)]
         # The first refusal, or the first permission.
@@ -46,6 +45,12 @@ class TrustSite(SiteReading):
 
     def for_agent(self, agent: Agent) -> TrainingReading | None:
         return self._reading
+
+
+def read_site(site: SiteFiles) -> TrustSite | None:
+    """Return the reading of a site's trust.txt files, or None if it has none."""
+    files = trust_files(site)
+    return TrustSite(files) if files else None
 
 
 FORMAT = Format(
@@ -57,6 +62,6 @@ FORMAT = Format(
     files=tuple(
         WellKnown(path, refuses=(TERM,), unreachable_rule="trust-txt.unreachable") for path in PATHS
     ),
-    read_site=TrustSite,
+    read_site=read_site,
     authoring=AUTHORING,
 )

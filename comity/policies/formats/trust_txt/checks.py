@@ -36,11 +36,10 @@ _KNOWN = frozenset(("content-signal", "content-signals", "content-usage"))
 def check_site(site: SiteFiles) -> Iterator[Finding]:
     """Yield findings about the trust.txt files of a site, in addition to those of reading them."""
     for file in trust_files(site):
-        if file.trust is not None:
-            remarks = Remarks(file.url)
-            _check_lines(file.text, remarks)
-            _check_rarity(file, site, remarks)
-            yield from remarks.findings
+        remarks = Remarks(file.url)
+        _check_lines(file.text, remarks)
+        _check_rarity(file, site, remarks)
+        yield from remarks.findings
 
 
 def _check_lines(text: bytes, remarks: Remarks) -> None:
@@ -74,7 +73,7 @@ def _check_lines(text: bytes, remarks: Remarks) -> None:
 
 def _check_rarity(file: TrustFile, site: SiteFiles, remarks: Remarks) -> None:
     """Report a refusal that robots.txt does not repeat for the many crawlers that read it."""
-    training = file.trust.training if file.trust else None
+    training = file.trust.training
     if (
         training
         and training.verdict is Verdict.DENY

@@ -7,7 +7,7 @@ from dataclasses import replace
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.formats.file import File, ParsedBodies, SiteFiles
-from comity.policies.formats.trust_txt.grammar import TrustTxt, parse
+from comity.policies.formats.trust_txt.grammar import parse
 from comity.policies.syntax.lines import text_of
 from comity.policies.vocabulary.statement import Location, Statement
 
@@ -28,28 +28,25 @@ _bodies = ParsedBodies(_Body)
 
 
 class TrustFile(File):
-    """A trust.txt.
+    """A trust.txt that exists.
 
     Attributes:
-        trust: The reading of its lines; None if the file does not exist.
+        trust: The reading of its lines.
     """
 
     def __init__(self, url: str, fetched: Fetched) -> None:
         super().__init__(url, fetched)
-        self.trust: TrustTxt | None = None
-        if self.is_present:
-            self._body = _bodies.get(fetched.body, oversized=fetched.oversized)
-            self.trust = self._body.trust
+        self._body = _bodies.get(fetched.body, oversized=fetched.oversized)
+        self.trust = self._body.trust
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        found = self.trust.findings if self.trust else ()
-        return tuple(replace(finding, url=self.url) for finding in found)
+        return tuple(replace(finding, url=self.url) for finding in self.trust.findings)
 
     @property
     def statement(self) -> Statement | None:
         """The statement about training, for every resource of the site."""
-        line = self.trust.training if self.trust else None
+        line = self.trust.training
         if line is None:
             return None
         location = Location(line=line.line, text=line.text, url=self.url)
@@ -57,8 +54,7 @@ class TrustFile(File):
 
 
 def trust_files(site: SiteFiles) -> tuple[TrustFile, ...]:
-    """Return the site's trust.txt files, one for each of PATHS."""
-    return site.once(
-        TrustFile,
-        lambda: tuple(TrustFile(site.origin + path, site.get(path)) for path in PATHS),
-    )
+    """Return the trust.txt files that the site has, in the order of PATHS."""
+    # Most sites have none, so nothing of a missing file is kept.
+    files = (File(site.origin + path, site.get(path)) for path in PATHS)
+    return tuple(TrustFile(file.url, file.fetched) for file in files if file.is_present)
