@@ -773,9 +773,9 @@ MISTAKES = [
         "changes",
     ),
     Mistake(
-        "signal with path",
+        "signal with path without slash",
         "robots.txt",
-        "User-agent: *\nContent-Signal: /a/ ai-train=no\nAllow: /\n",
+        "User-agent: *\nContent-Signal: a/ ai-train=no\nAllow: /\n",
         "content-signal.value",
         2,
         "",
