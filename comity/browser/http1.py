@@ -151,8 +151,10 @@ class BrowserRequest(NamedTuple):
         return self.fields.get("upgrade", "").lower() == "websocket"
 
     def head(
-        self, proxy: Proxy | None, own_fields: Mapping[str, str] = {}
-    ) -> bytes:  # never changed
+        self,
+        proxy: Proxy | None,
+        own_fields: Mapping[str, str] = {},  # never changed
+    ) -> bytes:
         """Return the request line and header fields for the server, or for the operator's proxy.
 
         RFC 9112 section-3.2.2: a proxy gets the URL, except in a tunnel.

@@ -8,7 +8,7 @@ import atexit
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -59,6 +59,8 @@ logger = logging.getLogger(__name__)
 # Reasons for which a crawl is ended early.
 CANNOT_WRITE = "cannot_write"
 ITEMS_LOST = "items_lost"
+
+_UNSIGNED = nullcontext()
 
 
 class LostTurnError(DownloadFailedError):
@@ -196,9 +198,13 @@ class Crawl(Parts):
             self.pace.lose_turn(request)
             return None
 
+    def _signature(self, request: Request) -> AbstractContextManager[None]:
+        """Return a context in which the request is signed, if there is a key."""
+        return self._signed(request) if self.options.client.signer is not None else _UNSIGNED
+
     @contextmanager
-    def _signature(self, request: Request) -> Iterator[None]:
-        """Sign the request while it is out, if there is a key.
+    def _signed(self, request: Request) -> Iterator[None]:
+        """Sign the request while it is out.
 
         Each sending is signed anew, after all middlewares. Afterwards the fields of the signature
         are taken off, so no redirect, retry, cache or log repeats them."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MAX_OCTETS = 64 * 1024  # of a directory
 TIMEOUT = 10.0  # seconds for a directory
 MAX_DIRECTORIES = 1000  # directories in memory that clients have named
-MAX_FETCHES = 4  # directories that are fetched at a time
+MAX_FETCHES = 4  # directories that clients have named, and that are fetched at a time
 MAX_NEW = 30  # directories that clients have named, and that are new in a MINUTE
 MINUTE = 60.0
 # Seconds until a directory is fetched again that has failed, or that lacks a key.
@@ -107,7 +107,7 @@ class KeyDirectories:
         self._listed: dict[str, _Directory] = {}
         self._named: Bounded[str, _Directory] = Bounded(MAX_DIRECTORIES)
         self._new: list[float] = []  # the times of the MAX_NEW last new directories
-        self._underway = 0  # fetches
+        self._underway = 0  # fetches of directories that clients have named
         self._pid = os.getpid()
 
     def expect(self, urls: Collection[str]) -> None:
@@ -162,22 +162,28 @@ class KeyDirectories:
         return self._named.setdefault(url, _Directory())
 
     def _begin(self, url: str, directory: _Directory) -> None:
-        """Let a thread fetch the directory, unless one does, or MAX_FETCHES are under way."""
-        if directory.is_underway or self._underway >= MAX_FETCHES:
+        """Let a thread fetch the directory, unless one does.
+
+        Of directories that clients have named, at most MAX_FETCHES are fetched at a time."""
+        named = 0 if url in self._listed else 1
+        if directory.is_underway or (named and self._underway >= MAX_FETCHES):
             return
         directory.is_underway = True
-        self._underway += 1
+        self._underway += named
         Thread(
-            target=self._fetch, args=(url, directory), name="comity-key-directory", daemon=True
+            target=self._fetch,
+            args=(url, directory, named),
+            name="comity-key-directory",
+            daemon=True,
         ).start()
 
-    def _fetch(self, url: str, directory: _Directory) -> None:
+    def _fetch(self, url: str, directory: _Directory, named: int) -> None:
         fetched = _Directory(problem="the fetch failed")
         try:
             fetched = self._fetched(url)
         finally:
             with self._lock:
-                self._underway -= 1
+                self._underway -= named
                 # A directory that fails "MUST NOT evict a cached entry" (section 6.10).
                 if fetched.keys is not None:
                     directory.keys, directory.fetched_at = fetched.keys, fetched.fetched_at

@@ -194,8 +194,12 @@ class Proofs:
         if unknown:
             wait = max(signature.wait for signature in unknown) or ASK_AGAIN
             return Failure("comity.proof-unknown", f"{named}: {unknown[0].problem}", wait)
+        # The answer tells no client about a directory that the client has named.
         problems = [
-            signature.problem or f"it is of {signature.url}" for signature in own or signatures
+            signature.problem
+            if signature.url in urls or not signature.url
+            else f"the signature is of {signature.url}"
+            for signature in own or signatures
         ]
         return Failure("comity.proof", f"{named}: {problems[0]}")
 

@@ -139,14 +139,14 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
     "another port": (signed(to="https://example.com:8443"), "does not match the request"),
     "expired": (signed(at=NOW - LIFETIME), "it has expired"),
     "from the future": (signed(at=NOW + 60), "it was created in the future"),
-    "the directory of another name": (signed(2, OTHER_URL), f"it is of {OTHER_URL}"),
+    "the directory of another name": (signed(2, OTHER_URL), f"is of {OTHER_URL}"),
     "a directory that nobody lists": (
         signed(3, "https://evil.example"),
-        "is not a key directory that this site lists",
+        f"is of https://evil.example{WELL_KNOWN}",
     ),
     "the field of another directory": (
         signed() | {"signature-agent": f'sig1="{OTHER_URL}"'},
-        "has no key",
+        f"is of {OTHER_URL}",
     ),
     "no Signature-Agent": (
         {name: value for name, value in signed().items() if name != "signature-agent"},
