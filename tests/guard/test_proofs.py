@@ -6,9 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from http_message_signatures import HTTPMessageSigner, algorithms
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -17,7 +19,8 @@ from comity.guard.proofs import MAX_ROWS, AgentTable, Nonces
 from comity.policies import PolicyError
 from comity.signatures import WELL_KNOWN
 from comity.signatures.keys import thumbprint
-from comity.signatures.message import KeyAnswer
+from comity.signatures.message import KeyAnswer, SignedRequest
+from comity.signatures.one_key import OneKey
 from comity.signatures.signer import LIFETIME
 from tests.signatures.vectors import AGENT_URL, NOW, new_key, signer
 
@@ -233,6 +236,50 @@ def test_a_signature_agent_is_an_https_url(guard: Guard, member: str, problem: s
     answer = ask(guard, signed() | {"signature-agent": f"sig1={member}"})
     assert told(answer) == (403, "comity.proof")
     assert problem in detail(answer)
+
+
+def sign(url: str, covered: tuple[str, ...], agent: str, method: str = "GET") -> dict[str, str]:
+    """Return the fields of a request that another program signs."""
+    request = SignedRequest(method, url, {"signature-agent": agent})
+    HTTPMessageSigner(
+        signature_algorithm=algorithms.ED25519, key_resolver=OneKey(private=new_key(2))
+    ).sign(
+        request,
+        key_id=thumbprint(new_key(2).public_key()),
+        created=datetime.fromtimestamp(NOW, UTC),
+        expires=datetime.fromtimestamp(NOW + 60, UTC),
+        nonce=url + method,
+        label="other",
+        tag="web-bot-auth",
+        covered_component_ids=covered,
+    )
+    return {name.lower(): value for name, value in request.headers.items()}
+
+
+@pytest.mark.parametrize(
+    ("covered", "agent"),
+    [
+        (("@target-uri", '"signature-agent";key="other"'), f'other="{OTHER_URL}"'),
+        (("@authority", '"signature-agent";key="b"'), f'a="https://a.example", b="{OTHER_URL}"'),
+        (("@target-uri", '"signature-agent";key="b"'), f'b="{OTHER_URL}?x=1";type=jwks_uri'),
+        (("@method", "@authority", "@path", "@query", "signature-agent"), f'"{OTHER_URL}"'),
+        (("@target-uri", '"@query-param";name="b"', "signature-agent"), f'"{OTHER_URL}"'),
+    ],
+)
+def test_signatures_of_other_programs(guard: Guard, covered: tuple[str, ...], agent: str) -> None:
+    fields = sign(f"{ORIGIN}/a?b=c", covered, agent)
+    assert told(ask(guard, fields, OTHER, "/a?b=c")) == (200, "")
+    if "@authority" not in covered or "@path" in covered:
+        elsewhere = sign(f"{ORIGIN}/a?b=d", covered, agent)
+        assert told(ask(guard, elsewhere, OTHER, "/a?b=c")) == (403, "comity.proof")
+
+
+def test_a_target_that_no_url_has_only_matters_if_it_is_signed(guard: Guard) -> None:
+    agent = f'other="{OTHER_URL}"'
+    member = '"signature-agent";key="other"'
+    for covered, status in (("@authority", 200), ("@target-uri", 403)):
+        fields = sign(f"{ORIGIN}/", (covered, member), agent)
+        assert told(ask(guard, fields, OTHER, "/|["))[0] == status
 
 
 def test_a_nonce_is_used_once(guard: Guard, clock: Clock) -> None:
