@@ -274,6 +274,50 @@ def test_signatures_of_other_programs(guard: Guard, covered: tuple[str, ...], ag
         assert told(ask(guard, elsewhere, OTHER, "/a?b=c")) == (403, "comity.proof")
 
 
+@pytest.mark.parametrize(
+    ("covered", "agent", "problem"),
+    [
+        (("@authority",), f'"{OTHER_URL}"', "it does not cover signature-agent"),
+        (
+            ("@authority", '"signature-agent";key="a"', '"signature-agent";key="b"'),
+            f'a="{OTHER_URL}", b="{OTHER_URL}"',
+            "it does not cover one member of signature-agent",
+        ),
+        (
+            ("@authority", '"signature-agent";key="a"'),
+            f'a="https://a.example", a="{OTHER_URL}"',
+            "Signature-Agent has the label `a` twice",
+        ),
+    ],
+)
+def test_a_signature_covers_the_member_that_counts(
+    guard: Guard, covered: tuple[str, ...], agent: str, problem: str
+) -> None:
+    answer = ask(guard, sign(f"{ORIGIN}/", covered, agent), OTHER)
+    assert told(answer) == (403, "comity.proof")
+    assert problem in detail(answer)
+
+
+def test_a_request_has_at_most_four_signatures(guard: Guard) -> None:
+    fields = signed()
+    member = fields["signature-input"].partition("=")[2]
+    for number in (3, 4):
+        more = "".join(f", more{each}={member}" for each in range(number))
+        answer = ask(guard, fields | {"signature-input": fields["signature-input"] + more})
+        assert told(answer) == (403, "comity.proof")
+        assert ("it has 5 signatures" in detail(answer)) is (number == 4)
+
+
+def test_each_directory_has_nonces_of_its_own(
+    new_guard: Callable[..., Guard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("comity.guard.proofs.Nonces", lambda: Nonces(1))
+    guard = new_guard()
+    assert told(ask(guard, signed())) == (200, "")
+    assert told(ask(guard, signed())) == (503, "comity.proof-unknown")
+    assert told(ask(guard, signed(2, OTHER_URL), OTHER)) == (200, "")
+
+
 def test_a_target_that_no_url_has_only_matters_if_it_is_signed(guard: Guard) -> None:
     agent = f'other="{OTHER_URL}"'
     member = '"signature-agent";key="other"'
