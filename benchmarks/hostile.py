@@ -19,12 +19,13 @@ import random
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, process_time
 from typing import Any, NamedTuple
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -37,7 +38,7 @@ from comity.dataset.verify.recheck import recheck
 from comity.dataset.verify.today import Today
 from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.store import PolicyStore
-from comity.guard import Guard
+from comity.guard import Guard, Proofs
 from comity.guard.incoming import Incoming
 from comity.policies import (
     Agent,
@@ -51,6 +52,8 @@ from comity.policies import (
 )
 from comity.policies.formats.authoring import apply
 from comity.policies.vocabulary.table import Vocabulary
+from comity.signatures.message import KeyAnswer
+from comity.signatures.signer import Signer
 
 FILE = 512 * 1024  # octets of a policy file
 FIELDS = 64 * 1024  # octets of one header field: more than Scrapy's clients take
@@ -1096,6 +1099,28 @@ GUARDED: Files = {
 }
 
 
+class NoKeys:
+    """Directories in which there is no key."""
+
+    def expect(self, urls: Collection[str]) -> None:
+        pass
+
+    def find(self, url: str, keyid: str, *, is_listed: bool) -> KeyAnswer:
+        return KeyAnswer(None)
+
+
+def _signed_fields() -> dict[str, str]:
+    signer = Signer("https://bot.example.org", Ed25519PrivateKey.generate(), lambda: 0.0)
+    return {name.lower(): value for name, value in signer.fields(ORIGIN).items()}
+
+
+def proving(fields: dict[str, str]) -> Step:
+    proofs = Proofs({"examplebot": "https://bot.example.org"}, NoKeys())
+    guard = Guard(ORIGIN, dict(GUARDED), clock=lambda: 0.0, proofs=proofs)
+    incoming = Incoming("GET", "/", {"user-agent": "examplebot", **fields})
+    return lambda: guard.check(incoming)
+
+
 def requests() -> Iterator[Case]:
     def asked(target: str, **fields: str) -> Step:
         guard = Guard(ORIGIN, dict(GUARDED), clock=lambda: 0.0, tolerance=0.5)
@@ -1120,6 +1145,16 @@ def requests() -> Iterator[Case]:
                 lambda octets, field=field, word=word: asked(
                     "/robots.txt" if field.startswith("if") else "/b",
                     **{field: word * (octets // len(word))},
+                ),  # type: ignore[misc]
+            )
+    signed = _signed_fields()
+    for field, value in signed.items():
+        for word in ("a", "a,", "(", '"a" ', ";a=1", value + ","):
+            yield Case(
+                f"guard, {field}: {word[:9]}",
+                FIELDS,
+                lambda octets, field=field, word=word: proving(
+                    signed | {field: word * max(1, octets // len(word))}
                 ),  # type: ignore[misc]
             )
     for name, make in TARGETS.items():

@@ -58,6 +58,9 @@ COMMANDS = {
     "profile": Command(
         CRAWLS, "Print the settings of a profile, with the reasons", f"{_PROJECT}.profile"
     ),
+    "key": Command(
+        CRAWLS, "Create the key that signs requests, and its directory", f"{_PROJECT}.key"
+    ),
     "report": Command(
         RESULTS,
         "Write a page about a crawl or its items, or compare two pages",

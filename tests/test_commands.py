@@ -161,6 +161,7 @@ def test_an_unknown_command_is_one_line(
         (["workbench", "--port", "x"], "comity workbench: argument --port"),
         (["startproject"], "comity startproject: the following arguments are required: NAME"),
         (["profile", "serch"], "comity profile: PROFILE `serch` is not a profile"),
+        (["key"], "comity key: the following arguments are required: new|directory"),
         (["completion"], "comity completion: the following arguments are required: shell"),
         (["doctor", "-s", "x"], "comity doctor: Invalid -s value, use -s NAME=VALUE"),
     ],

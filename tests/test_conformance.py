@@ -215,6 +215,9 @@ ROWS = {
     "WEB-1": "every request that a browser makes for a page is judged, paced and counted as what it is, before it goes out",
     "WEB-2": "the tag speaks of the document that the spider got, at the URL where the browser ended",
     "WEB-3": "requests of httpx, aiohttp and scripts without Scrapy are judged, paced and counted as those of a crawl",
+    "BOT-1": "Web Bot Auth: with a key every request, policy files too, is signed for its host (RFC 9421, Ed25519); a command makes the"
+    " key and its directory",
+    "BOT-2": "Web Bot Auth at the guard: a valid signature says who asks; a claimed name that the site wants proved is refused without one",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
     "AUDIT-1": "every copy that decided and every refused use, kept or dropped, with statement, agent, date and SHA-256, without a cap",

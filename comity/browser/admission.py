@@ -153,6 +153,10 @@ class Admissions:
         """The header fields that tell sites the purposes of the agent."""
         return self._parts.options.purpose_fields(self._parts.agent.purposes)
 
+    def signed_fields(self, url: str) -> dict[str, str]:
+        """Return the header fields that sign one request to the URL; {} without a key."""
+        return self._parts.options.client.signed_fields(url)
+
     @contextmanager
     def hand_out(self, request: Request) -> Iterator[None]:
         """Let the browser make this request of the crawl, while the context is open.

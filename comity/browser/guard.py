@@ -87,7 +87,7 @@ class BrowserGuard:
         to servers."""
         self.admissions = admissions
         self.user_agent = user_agent
-        self.proxy = BrowserProxy(self, network)
+        self.proxy = BrowserProxy(self, network, admissions.signed_fields)
         self.session_fields = frozenset(("authorization", "cookie", admissions.key_header.lower()))
         self._refusals = Refusals()
         # For each task that works on a request: the session, and the id of the frame or "".

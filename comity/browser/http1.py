@@ -5,6 +5,7 @@ Bodies and answers pass unchanged. httptools finds the ends of answers."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import NamedTuple, Self, cast
 from urllib.parse import urlsplit
 
@@ -149,19 +150,29 @@ class BrowserRequest(NamedTuple):
         """True for a WebSocket."""
         return self.fields.get("upgrade", "").lower() == "websocket"
 
-    def head(self, proxy: Proxy | None) -> bytes:
+    def head(
+        self,
+        proxy: Proxy | None,
+        own_fields: Mapping[str, str] = {},  # never changed
+    ) -> bytes:
         """Return the request line and header fields for the server, or for the operator's proxy.
 
-        RFC 9112 section-3.2.2: a proxy gets the URL, except in a tunnel."""
+        RFC 9112 section-3.2.2: a proxy gets the URL, except in a tunnel.
+        `own_fields`: header fields that replace those of the browser."""
         if self.destination.scheme == "https" or self.is_socket:
             proxy = None
         lines = [
             f"{self.method} {self.url if proxy else self.target} HTTP/1.1".encode("ascii"),
-            *self.lines,
+            *self._lines_without(own_fields),
+            *(f"{name}: {value}".encode("latin-1") for name, value in own_fields.items()),
         ]
         if proxy and proxy.authorization:
             lines.append(f"Proxy-Authorization: {proxy.authorization}".encode("latin-1"))
         return b"\r\n".join((*lines, b"", b""))
+
+    def _lines_without(self, replaced: Mapping[str, str]) -> tuple[bytes, ...]:
+        names = {name.lower().encode("latin-1") for name in replaced}
+        return tuple(line for line in self.lines if line.partition(b":")[0].lower() not in names)
 
 
 class AnswerReader:

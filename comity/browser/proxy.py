@@ -21,7 +21,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # typeshed lacks it
@@ -118,8 +118,15 @@ class RequestJudge(Protocol):
 class BrowserProxy:
     """The proxy. `listen` binds a port; `start` serves the ports."""
 
-    def __init__(self, judge: RequestJudge, network: Callable[[], Network]) -> None:
+    def __init__(
+        self,
+        judge: RequestJudge,
+        network: Callable[[], Network],
+        signed_fields: Callable[[str], Mapping[str, str]] = lambda url: {},
+    ) -> None:
+        """`signed_fields`: returns the header fields that sign one request to a URL."""
         self.judge = judge
+        self.signed_fields = signed_fields
         self._network = network
         self._listeners: dict[Route, socket.socket] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -373,7 +380,8 @@ class Conversation:
     async def _ask(
         self, server: Stream, request: BrowserRequest, passage: Passage, answer: AnswerReader
     ) -> None:
-        await server.write(request.head(self._route.proxy_for(request.destination.host)))
+        own_proxy = self._route.proxy_for(request.destination.host)
+        await server.write(request.head(own_proxy, self._proxy.signed_fields(request.url)))
         await self._browser.hand_on(request.length, server)
         while not answer.is_complete and (data := await server.reader.read(PIECE)):
             had_head = answer.has_head

@@ -71,11 +71,13 @@ class Admission:
 
     @property
     def fields(self) -> dict[str, str]:
-        """The header fields that the request has to carry: its purposes."""
-        purposes = self.facts.purposes
-        return self._parts.options.purpose_fields(
+        """The header fields that the request has to carry: its purposes, and its signature.
+
+        With a key, each access signs anew: use the fields for one request only."""
+        purposes, options = self.facts.purposes, self._parts.options
+        return options.purpose_fields(
             self.client.agent.purposes if purposes is None else purposes
-        )
+        ) | options.client.signed_fields(self.url)
 
     def declare(self, headers: MutableMapping[str, str]) -> None:
         """Put `fields` into `headers`, the header fields of the request.

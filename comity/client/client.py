@@ -63,6 +63,8 @@ KEYWORDS = (
     "proxy",
     "inner",
     "profile",
+    "key",
+    "signature_agent",
 )
 
 # The name of a setting in a message. The group of the match is the keyword in upper case.

@@ -7,7 +7,8 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -58,6 +59,8 @@ logger = logging.getLogger(__name__)
 # Reasons for which a crawl is ended early.
 CANNOT_WRITE = "cannot_write"
 ITEMS_LOST = "items_lost"
+
+_UNSIGNED = nullcontext()
 
 
 class LostTurnError(DownloadFailedError):
@@ -184,7 +187,7 @@ class Crawl(Parts):
         while not self.pace.sends(request):
             await self._wait_again(request)
         try:
-            with UrlAsJudged(request):
+            with UrlAsJudged(request), self._signature(request):
                 try:
                     return await self.standstill.guard(request, download)
                 except StoodStillError as error:
@@ -194,6 +197,29 @@ class Crawl(Parts):
                 raise
             self.pace.lose_turn(request)
             return None
+
+    def _signature(self, request: Request) -> AbstractContextManager[None]:
+        """Return a context in which the request is signed, if there is a key."""
+        return self._signed(request) if self.options.client.signer is not None else _UNSIGNED
+
+    @contextmanager
+    def _signed(self, request: Request) -> Iterator[None]:
+        """Sign the request while it is out.
+
+        Each sending is signed anew, after all middlewares. Afterwards the fields of the signature
+        are taken off, so no redirect, retry, cache or log repeats them."""
+        fields = self.options.client.signed_fields(request.url)
+        before = {name: request.headers.getlist(name) for name in fields}
+        for name, value in fields.items():
+            request.headers[name] = value
+        try:
+            yield
+        finally:
+            for name, values in before.items():
+                if values:
+                    request.headers[name] = values
+                else:
+                    request.headers.pop(name, None)
 
     async def _wait_again(self, request: Request) -> None:
         """Wait for another turn.

@@ -10,15 +10,19 @@ from comity.guard.asgi import ASGIMiddleware
 from comity.guard.clients import behind_proxies
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, credentials, is_automated, mechanisms
+from comity.guard.proofs import AgentRow, Proof, Proofs
 from comity.guard.shared import SharedClients
 from comity.guard.wsgi import WSGIMiddleware
 
 __all__ = [
     "ASGIMiddleware",
+    "AgentRow",
     "Answer",
     "Guard",
     "Incoming",
     "Pass",
+    "Proof",
+    "Proofs",
     "SharedClients",
     "WSGIMiddleware",
     "behind_proxies",

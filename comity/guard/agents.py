@@ -70,6 +70,8 @@ class Asking(NamedTuple):
     """An agent for each product token that is in the files and in the User-Agent. If there is no
     such token, a single agent with a name that no file has. Each agent has all matching ACAP
     names in its `user_agent`."""
+    names: tuple[str, ...]
+    """The product tokens of `agents`, without the name that no file has."""
     is_named: bool
     """True if the request counts as a crawler's, because a file names a word of the User-Agent
     that browsers do not send."""
@@ -105,7 +107,7 @@ class Agents:
         is_named = bool(distinctive and tokens) or any(
             _tells_apart(name, distinctive) for name in names
         )
-        return Asking(agents, is_named, is_clear)
+        return Asking(agents, tuple(tokens[:MAX_NAMED]), is_named, is_clear)
 
     def _product_tokens(self, user_agent: str) -> tuple[list[str], list[str]]:
         """Return the words that browsers do not send, and the product tokens that files name.

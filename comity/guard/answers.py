@@ -13,6 +13,13 @@ from comity.policies.answers.decision import Reason
 from comity.policies.answers.rule import RULES
 
 RETRY = (429, 503)  # statuses with a Retry-After
+# The rules about proofs that another signature helps against, and the signature that is asked for
+# (RFC 9421 section-5.1).
+UNPROVED = ("comity.proof", "comity.proof-used")
+ACCEPTED = (
+    'sig1=("@authority" "signature-agent";key="sig1");created;expires;alg="ed25519"'
+    ';tag="web-bot-auth"'
+)
 
 # HTTP status -> the code that closes a WebSocket, if the server cannot answer it by an HTTP
 # response. The codes are "Unauthorized", "Forbidden" and "Try Again Later" in IANA's WebSocket
@@ -92,6 +99,8 @@ class Problems:
         ]
         if status == 401:
             headers.append(("WWW-Authenticate", self._challenge))
+        if reason.rule in UNPROVED:
+            headers.append(("Accept-Signature", ACCEPTED))
         if status in RETRY:
             headers.append(("Retry-After", str(max(1, retry_after))))
         return Answer(status, tuple(headers), b"" if method == "HEAD" else body)

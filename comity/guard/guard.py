@@ -30,6 +30,7 @@ from comity.guard.incoming import (
     list_members,
     mechanisms,
 )
+from comity.guard.proofs import AgentRow, AgentTable, Proofs, rows_of
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Decision, Finding, Reason, Source, Verdict
 from comity.policies.answers.errors import PolicyError
@@ -41,6 +42,7 @@ from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.urls import spellings, target_of
 from comity.policies.syntax.windows import Window
+from comity.signatures.message import Signature, SignedRequest
 
 ROBOTS = "/robots.txt"  # the file with Crawl-delay and Request-rate, which limit each client
 
@@ -105,7 +107,8 @@ class Guard:
         origin: The origin, e.g. "https://example.com".
         findings: The findings in the policy files.
         passed: Rule that decided -> the number of automated requests that were passed on.
-        refused: Rule that decided -> the number of automated requests that were refused."""
+        refused: Rule that decided -> the number of automated requests that were refused.
+        agents: Who asked, and whether it was proved -> the number of automated requests."""
 
     def __init__(
         self,
@@ -124,6 +127,7 @@ class Guard:
         challenge: str = 'Bearer realm="automation"',
         problem_types: str = "urn:comity:rule:",
         counts: RequestCounts | None = None,
+        proofs: Proofs | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Read the policy files. docs/guard.md describes the arguments.
@@ -138,6 +142,7 @@ class Guard:
         self.findings: tuple[Finding, ...] = published.findings
         self.passed: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
+        self.agents: Counter[AgentRow] = AgentTable()
         self._served = {
             path: ServedFile(body, media_type, max_age)
             for path, body, media_type in own_files.served
@@ -155,7 +160,9 @@ class Guard:
         self._lock = Lock()
         # Requests that have ended, and are not yet released.
         self._ended: deque[tuple[str, tuple[ClientLimit, ...]]] = deque()
-        self._agents = Agents(published.crawler_names, key_header)
+        self._proofs = proofs
+        proved = proofs.urls if proofs is not None else ()
+        self._agents = Agents({*published.crawler_names, *proved}, key_header)
 
     def check(self, incoming: Incoming) -> Pass | Answer:
         """Decide on a request: pass it on or answer it. This never raises for any request."""
@@ -181,6 +188,8 @@ class Guard:
         facts = self._facts(incoming)
         if too_long := _too_long(asking, facts):
             return self._refuse_long(incoming, "comity.long-fields", too_long)
+        if refusal := self._unproved(incoming, asking):
+            return refusal
         client = self._client(incoming)
         kinds = [facts._replace(method=method) for method in methods]
         with self._lock:
@@ -188,6 +197,26 @@ class Guard:
             judged = self._judge(incoming, client, kinds, targets.judged, asking.agents)
         self._settle()
         return judged
+
+    def _unproved(self, incoming: Incoming, asking: Asking) -> Answer | None:
+        """Note who asks, and return the refusal of a crawler's name that is not proved."""
+        signatures: tuple[Signature, ...] = ()
+        failure = None
+        if self._proofs is not None:
+            request = SignedRequest(
+                incoming.method.upper(), self.origin + incoming.target, dict(incoming.fields)
+            )
+            signatures = self._proofs.check(request, self._clock())
+            failure = self._proofs.failure(asking.names, signatures)
+        with self._lock:
+            self.agents.update(rows_of(self._proofs, asking.names, signatures))
+            if failure is None:
+                return None
+            source = Source(url=self.origin, part="request", text=failure.detail)
+            reason = Reason(rule=failure.rule, source=source)
+            answer = self._refuse(incoming, (reason,), f"deny: {reason}", failure.wait)
+        self._settle()
+        return answer
 
     def _policy_file(self, incoming: Incoming, targets: _Targets) -> Pass | Answer | None:
         """Return the answer if the request is for a policy file of the site.

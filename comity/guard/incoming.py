@@ -126,14 +126,14 @@ def is_automated(incoming: Incoming) -> bool:
     """Return True if the request shows that a program makes it without a person.
 
     Signs of a program are a missing User-Agent, a User-Agent that is not a browser's, a User-Agent
-    with the name of a robot, a headless browser, a URL or a mail address, and a From field (RFC
-    9110 section-10.1.2: robots should send one). A program that imitates a browser cannot be
-    recognised.
+    with the name of a robot, a headless browser, a URL or a mail address, a From field (RFC 9110
+    section-10.1.2: robots should send one), and a Signature-Agent field, which crawlers sign. A
+    program that imitates a browser cannot be recognised.
 
     The guard does not call this function for requests that state a purpose, nor for crawlers that
     a policy file names. These requests always count as automated."""
     user_agent = incoming.field("user-agent")
-    if "from" in incoming.fields:
+    if "from" in incoming.fields or "signature-agent" in incoming.fields:
         return True
     is_browser = _ENGINE.match(user_agent) or _TEXT_BROWSER.match(user_agent)
     return not is_browser or bool(_NAMES_A_ROBOT.search(user_agent) or mechanisms(incoming))

@@ -330,6 +330,37 @@ def test_a_request_that_no_browser_sends_reaches_nobody(line: str) -> None:
     run(work())
 
 
+@pytest.mark.requirement("BOT-1")
+def test_each_sending_is_signed_anew_in_place_of_fields_of_the_browser() -> None:
+    connections: list[Peer] = []
+
+    async def script(peer: Peer) -> None:
+        if connections == [peer]:
+            peer.writer.close()
+        else:
+            connections.append(peer)
+            await says(OK)(peer)
+
+    async def work() -> None:
+        numbers = iter(range(9))
+        async with serving(script) as (server, port), run_proxy(Judge()) as (proxy, connect):
+            proxy.signed_fields = lambda url: {"Signature": f"{next(numbers)} for {url}"}
+            browser = await connect()
+            for _ in range(2):
+                await browser.ask(
+                    f"GET http://127.0.0.1:{port}/a HTTP/1.1", "SIGNATURE: b", "Signature-B: c"
+                )
+                assert await browser.reader.readexactly(len(OK)) == OK
+        heads = [head.split("\r\n") for heads in server.heads for head in heads]
+        signed = [[line for line in head if line.lower().startswith("signature")] for head in heads]
+        assert signed == [
+            ["Signature-B: c", f"Signature: {number} for http://127.0.0.1:{port}/a"]
+            for number in range(3)
+        ]
+
+    run(work())
+
+
 @pytest.mark.parametrize("body", [b"", b"body"])
 def test_an_old_connection_that_the_server_has_ended_is_replaced(body: bytes) -> None:
     """Requests with a body are not repeated, because only the browser has the body."""

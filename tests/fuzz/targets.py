@@ -25,7 +25,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
+import http_sf
 import jsonschema
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from comity.authoring import lint
 from comity.authoring.explaining import explain
@@ -70,6 +72,9 @@ from comity.policies.syntax.lines import MAX_FINDINGS
 from comity.policies.syntax.printable import HIDDEN
 from comity.policies.tag import TagError
 from comity.policies.vocabulary.table import Vocabulary
+from comity.signatures.message import KeyAnswer, Outcome, SignedRequest
+from comity.signatures.signer import Signer
+from comity.signatures.verifier import verify
 
 T = TypeVar("T")
 
@@ -1060,6 +1065,42 @@ def fuzz_guard(octets: bytes) -> None:
         assert not isinstance(answer, Pass), decision
     elif not isinstance(answer, Pass):
         assert answer.status in (200, 304, 401, 403, 405, 429)
+
+
+SIGNER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
+SIGNED = {
+    name.lower(): value
+    for name, value in Signer("https://bot.example.org", SIGNER_KEY, NOW.timestamp)
+    .fields(ORIGIN)
+    .items()
+}
+SIGNED_PIECES = (
+    *('"', "(", ")", ";", ",", "=", ":", " ", "sig1", "sig1=", "?1", "5", "a", "\x00", "é"),
+    *('"@authority"', '"@path"', '"@query-param";name="a"', '"signature-agent"', '"signature"'),
+    *(";created", ";expires=1", ";keyid", ";req", ";sf", ";bs", ";tr", ';key="sig1"', ";nonce"),
+    *SIGNED.values(),
+)
+
+
+def fuzz_signatures(octets: bytes) -> None:
+    """Only what the key has signed is verified: any other member of Signature-Input is not."""
+    choices = Choices(octets)
+    fields = dict(SIGNED)
+    for _ in range(choices.number(4)):
+        name = choices.of(sorted(fields))
+        begin = choices.number(len(fields[name]) + 1)
+        end = begin + choices.number(1 + len(fields[name]) - begin)
+        pieces = (choices.of(SIGNED_PIECES) for _ in range(choices.number(4)))
+        fields[name] = fields[name][:begin] + "".join(pieces) + fields[name][end:]
+    request = SignedRequest("GET", f"{ORIGIN}/", fields)
+    found = verify(request, lambda *_: KeyAnswer(SIGNER_KEY.public_key()), NOW.timestamp())
+    if any(signature.outcome is Outcome.VERIFIED for signature in found):
+        inputs: list[Any] = [
+            http_sf.parse(each["signature-input"].encode(), tltype="dictionary")
+            for each in (SIGNED, fields)
+        ]
+        [member], members = (each.values() for each in inputs)
+        assert member in members, fields
 
 
 def fuzz_ai_txt(octets: bytes) -> None:

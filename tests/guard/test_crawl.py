@@ -172,3 +172,76 @@ def test_a_crawl_that_uses_up_the_limits_is_within_them(
         )
         assert counts(origin, servers) == {"passed": {"automation.allow": 60}, "refused": {}}
         assert len(crawled.items) == 60
+
+
+class Pages(Spider):
+    """Asks for pages."""
+
+    name = "pages"
+
+    def __init__(self, urls: list[str]) -> None:
+        super().__init__()
+        self.urls = urls
+
+    async def start(self) -> AsyncIterator[Request]:
+        for url in self.urls:
+            yield Request(url, meta={"handle_httpstatus_all": True})
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "status": response.status}
+
+
+@pytest.mark.requirement("BOT-1", "BOT-2")
+def test_a_signed_crawl_proves_its_name(crawl: Callable[..., Crawled], tmp_path: Path) -> None:
+    """A guard in this process, with the crawl's key: every request of the crawl is proved."""
+    from threading import Thread
+    from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+    from comity.guard import Guard, Proof, Proofs, WSGIMiddleware
+    from comity.signatures.keys import create_private_key
+    from comity.signatures.message import KeyAnswer
+
+    key = create_private_key(tmp_path / "key.pem")
+
+    class OneDirectory:
+        def expect(self, urls: object) -> None:
+            pass
+
+        def find(self, url: str, keyid: str, *, is_listed: bool) -> KeyAnswer:
+            return KeyAnswer(key.public_key() if is_listed else None)
+
+    class Silent(WSGIRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    def application(environ: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/html"), ("Content-Length", "4")])
+        return [b"page"]
+
+    server = make_server("127.0.0.1", 0, application, handler_class=Silent)
+    origin = f"http://127.0.0.1:{server.server_port}"
+    guard = Guard(
+        origin,
+        {"/robots.txt": b"User-agent: *\nDisallow:\n"},
+        proofs=Proofs({"testbot": "https://bot.example.org"}, OneDirectory()),
+    )
+    server.set_app(WSGIMiddleware(application, guard))
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    urls = [f"{origin}/{number}" for number in range(3)]
+    signing = {
+        "COMITY_KEY": str(tmp_path / "key.pem"),
+        "COMITY_SIGNATURE_AGENT": "https://bot.example.org",
+    }
+    signed, plain = (
+        {item["status"] for item in crawl(Pages, settings, urls=urls).items}
+        for settings in (signing, {"COMITY_DROP_UNUSABLE": False})
+    )
+    server.shutdown()
+    server.server_close()
+    thread.join()
+    assert (signed, plain) == ({200}, {403})
+    assert {row.proof: number for row, number in guard.agents.items()} == {
+        Proof.PROVED: 3,
+        Proof.CLAIMED: 3,
+    }

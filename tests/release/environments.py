@@ -33,6 +33,7 @@ EXTRAS: Mapping[str, str] = {
     "spark": "scrapy dataset export items.jsonl --for index -o spark/ --executor spark",
     "cloud": "scrapy dataset export items.jsonl --for index -o memory://cloud.jsonl",
     "httpx": "python -c 'import comity.client.httpx'",
+    "signatures": "comity key new signatures.pem",
     "sqlite": "python -c 'import comity.cluster.sql.state, msgpack'",
     "text": "scrapy crawl site -a url=URL -a text=trafilatura -O text.jsonl",
     "languageserver": "comity languageserver < /dev/null",

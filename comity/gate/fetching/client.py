@@ -67,6 +67,7 @@ class PolicyClient:
         self.network = network(options)
         self.pool = Pool()
         self.patience = patience
+        self.signed_fields = options.signed_fields
         self.fields = (
             f"User-Agent: {options.user_agent}\r\nAccept: {ACCEPT}\r\nAccept-Encoding: identity\r\n"
         ).encode()
@@ -215,8 +216,10 @@ class OriginRequests:
     def _request(self, url: str, fields: Mapping[str, str]) -> bytes:
         """Return the octets of a GET request (RFC 9112 section-3).
 
+        The request is signed anew, with the signature of this origin only, if there is a key.
         TransferError: the URL or a field contains characters that a request cannot have."""
         target = target_of(url)
+        fields = {**fields, **self._client.signed_fields(self.origin)}
         proxy = self._channel.proxy if self._channel else None
         if proxy and proxy.authorization:
             fields = {**fields, "Proxy-Authorization": proxy.authorization}

@@ -7,12 +7,15 @@ import os
 import ssl
 import sys
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from comity.gate.fetching.proxies import Proxies
 from comity.gate.settings import Settings
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
+
+if TYPE_CHECKING:
+    from comity.signatures.signer import Signer
 
 logger = logging.getLogger(__name__)
 
@@ -83,15 +86,23 @@ class ClientOptions:
         proxies: The proxies.
         tls: The requirements on TLS connections.
         bind_address: The own host and port that connections come from; None for any.
+        signer: The signer of all requests; None if they are not signed.
     """
 
     user_agent: str
     proxies: Proxies
     tls: TLS
     bind_address: tuple[str, int] | None
+    signer: Signer | None = None
+
+    def signed_fields(self, url: str) -> dict[str, str]:
+        """Return the header fields that sign one request to the URL; {} without a signer."""
+        return self.signer.fields(url) if self.signer is not None else {}
 
     @classmethod
-    def from_settings(cls, settings: Settings, *, user_agent: str, proxy: str) -> Self:
+    def from_settings(
+        cls, settings: Settings, *, user_agent: str, proxy: str, signer: Signer | None = None
+    ) -> Self:
         """Read the options. `proxy`: the value of COMITY_PROXY.
 
         PolicyError: a setting is invalid; the message says what to write instead.
@@ -115,6 +126,7 @@ class ClientOptions:
             bind_address=bind_address(
                 "DOWNLOAD_BIND_ADDRESS", settings.get("DOWNLOAD_BIND_ADDRESS")
             ),
+            signer=signer,
         )
 
 

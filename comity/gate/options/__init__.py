@@ -5,6 +5,7 @@
     values      the mappings and files among the settings
     profiles    lists of settings for common wishes
     opt_outs    the files of registries of opt-outs
+    signing     the key that signs requests
     store       the path of the store for policy files
     declared    every setting, with its name, default, kind and meaning
 
@@ -25,6 +26,7 @@ from comity.gate.options import declared
 from comity.gate.options.declared import SETTINGS
 from comity.gate.options.errors import SettingsError, invalid, stop
 from comity.gate.options.kinds import NAME
+from comity.gate.options.signing import signer_of
 from comity.gate.options.store import machine_store, project_store
 from comity.gate.request.sessions import DeclaredSession
 from comity.gate.settings import Settings
@@ -86,7 +88,8 @@ class Options:
         items_format: COMITY_ITEMS_FORMAT: "jsonl", "parquet", "warc" or "warc.gz".
         part_seconds: COMITY_PART_SECONDS.
         part_octets: COMITY_PART_OCTETS. 0 means any size.
-        client: The options of the client for policy files, with COMITY_PROXY.
+        client: The options of the client for policy files, with COMITY_PROXY, and the signer of
+            COMITY_KEY and COMITY_SIGNATURE_AGENT.
         policy_timeout: COMITY_POLICY_TIMEOUT, in seconds.
         download_handler: COMITY_DOWNLOAD_HANDLER.
         min_delay: COMITY_MIN_DELAY, in seconds.
@@ -162,7 +165,10 @@ class Options:
             if "setting" in field.metadata
         }
         client = ClientOptions.from_settings(
-            settings, user_agent=agent.user_agent, proxy=declared.PROXY.read(settings)
+            settings,
+            user_agent=agent.user_agent,
+            proxy=declared.PROXY.read(settings),
+            signer=signer_of(declared.KEY.read(settings), declared.SIGNATURE_AGENT.read(settings)),
         )
         return cls(agent=agent, client=client, **read)
 

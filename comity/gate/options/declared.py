@@ -26,6 +26,7 @@ from comity.gate.options.kinds import (
 from comity.gate.options.opt_outs import read_opt_outs
 from comity.gate.options.profiles import NAME as PROFILE_NAME
 from comity.gate.options.profiles import PROFILES, profile_name
+from comity.gate.options.signing import EXAMPLE, KEY_NAME, URL_NAME, key_path, signature_agent
 from comity.gate.options.store import store_path
 from comity.gate.options.values import (
     arrangements,
@@ -156,6 +157,26 @@ KEY_HEADER = Setting(
         "token of a session is sent in this field"
     ),
     agrees=Agrees.MUST,
+)
+KEY = Setting(
+    name=KEY_NAME,
+    default="",
+    kind=Kind("path of a file", key_path),
+    meaning=(
+        "the private key that signs all requests, so that servers can know the crawler "
+        "([signatures.md](signatures.md)): Ed25519, in PEM or as a JWK. Empty: requests are not "
+        "signed"
+    ),
+)
+SIGNATURE_AGENT = Setting(
+    name=URL_NAME,
+    default="",
+    kind=Kind(f"https URL, such as `{EXAMPLE}`", signature_agent),
+    meaning=(
+        "the address of the directory with your public keys, which signed requests name "
+        "([signatures.md](signatures.md#publish-the-directory)). `COMITY_KEY` needs it"
+    ),
+    agrees=Agrees.SHOULD,
 )
 CONTENT_USAGE = Setting(
     name="COMITY_CONTENT_USAGE",

@@ -276,6 +276,23 @@ declare(
             "the requests of the client cannot be counted, so its rate is unknown",
             status=503,
         ),
+        "comity.proof": Rule(
+            REFUSES,
+            "comity, docs/signatures.md",
+            "the request claims a crawler's name without a valid signature of that crawler",
+        ),
+        "comity.proof-used": Rule(
+            REFUSES,
+            "comity, docs/signatures.md",
+            "the signature for a crawler's name was used for an earlier request",
+            status=429,
+        ),
+        "comity.proof-unknown": Rule(
+            REFUSES,
+            "comity, docs/signatures.md",
+            "the public keys of the crawler whose name the request claims are not known yet",
+            status=503,
+        ),
         "comity.long-target": Rule(
             REFUSES,
             "comity, docs/guard.md",
