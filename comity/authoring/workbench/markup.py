@@ -6,10 +6,11 @@ and `text` for the other form of ai.txt."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any
 
+from comity.authoring.expectations.sentences import EVERYBODY
 from comity.authoring.problems import Problem
 from comity.authoring.wishes import WISHES
 from comity.authoring.workbench.preview import PreviewPart
@@ -18,6 +19,7 @@ from comity.gate.explanation import unread_limit
 from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import unhidden
+from comity.policies.vocabulary.known_crawlers import known, known_crawlers
 
 MAX_PROBLEMS = 200  # the maximum number of problems in the list of a file
 MAX_ROWS = 200  # the maximum number of rows in each list of uses, elements or reasons
@@ -117,57 +119,93 @@ def _code(title: str) -> str:
     return text(title.replace("`", ""))
 
 
-def form(state: State) -> str:
-    """Return the form for the choices."""
-    choices = state.choices
-    names = "".join(
-        f'<option value="{text(name)}">' for name in sorted(state.site.crawler_names)[:MAX_ROWS]
+def crawlers(state: State) -> str:
+    """Return the menu of crawlers: everybody, those in the files, and the known ones."""
+    chosen, in_files = state.agent_name.lower(), state.site.crawler_names - {"*", ""}
+    names = sorted(in_files)[:MAX_ROWS]
+    others = [
+        crawler
+        for crawler in sorted(known_crawlers(), key=lambda crawler: crawler.token.lower())
+        if not crawler.retired and crawler.token.lower() not in in_files
+    ]
+    groups = {
+        "In the files": [crawler.token if (crawler := known(name)) else name for name in names],
+        "Known: for training": [crawler.token for crawler in others if crawler.trains],
+        "Known: for other purposes": [crawler.token for crawler in others if not crawler.trains],
+    }
+    options = _option("", "Everybody", is_selected=chosen == EVERYBODY)
+    if chosen not in {EVERYBODY, *(name.lower() for names in groups.values() for name in names)}:
+        options += _option(state.agent_name, state.agent_name, is_selected=True)
+    for label, names in groups.items():
+        rows = (_option(name, name, is_selected=name.lower() == chosen) for name in names)
+        options += f'<optgroup label="{label}">{"".join(rows)}</optgroup>' * bool(names)
+    return (
+        "<label for=agent>Crawler</label>"
+        f"<select id=agent name=agent aria-describedby=agent-hint>{options}</select>"
+        '<small id=agent-hint>"Everybody" is each crawler that the files do not name.</small>'
     )
+
+
+def _option(value: str, label: str, *, is_selected: bool) -> str:
+    return f'<option value="{text(value)}"{" selected" * is_selected}>{text(label)}</option>'
+
+
+def other_crawler(state: State) -> str:
+    """Return the field for the name of a crawler that is not in the menu."""
+    hint = "as in User-agent, e.g. examplebot"
+    return _field("other", "Another crawler", state.choices.agent, hint=hint)
+
+
+def form(state: State) -> str:
+    """Return the field for the pages to ask about."""
+    return (
+        "<label for=urls>Pages, one path per line</label>"
+        "<textarea id=urls name=urls rows=2 spellcheck=false autocomplete=off>"
+        f"{text(state.choices.urls, keep=chr(10))}</textarea>"
+    )
+
+
+def crawl_form(state: State) -> str:
+    """Return the fields about the crawl that few need."""
+    choices = state.choices
+    return _field(
+        "purposes", "Purposes of the crawl", choices.purposes, hint="e.g. research, archiving"
+    ) + _field("uses", "Uses of the content", choices.uses, hint="e.g. train-ai, search")
+
+
+def page_form(state: State) -> str:
+    """Return the fields about the sample page and its elements."""
+    choices = state.choices
     actions = "".join(
-        f"<option{' selected' * (name.lower() == choices.action.lower())}>{name}</option>"
-        for name in ACTIONS
+        _option(name, name, is_selected=name.lower() == choices.action.lower()) for name in ACTIONS
     )
     pages = "".join(
-        f'<option value="{text(url)}"{" selected" * (url == choices.page)}>'
-        f"{text(state.name(url))}</option>"
-        for url in state.pages
-    )
-    purposes = _field(
-        "purposes", "Purposes of the crawl", choices.purposes, hint="e.g. research, archiving"
+        _option(url, state.name(url), is_selected=url == choices.page) for url in state.pages
     )
     return (
-        "<h2>Who asks</h2>"
-        f"{_field('agent', 'Crawler', choices.agent, extra='list=agents')}"
-        f"<datalist id=agents>{names}</datalist>{purposes}"
-        f"{_field('uses', 'Uses of the content', choices.uses, hint='e.g. train-ai, search')}"
-        "<div class=wider><label for=urls>Pages, a path a line</label>"
-        "<textarea id=urls name=urls rows=3 spellcheck=false autocomplete=off>"
-        f"{text(choices.urls, keep=chr(10))}</textarea></div>"
+        "<div><label for=page>Sample page</label>"
+        f'<select id=page name=page><option value="">none</option>{pages}</select></div>'
         "<div><label for=action>Action on elements, and of the prompt</label>"
         f"<select id=action name=action>{actions}</select></div>"
         f"{_field('lang', 'Language of guidelines', choices.lang, hint='e.g. en')}"
-        "<div class=wider><label for=page>Sample page</label>"
-        f'<select id=page name=page><option value="">none</option>{pages}</select></div>'
     )
 
 
-def _field(name: str, label: str, value: str, *, hint: str = "", extra: str = "") -> str:
-    description = f' aria-describedby="{name}-hint"' if hint else ""
-    note = f'<small id="{name}-hint">{hint}</small>' if hint else ""
+def _field(name: str, label: str, value: str, *, hint: str) -> str:
     return (
         f'<div><label for="{name}">{label}</label>'
         f'<input id="{name}" name="{name}" value="{text(value)}" '
-        f"spellcheck=false autocomplete=off{description} {extra}>"
-        f"{note}</div>"
+        f'spellcheck=false autocomplete=off aria-describedby="{name}-hint">'
+        f'<small id="{name}-hint">{hint}</small></div>'
     )
 
 
 def answers(state: State, view: View) -> str:
-    """Return the decisions and their reasons."""
+    """Return the pages with their decisions, and the table about one of them."""
     if view.question_error:
-        return f'<h2>Decisions</h2><p role="alert">{text(view.question_error)}</p>'
+        return f'<p role="alert">{text(view.question_error)}</p>'
     if view.detail is None:
-        return "<h2>Decisions</h2><p>Write a page above.</p>"
+        return "<p>Write the path of a page above.</p>"
     rows = []
     for answer in view.answers:
         current = ' aria-current="true"' if answer["url"] == view.detail["url"] else ""
@@ -178,35 +216,35 @@ def answers(state: State, view: View) -> str:
         rows.append(
             f'<li>{show} <strong class="verdict {verdict}">{_VERDICTS[verdict]}</strong></li>'
         )
-    return f"<h2>Decisions</h2><ul class=pages>{''.join(rows)}</ul>{_answer(state, view.detail)}"
+    return f"<ul class=pages>{''.join(rows)}</ul>{_answer(state, view.detail)}"
 
 
 def _answer(state: State, answer: dict[str, Any]) -> str:
-    verdict = answer["verdict"]
-    until = f" until {text(answer['not_before'])}" if answer["not_before"] else ""
-    rows = "".join(
-        _use(state, use, decision) for use, decision in [*answer["uses"].items()][:MAX_ROWS]
-    )
-    overruled = (
-        f"<p>Matches too, and loses:</p>{_reasons(state, answer['overruled'])}"
-        if answer["overruled"]
-        else ""
-    )
+    """Return the table of decisions about one page: the request first, then each use."""
+    until = f"not before {answer['not_before']}" if answer["not_before"] else ""
+    reasons = _reasons(state, answer["reasons"])
+    if answer["overruled"]:
+        reasons += f"<p>Matches too, and loses:</p>{_reasons(state, answer['overruled'])}"
+    limits = "; ".join(filter(None, (until, *_rates(answer["rates"]))))
+    rows = [_row("fetch", answer["verdict"], limits, reasons)]
+    rows += (_use(state, use, decision) for use, decision in [*answer["uses"].items()][:MAX_ROWS])
+    name = state.agent_name
+    who = "Everybody" if name.lower() == EVERYBODY else text(name)
     return (
-        f"<section><h3>{text(state.name(answer['url']))}</h3>"
-        f'<p><strong class="verdict {verdict}">{_VERDICTS[verdict]}</strong> '
-        f"to be fetched by {text(answer['agent'])}{until}</p>"
-        f"{_reasons(state, answer['reasons'])}{overruled}{_rates(answer['rates'])}"
-        "<div class=wide tabindex=0 role=region "
-        f'aria-label="Uses of {text(state.name(answer["url"]))}">'
-        "<table><caption>What may be done with it</caption>"
+        f'<table class=answer><caption>{who} on {text(state.name(answer["url"]))}</caption>'
         "<thead><tr><th scope=col>Use</th><th scope=col>Answer</th><th scope=col>Limits</th>"
-        f"<th scope=col>Decided by</th></tr></thead><tbody>{rows}</tbody></table></div></section>"
+        f"<th scope=col>Decided by</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _row(use: str, verdict: str, limits: str, reasons: str) -> str:
+    return (
+        f'<tr><th scope=row>{text(use)}</th><td class="verdict {verdict}">{_VERDICTS[verdict]}</td>'
+        f"<td>{text(limits)}</td><td>{reasons}</td></tr>"
     )
 
 
 def _use(state: State, use: str, decision: dict[str, Any]) -> str:
-    verdict = decision["verdict"]
     limits = "; ".join(
         f"{name} {_limit(value)}" if value is not True else name
         for name, value in decision.items()
@@ -215,13 +253,9 @@ def _use(state: State, use: str, decision: dict[str, Any]) -> str:
     reasons = (
         _reasons(state, decision["reasons"])
         if decision["stated"]
-        else '<span class="quiet">nothing: the operator\'s default</span>'
+        else '<span class="quiet">no line: the default of the crawler</span>'
     )
-    return (
-        f"<tr><th scope=row>{text(use)}</th>"
-        f'<td class="verdict {verdict}">{_VERDICTS[verdict]}</td>'
-        f"<td>{text(limits)}</td><td>{reasons}</td></tr>"
-    )
+    return _row(use, decision["verdict"], limits, reasons)
 
 
 def _limit(value: object) -> str:
@@ -232,30 +266,23 @@ def _limit(value: object) -> str:
     return str(value)
 
 
-def _rates(rates: dict[str, Any]) -> str:
-    limits = []
+def _rates(rates: dict[str, Any]) -> Iterator[str]:
+    """Yield the limits on the pace of requests."""
     if rates["crawl_delay"] is not None:
-        limits.append(f"{rates['crawl_delay']:g} s between requests")
-    limits += map(_rate_text, rates["request_rates"])
+        yield f"{rates['crawl_delay']:g} s between requests"
+    yield from map(_rate_text, rates["request_rates"])
     if rates["visit_time"]:
-        limits.append(f"at {rates['visit_time']}")
-    limits += [
-        " ".join(
-            filter(
-                None, (_rate_text(limit["value"]), f"(line {limit['line']})", unread_limit(limit))
-            )
-        )
-        for limit in rates["limits"]
-    ]
-    return f"<p>Pace: {text('; '.join(limits))}</p>" if limits else ""
+        yield f"at {rates['visit_time']}"
+    for limit in rates["limits"]:
+        parts = _rate_text(limit["value"]), f"(line {limit['line']})", unread_limit(limit)
+        yield " ".join(filter(None, parts))
 
 
 def _rate_text(value: Any) -> str:
-    return (
-        f"{value['requests']} requests in {value['seconds']} s"
-        if isinstance(value, dict)
-        else f"{value} at a time"
-    )
+    if not isinstance(value, dict):
+        return f"{value} at a time"
+    number = value["requests"]
+    return f"{number} request{'s' * (number != 1)} in {value['seconds']} s"
 
 
 def _reasons(state: State, reasons: Iterable[dict[str, Any]]) -> str:

@@ -144,23 +144,20 @@ class Bench:
         with ui.element("div").classes("bench"):
             with ui.element("nav").props('aria-label="Files"').classes("files"):
                 self._files = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
-            with ui.element("section").props('aria-label="Editor"').classes("editing"):
-                self._heading = self._html("")
-                self._editor_box = ui.element("div").classes("place")
-                self._html(
-                    '<p id="editor-help" class="quiet">Escape, then Tab, leaves the editor. '
-                    "Ctrl+S saves.</p>"
-                )
-                self._problems = (
-                    self._html("").classes("problems").on("click", self._act, js_handler=_ON_BUTTON)
-                )
             with ui.element("section").props('aria-label="What it means"').classes("meaning"):
-                self._form = (
-                    self._html("").classes("form").on("input", self._choose, js_handler=_ON_FIELD)
-                )
+                self._html("<h2>What crawlers may do</h2>")
+                with ui.element("div").classes("form").on("input", self._choose, js_handler=_ON_FIELD):
+                    self._crawlers = self._html("")
+                    self._form = self._html("")
+                    with ui.element("details").classes("wider"):
+                        self._html("Another crawler, its purposes and uses", tag="summary")
+                        self._other_crawler = self._html("")
+                        self._crawl_form = self._html("").classes("form")
                 self._answers = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
                 self._html("<h2>Elements of the sample page</h2>")
-                self._page_of = self._html("")
+                self._page_form = (
+                    self._html("").classes("form").on("input", self._choose, js_handler=_ON_FIELD)
+                )
                 self._frame = ui.element("iframe").props(
                     'sandbox="" title="Sample page" referrerpolicy=no-referrer'
                 )
@@ -171,6 +168,16 @@ class Bench:
                 with ui.element("details"):
                     self._html("The prompt for a model", tag="summary")
                     self._prompt = self._html("")
+            with ui.element("section").props('aria-label="Editor"').classes("editing"):
+                self._heading = self._html("")
+                self._editor_box = ui.element("div").classes("place")
+                self._html(
+                    '<p id="editor-help" class="quiet">Escape, then Tab, leaves the editor. '
+                    "Ctrl+S saves.</p>"
+                )
+                self._problems = (
+                    self._html("").classes("problems").on("click", self._act, js_handler=_ON_BUTTON)
+                )
 
     @staticmethod
     def _html(content: str, tag: str = "div") -> ui.html:
@@ -198,7 +205,11 @@ class Bench:
             self._say(note)
 
     def _show_form(self) -> None:
+        self._crawlers.content = markup.crawlers(self._state)
+        self._other_crawler.content = markup.other_crawler(self._state)
         self._form.content = markup.form(self._state)
+        self._crawl_form.content = markup.crawl_form(self._state)
+        self._page_form.content = markup.page_form(self._state)
 
     def _say(self, message: str) -> None:
         self._status.content = f"<p>{markup.text(message)}</p>"
@@ -280,8 +291,14 @@ class Bench:
 
     def _choose(self, event: GenericEventArguments) -> None:
         name, value = event.args.get("name"), event.args.get("value")
-        if name in Choices._fields and isinstance(value, str):
-            self._state = self._state.with_choices(**{name: value})
+        field = "agent" if name == "other" else name
+        if field in Choices._fields and isinstance(value, str):
+            self._state = self._state.with_choices(**{field: value})
+            # The menu and the field for the crawler show one choice. Keep the one in use as it is.
+            if name == "agent":
+                self._other_crawler.content = markup.other_crawler(self._state)
+            elif name == "other":
+                self._crawlers.content = markup.crawlers(self._state)
             self._change()
 
     def _act(self, event: GenericEventArguments) -> None:
@@ -484,7 +501,6 @@ class Bench:
             f'<button type="button" data-act="open" data-url="{markup.text(page)}">'
             "Edit this page</button>"
         )
-        self._page_of.content = f"<p>{markup.text(state.name(page))}</p>" if page else ""
         self._elements.content = (edit if page in state.pages else "") + markup.elements(
             state, view
         )

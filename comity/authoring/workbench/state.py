@@ -13,6 +13,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
+from comity.authoring.expectations.sentences import EVERYBODY
+from comity.authoring.explaining import unnamed_token
 from comity.authoring.lint import lint_site
 from comity.authoring.problems import Problem
 from comity.authoring.source import SiteSource, SourceFile
@@ -43,7 +45,8 @@ class Choices(NamedTuple):
     """The fields of the form, as the user typed them.
 
     Attributes:
-        agent: The product token of the crawler.
+        agent: The product token of the crawler. "" and "everybody" mean a crawler that the files do
+            not name.
         purposes: Purposes of the crawl, with commas or spaces between them.
         uses: Uses of the content, with commas or spaces between them.
         urls: Paths or URLs, one in each line.
@@ -53,7 +56,7 @@ class Choices(NamedTuple):
         lang: The language of guidelines. "" means any.
     """
 
-    agent: str = "comitybot"
+    agent: str = ""
     purposes: str = ""
     uses: str = ""
     urls: str = "/"
@@ -242,10 +245,16 @@ class State:
             state = state.with_file(url, edited.octets(edited.text + text))
         return state, files, tuple(self.origin + path for path in added)
 
+    @property
+    def agent_name(self) -> str:
+        """The name of the crawler as typed, or EVERYBODY."""
+        return self.choices.agent.strip() or EVERYBODY
+
     def agent(self) -> Agent:
         """Return the agent of the choices. PolicyError: its name is no product token."""
+        name = self.agent_name
         return Agent(
-            self.choices.agent.strip(),
+            unnamed_token(self.site) if name.lower() == EVERYBODY else name,
             purposes=words(self.choices.purposes),
             uses=words(self.choices.uses),
         )

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -117,7 +118,7 @@ def write(page: Page, text: str) -> None:
 
 
 def ask_about(page: Page, *paths: str) -> None:
-    page.get_by_label("Pages, a path a line").fill("\n".join(paths))
+    page.get_by_label("Pages, one path per line").fill("\n".join(paths))
 
 
 def test_typing_changes_findings_and_decisions(tab: Tab) -> None:
@@ -150,7 +151,7 @@ def test_a_reason_goes_to_its_file_and_line(tab: Tab) -> None:
     page.locator("nav button", has_text="/ai.txt").click()
     expect(page.locator(".editing h2").first).to_have_text("/ai.txt")
     ask_about(page, "/private/x")
-    page.locator("section .reasons button", has_text="/robots.txt line 2").first.click()
+    page.locator(".answer .reasons button", has_text="/robots.txt line 2").first.click()
     expect(page.locator(".editing h2").first).to_have_text("/robots.txt")
     expect(page.locator(".cm-line").nth(1)).to_have_class(re.compile("decides-deny"))
     expect(page.locator(".cm-content")).to_be_focused()
@@ -163,12 +164,29 @@ def test_agents_and_uses_are_chosen(tab: Tab) -> None:
     ask_about(page, "/a.html")
     expect(page.locator(".pages li")).to_have_count(1)
     write(page, "\nUser-agent: otherbot\nDisallow: /\n")
-    page.get_by_label("Crawler", exact=True).fill("otherbot")
+    page.get_by_label("Crawler", exact=True).select_option("otherbot")
     expect(page.locator(".pages .verdict")).to_have_text(["Refused"])
+    page.get_by_text("Another crawler, its purposes and uses").click()
+    expect(page.get_by_label("Another crawler")).to_have_value("otherbot")
     page.get_by_label("Uses of the content").fill("train-ai")
     expect(page.locator("tbody th", has_text="train-ai")).to_be_visible()
-    page.get_by_label("Crawler", exact=True).fill("no name")
+    page.get_by_label("Crawler", exact=True).select_option("Everybody")
+    expect(page.locator(".pages .verdict")).to_have_text(["Allowed"])
+    page.get_by_label("Another crawler").fill("no name")
     expect(page.locator("[role=alert]").first).to_contain_text("product token")
+    page.get_by_label("Another crawler").fill("newbot")
+    expect(page.get_by_label("Crawler", exact=True)).to_have_value("newbot")
+    expect(page.locator("caption")).to_have_text("newbot on /a.html")
+
+
+def test_the_answer_is_in_the_upper_half_of_the_first_screen(browser: Browser) -> None:
+    """The demonstration site has four pages to ask about, and a long title."""
+    with TemporaryDirectory() as folder, workbench(folder=Path(folder)) as started:
+        opened = Tab(browser, started, viewport={"width": 1440, "height": 900})
+        box = opened.page.locator("table.answer").bounding_box()
+        opened.context.close()
+    assert box
+    assert box["y"] < 450
 
 
 def test_what_is_saved_is_in_the_folder(tab: Tab, folder: Path) -> None:
@@ -234,12 +252,13 @@ def test_a_link_brings_back_choices_and_what_is_not_saved(tab: Tab, folder: Path
     page = tab.page
     write(page, "Disallow: /new/\n")
     ask_about(page, "/new/1", "/a.html")
-    page.get_by_label("Crawler", exact=True).fill("otherbot")
+    page.get_by_text("Another crawler, its purposes and uses").click()
+    page.get_by_label("Another crawler").fill("otherbot")
     page.get_by_role("button", name="Link to this").click()
     expect(page).to_have_url(re.compile(r"/#1\."))
     again = tab.opened(page.url)
     expect(again.get_by_label("Crawler", exact=True)).to_have_value("otherbot")
-    expect(again.get_by_label("Pages, a path a line")).to_have_value("/new/1\n/a.html")
+    expect(again.get_by_label("Pages, one path per line")).to_have_value("/new/1\n/a.html")
     expect(again.locator(".cm-content")).to_contain_text("Disallow: /new/")
     expect(again.get_by_role("status")).to_contain_text("not saved: /robots.txt")
     expect(again.locator(".pages li").first).to_have_text(re.compile("/new/1 Refused"))
@@ -325,9 +344,8 @@ def test_by_the_keyboard_alone(tab: Tab, folder: Path) -> None:
     assert (folder / "ai.txt").read_text() == AI_TXT + "# typed\n"
     page.keyboard.press("Escape")
     _tab_to(page, "#agent")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("otherbot")
-    expect(page.locator("section > h3 + p").first).to_contain_text("otherbot")
+    page.keyboard.type("GPTBot")
+    expect(page.locator("caption")).to_contain_text("GPTBot on ")
     _tab_to(page, "#urls")
     page.keyboard.press("Control+a")
     page.keyboard.type("/private/x")

@@ -72,6 +72,34 @@ def test_the_agent_and_its_uses_are_those_that_are_chosen() -> None:
     )
 
 
+NAMED = b"User-agent: GPTBot\nUser-agent: any-other-crawler\nDisallow: /\n"
+
+
+def test_everybody_is_the_first_crawler_and_is_no_crawler_of_the_files() -> None:
+    site = state({"/robots.txt": NAMED}, urls="/")
+    assert [answer["verdict"] for answer in view_of(site).answers] == ["allow"]
+    assert "<caption>Everybody on /</caption>" in markup.answers(site, view_of(site))
+    chosen = [view_of(site.with_choices(agent=name)).answers for name in ("gptbot", "Everybody")]
+    assert [answer["verdict"] for (answer,) in chosen] == ["deny", "allow"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "chosen"),
+    [
+        ("", '<option value="" selected>Everybody</option>'),
+        ("gptbot", '<option value="GPTBot" selected>GPTBot</option>'),
+        ("CCBot", '<option value="CCBot" selected>CCBot</option>'),
+        ("new<bot", '<option value="new&lt;bot" selected>new&lt;bot</option>'),
+    ],
+)
+def test_the_menu_has_each_crawler_once_and_the_chosen_one(agent: str, chosen: str) -> None:
+    menu = markup.crawlers(state({"/robots.txt": NAMED}, agent=agent))
+    assert menu.startswith('<label for=agent>Crawler</label><select id=agent')
+    assert chosen in menu
+    assert (menu.count(" selected"), menu.count(">GPTBot<")) == (1, 1)
+    assert menu.index("Everybody") < menu.index("In the files") < menu.index("Known: for training")
+
+
 @pytest.mark.requirement("AUTX-14")
 def test_a_limit_that_cannot_be_read_is_shown_with_its_line_and_the_right_way() -> None:
     preferences = b"scope: /\nallowed-methods: GET\nrequest-limit: 1/5s\nconcurrent-limit: 2\n"
@@ -79,9 +107,7 @@ def test_a_limit_that_cannot_be_read_is_shown_with_its_line_and_the_right_way() 
     shown = markup.answers(site, view_of(site))
     remark = "`request-limit: 1/5s` cannot be read, so the strictest value applies: "
     advice = "write N/second, N/minute, N/hour or N/day, here `12/minute`"
-    assert (
-        f"<p>Pace: 1 requests in 300 s (line 3) {remark}{advice}; 2 at a time (line 4)</p>" in shown
-    )
+    assert f"<td>1 request in 300 s (line 3) {remark}{advice}; 2 at a time (line 4)</td>" in shown
 
 
 def test_the_page_itself_decides_too() -> None:
@@ -94,7 +120,6 @@ def test_the_page_itself_decides_too() -> None:
     ("choices", "error"),
     [
         ({"agent": "two words"}, "product token"),
-        ({"agent": ""}, "product token"),
         ({"urls": "https://other.example/"}, "is not of https://example.com"),
         ({"urls": "http://[/"}, "["),
         (
@@ -316,13 +341,19 @@ def test_nothing_that_is_written_raises(path: str, body: bytes) -> None:
 def _everything(site: State) -> None:
     view = view_of(site)
     markup.files(site, view, ROBOTS, [])
-    markup.form(site)
+    _forms(site)
     markup.answers(site, view)
     markup.elements(site, view)
     markup.other_form(view)
     markup.prompt(view)
     for found in view.problems.values():
         markup.problems(found, is_editable=True)
+
+
+def _forms(site: State) -> str:
+    """Return all fields about the choices."""
+    forms = markup.crawlers, markup.other_crawler, markup.form, markup.crawl_form, markup.page_form
+    return "".join(form(site) for form in forms)
 
 
 def test_choices_are_cut() -> None:
@@ -354,7 +385,7 @@ def test_what_a_site_says_is_text_in_every_part_of_the_page() -> None:
     view = view_of(site)
     parts = [
         markup.files(site, view, ROBOTS, [ROBOTS]),
-        markup.form(site),
+        _forms(site),
         markup.answers(site, view),
         markup.elements(site, view),
         markup.other_form(view),
