@@ -6,6 +6,7 @@ and `text` for the other form of ai.txt."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any
@@ -13,8 +14,12 @@ from typing import Any
 from comity.authoring.expectations.sentences import EVERYBODY
 from comity.authoring.problems import Problem
 from comity.authoring.wishes import WISHES
+from comity.authoring.wishes.files import WishFiles
+from comity.authoring.wishes.readers import readers_of
+from comity.authoring.wishes.wish import ELEMENT, FIELD, FORMATS, Parameter, Reader, Wish
+from comity.authoring.workbench.expectations import CheckedSentence, expectations_file
 from comity.authoring.workbench.preview import PreviewPart
-from comity.authoring.workbench.state import State, View
+from comity.authoring.workbench.state import State, View, safe_fixes
 from comity.gate.explanation import unread_limit
 from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.answers.rule import RULES
@@ -31,15 +36,13 @@ OPENING = (
     '<button type="submit">Open</button></form>'
 )
 
-WISH = (
-    '<form class="opening"><label for="wish">What do you want?</label> '
-    '<input id="wish" name="wish" list="wishes" spellcheck=false autocomplete=off '
-    'placeholder="no training"><datalist id="wishes">'
-    + "".join(f'<option value="{escape(wish.title)}">' for wish in WISHES)
-    + '</datalist> <button type="submit">Add the lines</button></form>'
-)
-
+_BACKTICKS = re.compile("`([^`]*)`")
 _VERDICTS = {"allow": "Allowed", "deny": "Refused", "defer": "Not now"}
+_RESULTS = {
+    True: ("allow", "Holds:"),
+    False: ("deny", "Does not hold:"),
+    None: ("defer", "Not understood:"),
+}
 _LIMITS = {"verdict", "stated", "reasons"}
 
 
@@ -90,33 +93,55 @@ def problems(findings: Sequence[Problem], *, is_editable: bool) -> str:
             else "The file"
         )
         line = problem.span.line if problem.span else 1
-        fix = (
-            _button("fix", number=number, label=f"Fix: {_code(problem.fix_title)}")
-            if problem.fix and is_editable
-            else ""
-        )
+        fix = _fix(number, problem) if is_editable else ""
         rows.append(
             f'<li class="{text(problem.severity.value)}">'
             f"{_button('line', line=line, label=text(position))} "
-            f"<strong>{text(problem.severity.value)}</strong> {text(problem.message)} "
+            f"<strong>{text(problem.severity.value)}</strong> {_marked(problem.message)} "
             f"<small>{text(problem.rule)}, {text(problem.spec)}</small> {fix}"
             f"{_advice(problem.rule)}</li>"
         )
     more = (
         f"<p>And {len(findings) - MAX_PROBLEMS} more.</p>" if len(findings) > MAX_PROBLEMS else ""
     )
-    return f"<h2>Findings ({len(findings)})</h2><ol>{''.join(rows)}</ol>{more}"
+    count = len(safe_fixes(findings)) if is_editable else 0
+    fix_all = _button("fix-all", label=f"Fix the {count} that change no decision") * (count > 1)
+    return f"<h2>Findings ({len(findings)})</h2>{fix_all}<ol>{''.join(rows)}</ol>{more}"
+
+
+def _fix(number: int, problem: Problem) -> str:
+    """Return the button for the fix of a problem, or "" if it has none."""
+    label = f"Fix: {_code(problem.fix_title)}"
+    return _button("fix", number=number, label=label) if problem.fix else ""
+
+
+def help_at_line(line: int, findings: Sequence[Problem], meaning: str, *, is_editable: bool) -> str:
+    """Return the problems of a line with their fixes, and the meaning of a word in it.
+
+    `line`: the line, from 1. `meaning`: HTML."""
+    rows = [
+        f"<p><strong>{text(problem.severity.value)}</strong> {_marked(problem.message)} "
+        f"{_fix(number, problem) if is_editable else ''}</p>"
+        for number, problem in enumerate(findings)
+        if problem.span and problem.span.line == line
+    ]
+    return f"{''.join(rows)}{meaning}"
 
 
 def _advice(rule: str) -> str:
     """Return why a finding matters and how to mend it, as an element that the reader opens."""
     entry = RULES[rule]
-    advice = _code(f"{entry.why} {entry.fix}")
+    advice = _marked(f"{entry.why} {entry.fix}")
     return f"<details><summary>Why</summary><p>{advice}</p></details>" if entry.why else ""
 
 
 def _code(title: str) -> str:
     return text(title.replace("`", ""))
+
+
+def _marked(message: str) -> str:
+    """Return a message with the parts between backticks as code."""
+    return _BACKTICKS.sub(r"<code>\1</code>", text(message))
 
 
 def crawlers(state: State) -> str:
@@ -143,6 +168,61 @@ def crawlers(state: State) -> str:
         "<label for=agent>Crawler</label>"
         f"<select id=agent name=agent aria-describedby=agent-hint>{options}</select>"
         '<small id=agent-hint>"Everybody" is each crawler that the files do not name.</small>'
+    )
+
+
+def wishes() -> str:
+    """Return the menu of wishes."""
+    options = "".join(_option(wish.name, wish.title, is_selected=False) for wish in WISHES)
+    return (
+        "<label for=wish>What do you want?</label> "
+        f'<select id=wish name=wish><option value="">Choose</option>{options}</select>'
+    )
+
+
+def wish(chosen: Wish, origin: str) -> str:
+    """Return a wish in words, the fields for its values and formats, and the button to write it."""
+    fields = [_parameter(parameter, origin) for parameter in chosen.parameters]
+    forms = {form.format: form for form in reversed(chosen.forms)}
+    formats = [
+        f'<li><label><input type=checkbox name=format value="{text(name)}"'
+        f"{' checked' * (name in chosen.defaults)}> {text(name)}</label> {_marked(form.remark)} "
+        f"<small>{' '.join(map(_reader, readers_of(form)))}</small></li>"
+        for name in FORMATS
+        if (form := forms.get(name))
+    ]
+    unsaid = ", ".join(text(unsaid.format) for unsaid in chosen.unsaid)
+    return (
+        f"<p>{text(chosen.summary)}</p><div class=form>{''.join(fields)}</div>"
+        "<details><summary>Formats, and the crawlers that obey them</summary>"
+        f"<ul class=formats>{''.join(formats)}</ul>"
+        f"{f'<p>These cannot say it: {unsaid}.</p>' if unsaid else ''}</details>"
+        '<button type="submit">Write it into the files</button>'
+    )
+
+
+def _parameter(parameter: Parameter, origin: str) -> str:
+    """Return the field for a value of a wish. A required value has no default but the origin."""
+    is_origin = parameter.name == "origin"
+    default = origin if is_origin else "" if parameter.is_required else parameter.default
+    hint = "e.g. GPTBot, CCBot" if parameter.name == "crawlers" else f"e.g. {parameter.default}"
+    label = parameter.summary[:1].upper() + parameter.summary[1:]
+    return _field(parameter.name, label, default, hint=hint, extra="required")
+
+
+def _reader(reader: Reader) -> str:
+    statement = _marked(reader.statement)
+    if not reader.source:
+        return f"{statement}."
+    return f'<a href="{text(reader.source)}" target=_blank rel=noreferrer>{statement}</a>.'
+
+
+def others(files: WishFiles) -> str:
+    """Return the elements and fields of a wish, which belong into pages and responses."""
+    places = {ELEMENT: "Add to the head of each page", FIELD: "Add to each response"}
+    return "".join(
+        f"<p>{places[place]}:</p>{_listing(places[place], content)}"
+        for place, content in files.others
     )
 
 
@@ -191,11 +271,11 @@ def page_form(state: State) -> str:
     )
 
 
-def _field(name: str, label: str, value: str, *, hint: str) -> str:
+def _field(name: str, label: str, value: str, *, hint: str, extra: str = "") -> str:
     return (
         f'<div><label for="{name}">{label}</label>'
         f'<input id="{name}" name="{name}" value="{text(value)}" '
-        f'spellcheck=false autocomplete=off aria-describedby="{name}-hint">'
+        f'spellcheck=false autocomplete=off aria-describedby="{name}-hint" {extra}>'
         f'<small id="{name}-hint">{hint}</small></div>'
     )
 
@@ -231,7 +311,7 @@ def _answer(state: State, answer: dict[str, Any]) -> str:
     name = state.agent_name
     who = "Everybody" if name.lower() == EVERYBODY else text(name)
     return (
-        f'<table class=answer><caption>{who} on {text(state.name(answer["url"]))}</caption>'
+        f"<table class=answer><caption>{who} on {text(state.name(answer['url']))}</caption>"
         "<thead><tr><th scope=col>Use</th><th scope=col>Answer</th><th scope=col>Limits</th>"
         f"<th scope=col>Decided by</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
     )
@@ -297,6 +377,44 @@ def _reasons(state: State, reasons: Iterable[dict[str, Any]]) -> str:
             f"<li>{position} <code>{quotation}</code> <small>{text(reason['spec'])}</small></li>"
         )
     return f"<ul class=reasons>{''.join(rows)}</ul>"
+
+
+def expectations_form(state: State) -> str:
+    """Return the field for sentences."""
+    return (
+        "<div class=wider><label for=expectations>Sentences, one per line</label>"
+        "<textarea id=expectations name=expectations rows=4 spellcheck=false autocomplete=off "
+        'placeholder="GPTBot must not fetch /private/**&#10;everybody may fetch /">'
+        f"{text(state.choices.expectations, keep=chr(10))}</textarea></div>"
+    )
+
+
+def expectations(state: State, checked: Sequence[CheckedSentence]) -> str:
+    """Return the sentences with their results, and the file for `comity check`."""
+    if not checked:
+        return ""
+    rows = []
+    for sentence in checked:
+        verdict, label = _RESULTS[sentence.holds]
+        why = f"<p>{_marked(sentence.why)}</p>" if sentence.why else ""
+        if citation := sentence.citation:
+            reason = {
+                "url": citation.file,
+                "line": citation.line,
+                "text": citation.text,
+                "rule": citation.rule,
+                "spec": citation.spec,
+            }
+            why += _reasons(state, [reason])
+        result = f'<strong class="verdict {verdict}">{label}</strong>'
+        rows.append(f"<li>{result} {text(sentence.text)}{why}</li>")
+    failed = sum(sentence.holds is not True for sentence in checked)
+    summary = f"{failed} of {len(checked)} do not hold" if failed else "All hold"
+    file = _listing("expectations.toml", expectations_file(state))
+    return (
+        f"<p><strong>{summary}.</strong></p><ul class=expectations>{''.join(rows)}</ul>"
+        f"<details><summary>The file for comity check</summary>{file}</details>"
+    )
 
 
 def elements(state: State, view: View) -> str:
