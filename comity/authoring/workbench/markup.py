@@ -390,31 +390,30 @@ def expectations_form(state: State) -> str:
 
 
 def expectations(state: State, checked: Sequence[CheckedSentence]) -> str:
-    """Return the sentences with their results, and the file for `comity check`."""
+    """Return the sentences that do not hold, the others folded, and the file with all of them."""
     if not checked:
         return ""
-    rows = []
-    for sentence in checked:
-        verdict, label = _RESULTS[sentence.holds]
-        why = f"<p>{_marked(sentence.why)}</p>" if sentence.why else ""
-        if citation := sentence.citation:
-            reason = {
-                "url": citation.file,
-                "line": citation.line,
-                "text": citation.text,
-                "rule": citation.rule,
-                "spec": citation.spec,
-            }
-            why += _reasons(state, [reason])
-        result = f'<strong class="verdict {verdict}">{label}</strong>'
-        rows.append(f"<li>{result} {text(sentence.text)}{why}</li>")
-    failed = sum(sentence.holds is not True for sentence in checked)
-    summary = f"{failed} of {len(checked)} do not hold" if failed else "All hold"
+    failed = [_sentence(state, each) for each in checked if not each.holds]
+    holding = [_sentence(state, each) for each in checked if each.holds]
+    parts = [f"<p><strong>{len(holding)} of {len(checked)} hold.</strong></p>"]
+    if failed:
+        parts.append(f"<ul class=expectations>{''.join(failed)}</ul>")
+    if holding:
+        rows = f"<ul class=expectations>{''.join(holding)}</ul>"
+        parts.append(f"<details><summary>Sentences that hold</summary>{rows}</details>")
     file = _listing("expectations.toml", expectations_file(state))
-    return (
-        f"<p><strong>{summary}.</strong></p><ul class=expectations>{''.join(rows)}</ul>"
-        f"<details><summary>The file for comity check</summary>{file}</details>"
-    )
+    parts.append(f"<details><summary>The file for comity check</summary>{file}</details>")
+    return "".join(parts)
+
+
+def _sentence(state: State, sentence: CheckedSentence) -> str:
+    verdict, label = _RESULTS[sentence.holds]
+    why = f"<p>{_marked(sentence.why)}</p>" if sentence.why else ""
+    if citation := sentence.citation:
+        reason = {**citation._asdict(), "url": citation.file}
+        why += _reasons(state, [reason])
+    result = f'<strong class="verdict {verdict}">{label}</strong>'
+    return f"<li>{result} {text(sentence.text)}{why}</li>"
 
 
 def elements(state: State, view: View) -> str:

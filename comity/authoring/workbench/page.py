@@ -20,7 +20,11 @@ from comity.authoring.wishes import WISHES
 from comity.authoring.wishes.wish import Wish
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import Desk, Workbench
-from comity.authoring.workbench.expectations import check_sentences, sentences_today
+from comity.authoring.workbench.expectations import (
+    MAX_SENTENCES,
+    check_sentences,
+    sentences_today,
+)
 from comity.authoring.workbench.folder import ChangedError
 from comity.authoring.workbench.help import Colour, colours, completions, hover
 from comity.authoring.workbench.link import fragment_of, restore_state
@@ -40,6 +44,7 @@ from comity.policies.formats.authoring import Fix
 
 Result = TypeVar("Result")
 
+PAUSE = 0.4  # seconds without a change before sentences are checked
 TYPING = 0.05  # seconds before the view is updated, so that several keys lead to one update
 # The maximum number of problems, and of hidden characters, that the editor marks in one file.
 MAX_MARKS = 500
@@ -598,7 +603,8 @@ class Bench:
             text = "\n".join([*([written.rstrip("\n")] if written.strip() else []), *new])
             self._state = self._state.with_choices(expectations=text)
             self._expectations_form.content = markup.expectations_form(self._state)
-            self._say(f"{len(new)} sentence{'s' * (len(new) != 1)} added.")
+            most = f" {MAX_SENTENCES} are checked at most." * (len(new) >= MAX_SENTENCES)
+            self._say(f"{len(new)} sentence{'s' * (len(new) != 1)} added.{most}")
             self._change()
 
     # ---- output
@@ -624,13 +630,17 @@ class Bench:
                     with self._client:
                         self._show(state, view, words or ())
                 self._displayed = number
-                # Sentences take longer, since they are about all crawlers and paths.
-                checked = await run.io_bound(check_sentences, state)
-                if number == self._latest and checked is not None:
-                    with self._client:
-                        self._expectations.content = markup.expectations(state, checked)
         finally:
             self._is_busy = False
+
+    async def _check_sentences(self, state: State, number: int) -> None:
+        """Check the sentences after a pause, since they take longer than the view."""
+        await asyncio.sleep(PAUSE)
+        if number == self._latest:
+            checked = await run.io_bound(check_sentences, state)
+            if number == self._latest and checked is not None:
+                with self._client:
+                    self._expectations.content = markup.expectations(state, checked)
 
     def _show(self, state: State, view: View, words: Sequence[Colour]) -> None:
         self._view = view
@@ -657,6 +667,7 @@ class Bench:
             self._frame.props["srcdoc"] = view.preview.html
         self._show_actions()
         self._mark(view, words)
+        background_tasks.create(self._check_sentences(state, self._latest))
 
     def _show_actions(self) -> None:
         unsaved = self._desk.unsaved_urls(self._state)

@@ -46,7 +46,7 @@ def test_each_sentence_is_checked_and_names_its_line() -> None:
     assert "write `GPTBot may fetch /a`" in unknown.why
     assert "write GPTBot" in misspelt.why
     shown = markup.expectations(site, checked)
-    assert "3 of 4 do not hold" in shown
+    assert "1 of 4 hold." in shown
     assert f'data-url="{ROBOTS}" data-line="2"' in shown
 
 
@@ -63,7 +63,7 @@ def test_the_sentences_of_today_hold() -> None:
     checked = check_sentences(site.with_choices(expectations=today))
     assert [sentence.text for sentence in checked] == today.splitlines()
     assert all(sentence.holds for sentence in checked)
-    assert "All hold" in markup.expectations(site, checked)
+    assert f"{len(checked)} of {len(checked)} hold." in markup.expectations(site, checked)
 
 
 def test_no_sentence_is_nothing_and_many_are_cut() -> None:
