@@ -596,7 +596,12 @@ class Bench:
         before = self._state
         with self._client:
             self._say("The sentences that hold now are being written.")
-        today = await _in_daemon(lambda: sentences_today(before))
+        try:
+            today = await _in_daemon(lambda: sentences_today(before))
+        except PolicyError as error:
+            with self._client:
+                self._say(f"No sentence is added: {error}.")
+            return
         with self._client:
             written = self._state.choices.expectations
             new = [line for line in today.splitlines() if line not in written.splitlines()]
