@@ -1,8 +1,8 @@
 """The parts of the page as HTML. All texts are escaped, and hidden characters in them are visible.
 
 page.py acts on buttons by their attribute `data-act`. In the parts here it is `open` or `add` for a
-file, `line` for a line of the open file, `fix` for a problem, `detail` for the answer about a URL,
-and `text` for the other form of ai.txt."""
+file, `line` for a line of the open file, `fix` for a problem, `fix-all` for all fixes that change
+no decision, `detail` for the answer about a URL, and `text` for the other form of ai.txt."""
 
 from __future__ import annotations
 

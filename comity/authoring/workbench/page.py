@@ -154,6 +154,7 @@ class Bench:
         self._is_dark = False
         self._latest = self._displayed = 0  # the numbers of the last state, and of the visible one
         self._is_busy = False
+        self._chosen_wish: Wish | None = None
         self._names: frozenset[str] = frozenset()  # the crawlers of the files in the menu
 
     # ---- the parts
@@ -260,6 +261,7 @@ class Bench:
         ui.page_title(f"comity workbench: {self._desk.title}")
         self._title.content = markup.text(self._desk.title)
         self._show_form()
+        self._show_wish_form()
         self._open(self._opened)
         if not self._opened:
             self._change()
@@ -314,6 +316,7 @@ class Bench:
         name, is_page = self._state.name(url), url in self._state.pages
         note = f'<p class="quiet">{markup.text(self._text.note)}</p>' if self._text.note else ""
         self._heading.content = f"<h2>{markup.text(name)}</h2>{note}"
+        self._line_help.content = ""
         self._editor_box.clear()
         with self._editor_box:
             self._editor = ui.codemirror(
@@ -413,8 +416,12 @@ class Bench:
 
     def _show_wish(self, event: GenericEventArguments) -> None:
         if event.args.get("name") == "wish":
-            wish = _wish_named(event.args.get("value"))
-            self._wish.content = markup.wish(wish, self._desk.start.origin) if wish else ""
+            self._chosen_wish = _wish_named(event.args.get("value"))
+            self._show_wish_form()
+
+    def _show_wish_form(self) -> None:
+        wish, origin = self._chosen_wish, self._desk.start.origin
+        self._wish.content = markup.wish(wish, origin) if wish else ""
 
     async def _add_wish(self, event: GenericEventArguments) -> None:
         """Add the lines for the chosen wish, and open the first file with them."""
@@ -535,7 +542,8 @@ class Bench:
         state, url = self._state, self._opened
         with self._client:
             cursor = await self._client.run_javascript(_CURSOR % self._editor.id, timeout=10)
-            content = await self._help_at(state, url, Position(*cursor))
+            line, character = map(_number, cursor or (0, 0))
+            content = await self._help_at(state, url, Position(line, character))
             nothing = "<p>No word of a format and no finding is at the cursor.</p>"
             self._line_help.content = content or nothing
             self._client.run_javascript("document.getElementById('line-help').focus()")

@@ -8,6 +8,7 @@ import re
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from lsprotocol.types import Position
 
 from comity.authoring.problems import LineSpan
 from comity.authoring.wishes import WISHES
@@ -18,6 +19,8 @@ from comity.authoring.wishes.training import NO_SEARCH_BUT_TRAINING, NO_TRAINING
 from comity.authoring.wishes.wish import FORMATS, Wish
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import DEMO, desk_of
+from comity.authoring.workbench.expectations import check_sentences
+from comity.authoring.workbench.help import hover
 from comity.authoring.workbench.state import (
     MAX_FIELD,
     MAX_FILE,
@@ -162,7 +165,7 @@ def test_a_fix_is_made_in_the_file_and_offered_where_it_can_be() -> None:
     assert "robots.path" not in [other.rule for other in mended.problems()[ROBOTS]]
     fixable = problem._replace(fix=Fix("Write `/a`", ()))
     assert "Fix: Write /a" in markup.problems([fixable], is_editable=True)
-    advice = "Crawlers fetch the pages that the line should refuse. Begin the pattern with /,"
+    advice = "the pages that the line should refuse. Begin the pattern with <code>/</code>,"
     assert advice in markup.problems([problem], is_editable=False)
     unmended = problem._replace(fix=None)
     assert "Fix:" not in markup.problems([fixable], is_editable=False) + markup.problems(
@@ -375,7 +378,10 @@ def _everything(site: State) -> None:
 
 def _forms(site: State) -> str:
     """Return all fields about the choices."""
-    forms = markup.crawlers, markup.other_crawler, markup.form, markup.crawl_form, markup.page_form
+    forms = (
+        *(markup.crawlers, markup.other_crawler, markup.form, markup.crawl_form),
+        *(markup.page_form, markup.expectations_form),
+    )
     return "".join(form(site) for form in forms)
 
 
@@ -403,6 +409,7 @@ def test_what_a_site_says_is_text_in_every_part_of_the_page() -> None:
         "purposes": HOSTILE,
         "urls": f"/a{HOSTILE}",
         "lang": HOSTILE,
+        "expectations": f"{HOSTILE}\neverybody may fetch /a{HOSTILE}\neverybody may fetch /a",
     }
     site = state(files, {f"/{HOSTILE}": page}, page=f"{ORIGIN}/{HOSTILE}").with_choices(**choices)
     view = view_of(site)
@@ -413,6 +420,12 @@ def test_what_a_site_says_is_text_in_every_part_of_the_page() -> None:
         markup.elements(site, view),
         markup.other_form(view),
         markup.prompt(view),
+        markup.expectations(site, check_sentences(site)),
+        *(hover(site, ROBOTS, Position(line, 13), site.problems()[ROBOTS]) for line in range(3)),
+        *(
+            markup.help_at_line(line, view.problems[ROBOTS], "", is_editable=True)
+            for line in (2, 3)
+        ),
         *(markup.problems(found, is_editable=True) for found in view.problems.values()),
     ]
     assert [part for part in parts if "<script" in part or "\u202e" in part] == []
