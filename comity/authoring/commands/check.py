@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from comity.authoring.expectations.documents import Document, read_document
+from comity.authoring.expectations.documents import DEFAULT_FILE, Document, read_document
 from comity.authoring.expectations.judging import Judge
 from comity.authoring.expectations.reports import FORMS, Result
 from comity.authoring.sites import agent_for, is_url, load
@@ -15,7 +15,6 @@ from comity.policies import PolicyError
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.syntax.printable import printable
 
-DEFAULT_FILE = "expectations.toml"
 FAILED = 1  # exit status: a sentence does not hold
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from comity.authoring.expectations.documents import write_document
 from comity.authoring.expectations.judging import Judge
 from comity.authoring.expectations.sentences import write
 from comity.authoring.expectations.today import sentences_of_today
@@ -97,14 +98,7 @@ def as_expectations(options: Namespace, source: SiteSource) -> str:
     sentences = map(write, sentences_of_today(judge, options.agent, options.url))
     place = {"site": options.target} if is_url(options.target) else {"folder": options.target}
     origin = {"origin": options.origin} if options.origin else {}
-    # Texts of JSON are texts of TOML, with the same escapes.
-    lines = [f"{key} = {_toml(value)}" for key, value in (place | origin).items()]
-    lines += ["expectations = [", *(f"  {_toml(sentence)}," for sentence in sentences), "]"]
-    return "\n".join(lines)
-
-
-def _toml(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return write_document(place | origin, sentences)
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:

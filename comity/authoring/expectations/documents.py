@@ -5,8 +5,9 @@ expectations = ["GPTBot must not fetch /x"]"""
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from pathlib import Path
@@ -24,6 +25,7 @@ from comity.authoring.sites import is_url
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
+DEFAULT_FILE = "expectations.toml"
 KEYS = {
     "site": "a URL: the files are fetched from this site",
     "folder": "the folder with the files of the site, from the folder of this file",
@@ -99,6 +101,18 @@ def read_document(path: Path) -> Document:
         _time(name, table.get("date")),
         tuple(_sentences(name, text, table.get("expectations"), agent)),
     )
+
+
+def write_document(keys: Mapping[str, str], sentences: Iterable[str]) -> str:
+    """Return the text of a file of expectations. `keys`: those of KEYS that come first."""
+    lines = [f"{key} = {_toml(value)}" for key, value in keys.items()]
+    lines += ["expectations = [", *(f"  {_toml(sentence)}," for sentence in sentences), "]"]
+    return "\n".join(lines)
+
+
+def _toml(text: str) -> str:
+    """Return a text as TOML. Texts of JSON are texts of TOML, with the same escapes."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _text(name: str, table: dict[str, Any], key: str) -> str | None:

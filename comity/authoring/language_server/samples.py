@@ -99,7 +99,7 @@ def _read(folder: Path, files: tuple[Path, ...]) -> Samples:
             targets[target] = None
             pages += 1
             if pages <= MAX_PAGES:
-                for selector in _selectors(_head(path, MAX_OCTETS).decode("utf-8", "replace")):
+                for selector in selectors_in(_head(path, MAX_OCTETS).decode("utf-8", "replace")):
                     selectors[selector] = selectors.get(selector, 0) + 1
         elif path.name.lower().startswith("sitemap") and suffix == ".xml":
             for location in _LOCATION.findall(_head(path, 16 * MAX_OCTETS))[: MAX_PATHS * 10]:
@@ -119,7 +119,8 @@ def _read(folder: Path, files: tuple[Path, ...]) -> Samples:
     )
 
 
-def _selectors(page: str) -> set[str]:
+def selectors_in(page: str) -> set[str]:
+    """Return selectors of the elements in an HTML page, by their names, ids and classes."""
     selectors = set()
     for name, attributes in _TAG.findall(page):
         selectors.add(name.lower())

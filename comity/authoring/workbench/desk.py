@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 
+from comity.authoring.expectations.documents import DEFAULT_FILE, read_document
+from comity.authoring.expectations.sentences import write
 from comity.authoring.sites import is_url, load
 from comity.authoring.workbench.folder import Folder
 from comity.authoring.workbench.state import Choices, State
@@ -152,13 +154,28 @@ def desk_of(
     folder = None if is_url(target) else Folder(Path(target), source.origin, names)
     page = next(iter(pages), "")
     state = State(source.origin, files, pages, Choices(page=page), names)
+    notes = [*source.notes, *source.place_notes]
+    try:
+        expectations = _expectations(folder, source.origin)
+    except PolicyError as error:
+        expectations = ""
+        notes.append(str(error))
     return Desk(
         target,
-        state.with_choices(urls=_paths(state, pages)),
+        state.with_choices(urls=_paths(state, pages), expectations=expectations),
         folder,
-        (*source.notes, *source.place_notes),
+        tuple(notes),
         source.reach,
     )
+
+
+def _expectations(folder: Folder | None, origin: str) -> str:
+    """Return the sentences of expectations.toml in a folder, one per line. "": there is none.
+
+    PolicyError: the file cannot be read, or is outside of the folder."""
+    if folder is None or not (path := folder.path(f"{origin}/{DEFAULT_FILE}")).exists():
+        return ""
+    return "\n".join(write(sentence.meaning) for sentence in read_document(path).sentences)
 
 
 def _paths(state: State, pages: Mapping[str, Fetched]) -> str:

@@ -6,17 +6,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
+from lsprotocol.types import Position
 from nicegui import background_tasks, context, run, ui
 from nicegui.events import GenericEventArguments, ValueChangeEventArguments
 
+from comity.authoring.wishes import WISHES
+from comity.authoring.wishes.wish import Wish
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import Desk, Workbench
+from comity.authoring.workbench.expectations import (
+    MAX_SENTENCES,
+    check_sentences,
+    sentences_today,
+)
 from comity.authoring.workbench.folder import ChangedError
+from comity.authoring.workbench.help import Colour, colours, completions, hover
 from comity.authoring.workbench.link import fragment_of, restore_state
 from comity.authoring.workbench.preview import reasons_of
 from comity.authoring.workbench.state import (
@@ -25,13 +35,16 @@ from comity.authoring.workbench.state import (
     State,
     View,
     hidden_in,
+    safe_fixes,
     text_of,
     view_of,
 )
 from comity.policies import PolicyError
+from comity.policies.formats.authoring import Fix
 
 Result = TypeVar("Result")
 
+PAUSE = 0.4  # seconds without a change before sentences are checked
 TYPING = 0.05  # seconds before the view is updated, so that several keys lead to one update
 # The maximum number of problems, and of hidden characters, that the editor marks in one file.
 MAX_MARKS = 500
@@ -42,9 +55,14 @@ _ON_BUTTON = (
     "(e) => { const b = e.target.closest('button[data-act]'); if (b) emit({...b.dataset}); }"
 )
 _ON_FIELD = "(e) => { if (e.target.name) emit({name: e.target.name, value: e.target.value}); }"
-_ON_WISH = "(e) => { e.preventDefault(); emit({wish: e.target.elements.wish.value}); }"
+_ON_WISH = """(e) => {
+  e.preventDefault();
+  const fields = new FormData(e.target);
+  emit({...Object.fromEntries(fields), formats: fields.getAll('format')});
+}"""
 _ON_OPEN = "(e) => { e.preventDefault(); emit({target: e.target.elements.target.value}); }"
 
+_HELP = (Path(__file__).parent / "editor.js").read_text("utf-8")
 _START = """
 const dark = matchMedia('(prefers-color-scheme: dark)');
 dark.addEventListener('change', () => emitEvent('comity-dark', dark.matches));
@@ -68,6 +86,14 @@ const content = editor.$el.querySelector('.cm-content');
 content.setAttribute('aria-label', %s);
 content.tabIndex = 0;
 content.setAttribute('aria-describedby', 'editor-help');
+comityEditor(editor.editor);
+"""
+)
+_CURSOR = (
+    _EDITOR
+    + """
+const state = editor.editor.state, head = state.selection.main.head, line = state.doc.lineAt(head);
+return [line.number - 1, head - line.from];
 """
 )
 _TO_LINE = (
@@ -86,7 +112,6 @@ _MARK = (
     + """
 if (editor.editor.state.doc.toString() !== %s) return;  // newer marks follow
 editor.setDecorations(%s);
-editor.setLineTooltips(%s);
 """
 )
 
@@ -129,6 +154,8 @@ class Bench:
         self._is_dark = False
         self._latest = self._displayed = 0  # the numbers of the last state, and of the visible one
         self._is_busy = False
+        self._chosen_wish: Wish | None = None
+        self._names: frozenset[str] = frozenset()  # the crawlers of the files in the menu
 
     # ---- the parts
 
@@ -138,29 +165,45 @@ class Bench:
             self._html("<h1>comity workbench</h1>")
             self._title = self._html("", tag="p")
             self._html(markup.OPENING).on("submit", self._open_site, js_handler=_ON_OPEN)
-            self._html(markup.WISH).on("submit", self._add_wish, js_handler=_ON_WISH)
             self._actions = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
             self._status = self._html("").props("role=status aria-live=polite").classes("status")
+        with (
+            ui.element("section").props('aria-label="What do you want?"').classes("wish"),
+            ui.element("form")
+            .on("submit", self._add_wish, js_handler=_ON_WISH)
+            .on("input", self._show_wish, js_handler=_ON_FIELD),
+        ):
+            self._html(markup.wishes())
+            self._wish = self._html("")
         with ui.element("div").classes("bench"):
             with ui.element("nav").props('aria-label="Files"').classes("files"):
                 self._files = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
-            with ui.element("section").props('aria-label="Editor"').classes("editing"):
-                self._heading = self._html("")
-                self._editor_box = ui.element("div").classes("place")
-                self._html(
-                    '<p id="editor-help" class="quiet">Escape, then Tab, leaves the editor. '
-                    "Ctrl+S saves.</p>"
-                )
-                self._problems = (
-                    self._html("").classes("problems").on("click", self._act, js_handler=_ON_BUTTON)
-                )
             with ui.element("section").props('aria-label="What it means"').classes("meaning"):
-                self._form = (
+                self._html("<h2>What crawlers may do</h2>")
+                with (
+                    ui.element("div")
+                    .classes("form")
+                    .on("input", self._choose, js_handler=_ON_FIELD)
+                ):
+                    self._crawlers = self._html("")
+                    self._form = self._html("")
+                    with ui.element("details").classes("wider"):
+                        self._html("Another crawler, its purposes and uses", tag="summary")
+                        self._other_crawler = self._html("")
+                        self._crawl_form = self._html("").classes("form")
+                self._answers = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
+                self._html("<h2>Expectations</h2>")
+                self._expectations_form = (
                     self._html("").classes("form").on("input", self._choose, js_handler=_ON_FIELD)
                 )
-                self._answers = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
+                self._html(markup.actions([("today", "Write what holds now")])).on(
+                    "click", self._act, js_handler=_ON_BUTTON
+                )
+                self._expectations = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
                 self._html("<h2>Elements of the sample page</h2>")
-                self._page_of = self._html("")
+                self._page_form = (
+                    self._html("").classes("form").on("input", self._choose, js_handler=_ON_FIELD)
+                )
                 self._frame = ui.element("iframe").props(
                     'sandbox="" title="Sample page" referrerpolicy=no-referrer'
                 )
@@ -171,6 +214,31 @@ class Bench:
                 with ui.element("details"):
                     self._html("The prompt for a model", tag="summary")
                     self._prompt = self._html("")
+            with ui.element("section").props('aria-label="Editor"').classes("editing"):
+                self._heading = self._html("")
+                self._editor_box = (
+                    ui.element("div")
+                    .classes("place")
+                    .on("click", self._act, js_handler=_ON_BUTTON)  # buttons in tooltips
+                )
+                self._html(
+                    '<p id="editor-help" class="quiet">Escape, then Tab, leaves the editor. '
+                    "Ctrl+S saves, Ctrl+Space completes a word, Ctrl+. explains the line.</p>"
+                )
+                self._html(markup.actions([("help", "Explain the line of the cursor")])).on(
+                    "click", self._act, js_handler=_ON_BUTTON
+                )
+                self._line_help = (
+                    self._html("")
+                    .props(
+                        'id=line-help role=region tabindex=-1 aria-label="The line of the cursor"'
+                    )
+                    .classes("help")
+                    .on("click", self._act, js_handler=_ON_BUTTON)
+                )
+                self._problems = (
+                    self._html("").classes("problems").on("click", self._act, js_handler=_ON_BUTTON)
+                )
 
     @staticmethod
     def _html(content: str, tag: str = "div") -> ui.html:
@@ -179,8 +247,10 @@ class Bench:
     async def begin(self) -> None:
         """Restore the state in the address, and show it."""
         ui.on("comity-dark", self._darken)
+        ui.on("comity-help", self._help)
         ui.on("comity-link", lambda event: self._restore(str(event.args)))
         await self._client.connected()
+        self._client.run_javascript(_HELP)
         browser: dict[str, Any] = await self._client.run_javascript(_START, timeout=10) or {}
         self._is_dark = bool(browser.get("dark"))
         self._show_desk()
@@ -191,14 +261,24 @@ class Bench:
         ui.page_title(f"comity workbench: {self._desk.title}")
         self._title.content = markup.text(self._desk.title)
         self._show_form()
+        self._show_wish_form()
         self._open(self._opened)
         if not self._opened:
             self._change()
         for note in self._desk.notes:
             self._say(note)
 
+    def _show_crawlers(self) -> None:
+        self._names = self._state.site.crawler_names
+        self._crawlers.content = markup.crawlers(self._state)
+
     def _show_form(self) -> None:
+        self._show_crawlers()
+        self._other_crawler.content = markup.other_crawler(self._state)
         self._form.content = markup.form(self._state)
+        self._crawl_form.content = markup.crawl_form(self._state)
+        self._page_form.content = markup.page_form(self._state)
+        self._expectations_form.content = markup.expectations_form(self._state)
 
     def _say(self, message: str) -> None:
         self._status.content = f"<p>{markup.text(message)}</p>"
@@ -236,12 +316,13 @@ class Bench:
         name, is_page = self._state.name(url), url in self._state.pages
         note = f'<p class="quiet">{markup.text(self._text.note)}</p>' if self._text.note else ""
         self._heading.content = f"<h2>{markup.text(name)}</h2>{note}"
+        self._line_help.content = ""
         self._editor_box.clear()
         with self._editor_box:
             self._editor = ui.codemirror(
                 self._text.text,
                 on_change=self._type,
-                keymap={"Mod-s": lambda: self._save(url)},
+                keymap={"Mod-s": lambda: self._save(url), "Mod-.": self._explain_line},
                 language="XML"
                 if name.endswith(".xml")
                 else "JSON"
@@ -280,8 +361,14 @@ class Bench:
 
     def _choose(self, event: GenericEventArguments) -> None:
         name, value = event.args.get("name"), event.args.get("value")
-        if name in Choices._fields and isinstance(value, str):
-            self._state = self._state.with_choices(**{name: value})
+        field = "agent" if name == "other" else name
+        if field in Choices._fields and isinstance(value, str):
+            self._state = self._state.with_choices(**{field: value})
+            # The menu and the field for the crawler show one choice. Keep the one in use as it is.
+            if name == "agent":
+                self._other_crawler.content = markup.other_crawler(self._state)
+            elif name == "other":
+                self._show_crawlers()
             self._change()
 
     def _act(self, event: GenericEventArguments) -> None:
@@ -305,6 +392,10 @@ class Bench:
                     self._open(url, 1)
                 case "fix":
                     self._fix(number)
+                case "fix-all":
+                    self._fix_all()
+                case "help":
+                    background_tasks.create(self._explain_line())
                 case "text":
                     self._put_text()
                 case "save":
@@ -316,32 +407,52 @@ class Bench:
                     self._say(f"{self._state.name(self._opened)} is as it is on the disk.")
                 case "link":
                     self._link()
+                case "today":
+                    background_tasks.create(self._write_today())
                 case "take" if self._waiting:
                     self._take(self._waiting)
         except PolicyError as error:
             self._say(str(error))
 
+    def _show_wish(self, event: GenericEventArguments) -> None:
+        if event.args.get("name") == "wish":
+            self._chosen_wish = _wish_named(event.args.get("value"))
+            self._show_wish_form()
+
+    def _show_wish_form(self) -> None:
+        wish, origin = self._chosen_wish, self._desk.start.origin
+        self._wish.content = markup.wish(wish, origin) if wish else ""
+
     async def _add_wish(self, event: GenericEventArguments) -> None:
-        """Add the lines for the wish in the field, and open the first file with them."""
-        words, before = str(event.args.get("wish") or "")[:MAX_TARGET], self._state
+        """Add the lines for the chosen wish, and open the first file with them."""
+        fields, before = event.args, self._state
+        wish = _wish_named(fields.get("wish"))
+        if wish is None:
+            return
+        values = {
+            parameter.name: value
+            for parameter in wish.parameters
+            if (value := str(fields.get(parameter.name) or "")[:MAX_TARGET].strip())
+        }
+        formats = [str(name) for name in fields.get("formats") or ()]
         try:
-            state, files, urls = await _in_daemon(lambda: before.with_wish(words))
+            state, files, urls = await _in_daemon(lambda: before.with_wish(wish, values, formats))
         except PolicyError as error:
             with self._client:
                 self._say(f"Nothing is added: {error}.")
             return
         with self._client:
             if self._state is not before:
-                self._say("The files have changed meanwhile: add the lines again.")
+                self._say("The files have changed meanwhile: write it again.")
                 return
             for url in urls:
                 self._put(state, url)
             if urls:
                 self._open(urls[0])
             names = " and ".join(map(state.name, urls))
-            lines = (f"the lines are in {names}, not saved yet",) if urls else ()
-            others = (f"write as {place}: {text.strip()}" for place, text in files.others)
-            self._say(f"{files.wish.title}: {'; '.join((*lines, *others))}.")
+            added = f"the lines are in {names}, not saved yet." if urls else "see the lines above."
+            self._wish.content = markup.others(files)
+            self._say(f"{wish.title}: {added}")
 
     async def _open_site(self, event: GenericEventArguments) -> None:
         """Open the folder or URL in the field. If files are not saved, ask before they are lost."""
@@ -383,15 +494,59 @@ class Bench:
 
     def _fix(self, number: int) -> None:
         problems = self._view.problems.get(self._opened, [])
-        fix = problems[number].fix if number < len(problems) else None
-        # The list may belong to an older text.
-        if fix and self._displayed == self._latest and self._text.is_editable:
-            self._put(self._state.with_fix(self._opened, fix), self._opened)
-            self._say(fix.title.replace("`", "") + ": done.")
+        if number < len(problems) and (fix := problems[number].fix):
+            self._apply([fix], fix.title.replace("`", "") + ": done.")
             if self._editor:
                 self._client.run_javascript(
                     _TO_LINE % (self._editor.id, problems[number].finding.line or 1)
                 )
+
+    def _fix_all(self) -> None:
+        fixes = safe_fixes(self._view.problems.get(self._opened, []))
+        self._apply(fixes, "The fixes that change no decision: done.")
+
+    def _apply(self, fixes: Sequence[Fix], message: str) -> None:
+        # The list may belong to an older text.
+        if fixes and self._displayed == self._latest and self._text.is_editable:
+            self._line_help.content = ""
+            self._put(self._state.with_fixes(self._opened, fixes), self._opened)
+            self._say(message)
+
+    async def _help(self, event: GenericEventArguments) -> None:
+        """Answer a question of the editor (editor.js)."""
+        number, kind = event.args.get("number"), event.args.get("kind")
+        line, character = _number(event.args.get("line")), _number(event.args.get("character"))
+        state, url = self._state, self._opened
+        position = Position(line, character)
+        if url not in state.documents:
+            return
+        if kind == "completions":
+            answer: Any = await run.io_bound(completions, state, url, position)
+        else:
+            answer = await self._help_at(state, url, position)
+        with self._client:
+            self._client.run_javascript(f"comityAnswer({_number(number)}, {json.dumps(answer)})")
+
+    async def _help_at(self, state: State, url: str, position: Position) -> str:
+        """Return the problems at a position with their fixes, and the meaning of its word."""
+        problems = self._view.problems.get(url, []) if self._displayed == self._latest else []
+        meaning = await run.io_bound(hover, state, url, position, problems)
+        return markup.help_at_line(
+            position.line + 1, problems, meaning or "", is_editable=self._text.is_editable
+        )
+
+    async def _explain_line(self) -> None:
+        """Show the help for the word at the cursor below the editor, and go there."""
+        if self._editor is None:
+            return
+        state, url = self._state, self._opened
+        with self._client:
+            cursor = await self._client.run_javascript(_CURSOR % self._editor.id, timeout=10)
+            line, character = map(_number, cursor or (0, 0))
+            content = await self._help_at(state, url, Position(line, character))
+            nothing = "<p>No word of a format and no finding is at the cursor.</p>"
+            self._line_help.content = content or nothing
+            self._client.run_javascript("document.getElementById('line-help').focus()")
 
     def _put_text(self) -> None:
         if self._view.is_other_text and self._displayed == self._latest:
@@ -444,6 +599,27 @@ class Bench:
             self._say(f"Files that the link has changed, and that are not saved: {names}.")
         self._change()
 
+    async def _write_today(self) -> None:
+        """Write the sentences that hold now. Sentences of the user stay above them."""
+        before = self._state
+        with self._client:
+            self._say("The sentences that hold now are being written.")
+        try:
+            today = await _in_daemon(lambda: sentences_today(before))
+        except PolicyError as error:
+            with self._client:
+                self._say(f"No sentence is added: {error}.")
+            return
+        with self._client:
+            written = self._state.choices.expectations
+            new = [line for line in today.splitlines() if line not in written.splitlines()]
+            text = "\n".join([*([written.rstrip("\n")] if written.strip() else []), *new])
+            self._state = self._state.with_choices(expectations=text)
+            self._expectations_form.content = markup.expectations_form(self._state)
+            most = f" {MAX_SENTENCES} are checked at most." * (len(new) >= MAX_SENTENCES)
+            self._say(f"{len(new)} sentence{'s' * (len(new) != 1)} added.{most}")
+            self._change()
+
     # ---- output
 
     def _change(self) -> None:
@@ -462,16 +638,28 @@ class Bench:
                 await asyncio.sleep(TYPING)
                 number, state = self._latest, self._state
                 view = await run.io_bound(view_of, state)
+                words = await run.io_bound(colours, state, self._opened)
                 if number == self._latest and view is not None:
                     with self._client:
-                        self._show(state, view)
+                        self._show(state, view, words or ())
                 self._displayed = number
         finally:
             self._is_busy = False
 
-    def _show(self, state: State, view: View) -> None:
+    async def _check_sentences(self, state: State, number: int) -> None:
+        """Check the sentences after a pause, since they take longer than the view."""
+        await asyncio.sleep(PAUSE)
+        if number == self._latest:
+            checked = await run.io_bound(check_sentences, state)
+            if number == self._latest and checked is not None:
+                with self._client:
+                    self._expectations.content = markup.expectations(state, checked)
+
+    def _show(self, state: State, view: View, words: Sequence[Colour]) -> None:
         self._view = view
         unsaved = self._desk.unsaved_urls(state)
+        if self._names != state.site.crawler_names:  # else the menu in use would lose its focus
+            self._show_crawlers()
         self._files.content = markup.files(state, view, self._opened, unsaved)
         self._problems.content = markup.problems(
             view.problems.get(self._opened, []), is_editable=self._text.is_editable
@@ -481,10 +669,9 @@ class Bench:
         self._prompt.content = markup.prompt(view)
         page = state.choices.page
         edit = (
-            f'<button type="button" data-act="open" data-url="{markup.text(page)}">'
+            f'<button type="button" class="edit" data-act="open" data-url="{markup.text(page)}">'
             "Edit this page</button>"
         )
-        self._page_of.content = f"<p>{markup.text(state.name(page))}</p>" if page else ""
         self._elements.content = (edit if page in state.pages else "") + markup.elements(
             state, view
         )
@@ -492,7 +679,8 @@ class Bench:
         if view.preview and self._frame.props.get("srcdoc") != view.preview.html:
             self._frame.props["srcdoc"] = view.preview.html
         self._show_actions()
-        self._mark(state, view)
+        self._mark(view, words)
+        background_tasks.create(self._check_sentences(state, self._latest))
 
     def _show_actions(self) -> None:
         unsaved = self._desk.unsaved_urls(self._state)
@@ -504,8 +692,8 @@ class Bench:
             (save if self._desk.folder else "") + link + self._choice_buttons + marker
         )
 
-    def _mark(self, state: State, view: View) -> None:
-        """Mark problems, hidden characters and deciding lines in the editor."""
+    def _mark(self, view: View, words: Sequence[Colour]) -> None:
+        """Mark words, problems, hidden characters and deciding lines in the editor."""
         if self._editor is None:
             return
         text = self._editor.value or ""
@@ -513,25 +701,23 @@ class Bench:
         for line in text.split("\n"):
             starts.append(starts[-1] + len(line) + 1)
         lines: dict[int, list[str]] = {}
-        tips: dict[int, str] = {}
+        spans = [(word.line, word.start, word.end, f"word-{word.type}") for word in words]
+        spans += [
+            (
+                span.line - 1,
+                span.column - 1,
+                span.end_column - 1,
+                f"problem-{problem.severity.value}",
+            )
+            for problem in view.problems.get(self._opened, [])[:MAX_MARKS]
+            if (span := problem.span)
+        ]
         marks: list[dict[str, Any]] = []
-        for problem in view.problems.get(self._opened, [])[:MAX_MARKS]:
-            if problem.span and problem.span.line < len(starts):
-                start, end = (
-                    starts[problem.span.line - 1] + column - 1 for column in problem.span[1:]
-                )
-                end = min(end, starts[problem.span.line] - 1)
-                if start < end:
-                    marks.append(
-                        {
-                            "kind": "mark",
-                            "from": start,
-                            "to": end,
-                            "class": f"problem-{problem.severity.value}",
-                        }
-                    )
-                tip = tips.get(problem.span.line)
-                tips[problem.span.line] = f"{tip}\n{problem.message}" if tip else problem.message
+        for line, start, end, name in spans:
+            if line < len(starts) - 1:
+                first, last = starts[line] + start, min(starts[line] + end, starts[line + 1] - 1)
+                if first < last:
+                    marks.append({"kind": "mark", "from": first, "to": last, "class": name})
         marks += [
             {
                 "kind": "replace",
@@ -549,9 +735,7 @@ class Bench:
             {"kind": "line", "line": line, "class": " ".join(dict.fromkeys(kinds))}
             for line, kinds in lines.items()
         ]
-        self._client.run_javascript(
-            _MARK % (self._editor.id, json.dumps(text), json.dumps(marks), json.dumps(tips))
-        )
+        self._client.run_javascript(_MARK % (self._editor.id, json.dumps(text), json.dumps(marks)))
 
 
 async def _in_daemon(call: Callable[[], Result]) -> Result:
@@ -594,6 +778,11 @@ def deciding_lines(view: View, url: str) -> list[tuple[int, str]]:
     return list(dict.fromkeys(deciding))
 
 
-def _number(value: str | None) -> int:
+def _wish_named(name: object) -> Wish | None:
+    return next((wish for wish in WISHES if wish.name == name), None)
+
+
+def _number(value: object) -> int:
     """Return a number of at most eight digits, or 0."""
-    return int(value) if value and value.isascii() and value.isdigit() and len(value) < 9 else 0
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
+from comity.authoring.expectations.sentences import EVERYBODY
+from comity.authoring.explaining import unnamed_token
 from comity.authoring.lint import lint_site
 from comity.authoring.problems import Problem
 from comity.authoring.source import SiteSource, SourceFile
 from comity.authoring.stated_wishes import texts_to_add
 from comity.authoring.wishes.files import WishFiles, write_files
-from comity.authoring.wishes.matching import find_wish
+from comity.authoring.wishes.wish import Wish
 from comity.authoring.workbench.preview import Preview, preview_of
 from comity.gate.explanation import explain
 from comity.policies import Agent, Fetched, PolicyError, Site, instructions
@@ -43,7 +45,8 @@ class Choices(NamedTuple):
     """The fields of the form, as the user typed them.
 
     Attributes:
-        agent: The product token of the crawler.
+        agent: The product token of the crawler. "" and "everybody" mean a crawler that the files do
+            not name.
         purposes: Purposes of the crawl, with commas or spaces between them.
         uses: Uses of the content, with commas or spaces between them.
         urls: Paths or URLs, one in each line.
@@ -51,9 +54,10 @@ class Choices(NamedTuple):
         page: The URL of the sample page. "" means none.
         action: The action that the preview of elements and the prompt are about.
         lang: The language of guidelines. "" means any.
+        expectations: Sentences about the site, one in each line.
     """
 
-    agent: str = "comitybot"
+    agent: str = ""
     purposes: str = ""
     uses: str = ""
     urls: str = "/"
@@ -61,6 +65,7 @@ class Choices(NamedTuple):
     page: str = ""
     action: str = "Train"
     lang: str = ""
+    expectations: str = ""
 
 
 class EditedText(NamedTuple):
@@ -206,21 +211,31 @@ class State:
                 problems[problem.finding.url].append(problem)
         return problems
 
-    def with_fix(self, url: str, fix: Fix) -> State:
-        """Return the state with a fix applied to a file."""
-        return self.with_file(url, apply(self.documents[url].body, [fix])[0])
+    def source(self) -> SiteSource:
+        """Return all files and pages. The names of files are their URLs."""
+        return SiteSource(
+            self.origin, self.site, _as_files(self.files, {}), _as_files(self.pages, {})
+        )
 
-    def with_wish(self, words: str) -> tuple[State, WishFiles, tuple[str, ...]]:
+    def with_fixes(self, url: str, fixes: Iterable[Fix]) -> State:
+        """Return the state with all fixes applied to a file that can be applied together."""
+        return self.with_file(url, apply(self.documents[url].body, fixes)[0])
+
+    def with_wish(
+        self, wish: Wish, values: Mapping[str, str], formats: Iterable[str] = ()
+    ) -> tuple[State, WishFiles, tuple[str, ...]]:
         """Return the state with the files of a wish, the wish, and the URLs of changed files.
 
         Lines are added to a file that exists only if every decision stays as it was, or is that of
         the wish.
-        PolicyError: the wish is unknown, or lines cannot be added to a file."""
-        wish, values = find_wish(words)
+        `values`, `formats`: see `write_files`. Without an origin, it is the one of the site.
+        PolicyError: a value is missing or malformed, or lines cannot be added to a file."""
         for parameter in wish.parameters:
             if parameter.name == "crawlers" and "crawlers" not in values:
-                raise PolicyError("write the names of known crawlers in place of X, such as GPTBot")
-        files = write_files(wish, values)
+                raise PolicyError("write the names of the crawlers, such as GPTBot")
+        if any(parameter.name == "origin" for parameter in wish.parameters):
+            values = {"origin": self.origin, **values}
+        files = write_files(wish, values, formats)
         texts = {
             self.name(url): file.body.decode("utf-8", "replace") for url, file in self.files.items()
         }
@@ -242,10 +257,16 @@ class State:
             state = state.with_file(url, edited.octets(edited.text + text))
         return state, files, tuple(self.origin + path for path in added)
 
+    @property
+    def agent_name(self) -> str:
+        """The name of the crawler as typed, or EVERYBODY."""
+        return self.choices.agent.strip() or EVERYBODY
+
     def agent(self) -> Agent:
         """Return the agent of the choices. PolicyError: its name is no product token."""
+        name = self.agent_name
         return Agent(
-            self.choices.agent.strip(),
+            unnamed_token(self.site) if name.lower() == EVERYBODY else name,
             purposes=words(self.choices.purposes),
             uses=words(self.choices.uses),
         )
@@ -270,6 +291,11 @@ class State:
                 f"`{printable(line)}` is not of {self.origin}: write a path, e.g. /news/"
             )
         return url
+
+
+def safe_fixes(problems: Iterable[Problem]) -> list[Fix]:
+    """Return the fixes that change no decision. The others are applied one by one."""
+    return [fix for problem in problems if (fix := problem.fix) and not fix.changes_decisions]
 
 
 def _as_files(documents: Mapping[str, Fetched], names: Mapping[str, str]) -> tuple[SourceFile, ...]:

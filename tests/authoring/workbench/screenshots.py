@@ -24,13 +24,12 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(**launch_options())
-        page = opened(browser, bench.url, 1400, 860)
+        page = opened(browser, bench.url, 1440, 900)
         page.locator(".pages button", has_text="/private/diary.html").click()
         expect(page.locator(".cm-line").nth(3)).to_have_class("decides-deny cm-line")
         shoot(page, "workbench.webp")
-        page = opened(browser, bench.url, 400, 860, dark=True)
-        page.locator("iframe").scroll_into_view_if_needed()
-        expect(page.frame_locator("iframe").locator("[data-part]").first).to_be_visible()
+        page = opened(browser, bench.url, 390, 844, dark=True)
+        page.locator("table").evaluate("(table) => table.scrollIntoView()")
         shoot(page, "workbench-narrow.webp")
         browser.close()
 

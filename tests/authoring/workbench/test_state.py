@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from lsprotocol.types import Position
 
 from comity.authoring.problems import LineSpan
+from comity.authoring.wishes import WISHES
+from comity.authoring.wishes.copies import NO_SNIPPETS
+from comity.authoring.wishes.everything import EVERYTHING
+from comity.authoring.wishes.requests import NOBODY_BUT, SLOWER
+from comity.authoring.wishes.training import NO_SEARCH_BUT_TRAINING, NO_TRAINING
+from comity.authoring.wishes.wish import FORMATS, Wish
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import DEMO, desk_of
+from comity.authoring.workbench.expectations import check_sentences
+from comity.authoring.workbench.help import hover
 from comity.authoring.workbench.state import (
     MAX_FIELD,
     MAX_FILE,
@@ -72,6 +82,34 @@ def test_the_agent_and_its_uses_are_those_that_are_chosen() -> None:
     )
 
 
+NAMED = b"User-agent: GPTBot\nUser-agent: any-other-crawler\nDisallow: /\n"
+
+
+def test_everybody_is_the_first_crawler_and_is_no_crawler_of_the_files() -> None:
+    site = state({"/robots.txt": NAMED}, urls="/")
+    assert [answer["verdict"] for answer in view_of(site).answers] == ["allow"]
+    assert "<caption>Everybody on /</caption>" in markup.answers(site, view_of(site))
+    chosen = [view_of(site.with_choices(agent=name)).answers for name in ("gptbot", "Everybody")]
+    assert [answer["verdict"] for (answer,) in chosen] == ["deny", "allow"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "chosen"),
+    [
+        ("", '<option value="" selected>Everybody</option>'),
+        ("gptbot", '<option value="GPTBot" selected>GPTBot</option>'),
+        ("CCBot", '<option value="CCBot" selected>CCBot</option>'),
+        ("new<bot", '<option value="new&lt;bot" selected>new&lt;bot</option>'),
+    ],
+)
+def test_the_menu_has_each_crawler_once_and_the_chosen_one(agent: str, chosen: str) -> None:
+    menu = markup.crawlers(state({"/robots.txt": NAMED}, agent=agent))
+    assert menu.startswith("<label for=agent>Crawler</label><select id=agent")
+    assert chosen in menu
+    assert (menu.count(" selected"), menu.count(">GPTBot<")) == (1, 1)
+    assert menu.index("Everybody") < menu.index("In the files") < menu.index("Known: for training")
+
+
 @pytest.mark.requirement("AUTX-14")
 def test_a_limit_that_cannot_be_read_is_shown_with_its_line_and_the_right_way() -> None:
     preferences = b"scope: /\nallowed-methods: GET\nrequest-limit: 1/5s\nconcurrent-limit: 2\n"
@@ -79,9 +117,7 @@ def test_a_limit_that_cannot_be_read_is_shown_with_its_line_and_the_right_way() 
     shown = markup.answers(site, view_of(site))
     remark = "`request-limit: 1/5s` cannot be read, so the strictest value applies: "
     advice = "write N/second, N/minute, N/hour or N/day, here `12/minute`"
-    assert (
-        f"<p>Pace: 1 requests in 300 s (line 3) {remark}{advice}; 2 at a time (line 4)</p>" in shown
-    )
+    assert f"<td>1 request in 300 s (line 3) {remark}{advice}; 2 at a time (line 4)</td>" in shown
 
 
 def test_the_page_itself_decides_too() -> None:
@@ -94,7 +130,6 @@ def test_the_page_itself_decides_too() -> None:
     ("choices", "error"),
     [
         ({"agent": "two words"}, "product token"),
-        ({"agent": ""}, "product token"),
         ({"urls": "https://other.example/"}, "is not of https://example.com"),
         ({"urls": "http://[/"}, "["),
         (
@@ -124,15 +159,13 @@ def test_problems_have_their_places() -> None:
 def test_a_fix_is_made_in_the_file_and_offered_where_it_can_be() -> None:
     site = state({"/robots.txt": b"User-agent: *\nDisallow: a\n"})
     problem = site.problems()[ROBOTS][0]
-    mended = site.with_fix(
-        ROBOTS,
-        Fix("Write `/a`", (Draft(ROBOTS, site.files[ROBOTS].body).replace_octets(2, 11, 0, b"/"),)),
-    )
+    edit = Draft(ROBOTS, site.files[ROBOTS].body).replace_octets(2, 11, 0, b"/")
+    mended = site.with_fixes(ROBOTS, [Fix("Write `/a`", (edit,))])
     assert mended.files[ROBOTS].body == b"User-agent: *\nDisallow: /a\n"
     assert "robots.path" not in [other.rule for other in mended.problems()[ROBOTS]]
     fixable = problem._replace(fix=Fix("Write `/a`", ()))
     assert "Fix: Write /a" in markup.problems([fixable], is_editable=True)
-    advice = "Crawlers fetch the pages that the line should refuse. Begin the pattern with /,"
+    advice = "the pages that the line should refuse. Begin the pattern with <code>/</code>,"
     assert advice in markup.problems([problem], is_editable=False)
     unmended = problem._replace(fix=None)
     assert "Fix:" not in markup.problems([fixable], is_editable=False) + markup.problems(
@@ -153,7 +186,7 @@ def test_files_that_are_not_there_can_be_added() -> None:
 
 @pytest.mark.requirement("IDE-1")
 def test_a_wish_adds_the_files_that_the_site_does_not_have() -> None:
-    after, files, urls = state({}).with_wish("everything for everyone")
+    after, files, urls = state({}).with_wish(EVERYTHING, {})
     assert urls == (ROBOTS, ORIGIN + "/.well-known/tdmrep.json")
     assert {after.name(url): after.files[url].body.decode() for url in urls} == files.texts
     assert not files.others
@@ -161,7 +194,7 @@ def test_a_wish_adds_the_files_that_the_site_does_not_have() -> None:
 
 def test_a_wish_adds_its_lines_below_those_of_a_file() -> None:
     before = state({"/robots.txt": b"User-agent: *\r\nDisallow: /private/\r\n"})
-    after, _, urls = before.with_wish("one request each 5 seconds")
+    after, _, urls = before.with_wish(SLOWER, {"seconds": "5"})
     assert urls == (ROBOTS,)
     assert after.files[ROBOTS].body == (
         b"User-agent: *\r\nDisallow: /private/\r\n\r\n"
@@ -174,37 +207,55 @@ def test_a_wish_adds_its_lines_below_those_of_a_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("robots", "words"),
+    ("robots", "wish", "values"),
     [
         # An own group has none of the lines for everybody.
-        (b"User-agent: GoodBot\nDisallow: /private/\n", "no search, but training"),
+        (b"User-agent: GoodBot\nDisallow: /private/\n", NO_SEARCH_BUT_TRAINING, {}),
         # The new group of GPTBot would permit the private pages to it.
-        (b"User-agent: *\nDisallow: /private/\n", "nobody but GPTBot"),
+        (b"User-agent: *\nDisallow: /private/\n", NOBODY_BUT, {"crawlers": "GPTBot"}),
     ],
 )
-def test_lines_that_would_change_other_decisions_are_not_added(robots: bytes, words: str) -> None:
+def test_lines_that_would_change_other_decisions_are_not_added(
+    robots: bytes, wish: Wish, values: dict[str, str]
+) -> None:
     with pytest.raises(PolicyError, match=r"/robots\.txt cannot take the lines for"):
-        state({"/robots.txt": robots}).with_wish(words)
+        state({"/robots.txt": robots}).with_wish(wish, values)
 
 
 def test_elements_are_told_and_no_file_is_changed() -> None:
     before = state({"/robots.txt": b"User-agent: *\nDisallow:\n"})
-    after, files, urls = before.with_wish("no snippets")
+    after, files, urls = before.with_wish(NO_SNIPPETS, {})
     assert (after, urls) == (before, ())
     assert [text for _, text in files.others] == ['<meta name="robots" content="nosnippet">\n']
+    assert "Add to the head of each page" in markup.others(files)
+
+
+def test_a_wish_is_written_in_the_chosen_formats_for_the_origin_of_the_site() -> None:
+    after, _, urls = state({}).with_wish(NO_TRAINING, {}, ["RSL"])
+    assert urls == (ROBOTS, ORIGIN + "/license.xml")
+    assert after.files[ROBOTS].body.startswith(f"License: {ORIGIN}/license.xml\n".encode())
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: wish.name)
+def test_each_wish_has_its_fields_and_formats(wish: Wish) -> None:
+    shown = markup.wish(wish, ORIGIN)
+    assert re.findall(r'value="([^"]*)" checked', shown) == [
+        name for name in FORMATS if name in wish.defaults
+    ]
+    for parameter in wish.parameters:
+        assert f'name="{parameter.name}"' in shown
+    assert wish.summary in shown
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("no tranning", "did you mean `No training`"),
-        ("nobody but X", "write the names of known crawlers in place of X"),
-        ("", "no wish is known by the words ``"),
-    ],
+    ("values", "message"),
+    [({}, "write the names of the crawlers"), ({"crawlers": "a b/c"}, "is no list of crawlers")],
 )
-def test_words_that_are_no_wish_are_an_error(words: str, message: str) -> None:
+def test_values_that_are_missing_or_wrong_are_an_error(
+    values: dict[str, str], message: str
+) -> None:
     with pytest.raises(PolicyError, match=message):
-        state({}).with_wish(words)
+        state({}).with_wish(NOBODY_BUT, values)
 
 
 # ---- texts
@@ -316,13 +367,22 @@ def test_nothing_that_is_written_raises(path: str, body: bytes) -> None:
 def _everything(site: State) -> None:
     view = view_of(site)
     markup.files(site, view, ROBOTS, [])
-    markup.form(site)
+    _forms(site)
     markup.answers(site, view)
     markup.elements(site, view)
     markup.other_form(view)
     markup.prompt(view)
     for found in view.problems.values():
         markup.problems(found, is_editable=True)
+
+
+def _forms(site: State) -> str:
+    """Return all fields about the choices."""
+    forms = (
+        *(markup.crawlers, markup.other_crawler, markup.form, markup.crawl_form),
+        *(markup.page_form, markup.expectations_form),
+    )
+    return "".join(form(site) for form in forms)
 
 
 def test_choices_are_cut() -> None:
@@ -349,16 +409,23 @@ def test_what_a_site_says_is_text_in_every_part_of_the_page() -> None:
         "purposes": HOSTILE,
         "urls": f"/a{HOSTILE}",
         "lang": HOSTILE,
+        "expectations": f"{HOSTILE}\neverybody may fetch /a{HOSTILE}\neverybody may fetch /a",
     }
     site = state(files, {f"/{HOSTILE}": page}, page=f"{ORIGIN}/{HOSTILE}").with_choices(**choices)
     view = view_of(site)
     parts = [
         markup.files(site, view, ROBOTS, [ROBOTS]),
-        markup.form(site),
+        _forms(site),
         markup.answers(site, view),
         markup.elements(site, view),
         markup.other_form(view),
         markup.prompt(view),
+        markup.expectations(site, check_sentences(site)),
+        *(hover(site, ROBOTS, Position(line, 13), site.problems()[ROBOTS]) for line in range(3)),
+        *(
+            markup.help_at_line(line, view.problems[ROBOTS], "", is_editable=True)
+            for line in (2, 3)
+        ),
         *(markup.problems(found, is_editable=True) for found in view.problems.values()),
     ]
     assert [part for part in parts if "<script" in part or "\u202e" in part] == []

@@ -1,0 +1,79 @@
+"""Expectations beside the editor: sentences that the files have to keep true.
+
+check_sentences(state)    for each sentence, whether it holds
+sentences_today(state)    the sentences that hold now"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from comity.authoring.expectations.documents import write_document
+from comity.authoring.expectations.judging import Judge
+from comity.authoring.expectations.sentences import SentenceError, parse, write
+from comity.authoring.expectations.today import sentences_of_today
+from comity.authoring.explaining import Citation, unnamed_token
+from comity.authoring.workbench.state import MAX_FIELD, State
+from comity.policies import Agent, PolicyError
+
+MAX_SENTENCES = 50  # the maximum number of sentences that are checked
+
+
+class CheckedSentence(NamedTuple):
+    """A sentence, and whether it holds.
+
+    Attributes:
+        text: The sentence as written.
+        holds: True if it holds. None: it cannot be checked.
+        why: If it does not hold, a sentence about the site that contradicts it. If it cannot be
+            checked, the mistake in it.
+        citation: The line that decides, with the URL of its file. None: no line decides.
+    """
+
+    text: str
+    holds: bool | None
+    why: str = ""
+    citation: Citation | None = None
+
+
+def check_sentences(state: State) -> tuple[CheckedSentence, ...]:
+    """Check the first MAX_SENTENCES sentences of the choices."""
+    sentences = tuple(islice(_sentences(state), MAX_SENTENCES))
+    if not sentences:
+        return ()
+    judge = _judge(state)
+    return tuple(_check(judge, sentence) for sentence in sentences)
+
+
+def _check(judge: Judge, sentence: str) -> CheckedSentence:
+    try:
+        answer = judge.check(parse(sentence))
+    except (SentenceError, PolicyError) as error:
+        return CheckedSentence(sentence, None, str(error))
+    return CheckedSentence(sentence, answer.holds, answer.why, answer.citation)
+
+
+def sentences_today(state: State) -> str:
+    """Return sentences that hold now, one per line, as many as one choice can contain."""
+    text = ""
+    for meaning in sentences_of_today(_judge(state))[:MAX_SENTENCES]:
+        line = write(meaning) + "\n"
+        if len(text) + len(line) > MAX_FIELD:
+            break
+        text += line
+    return text
+
+
+def expectations_file(state: State) -> str:
+    """Return the sentences as a file for `comity check`, which belongs into the site's folder."""
+    return write_document({"origin": state.origin}, _sentences(state))
+
+
+def _sentences(state: State) -> Iterator[str]:
+    lines = (line.strip() for line in state.choices.expectations.splitlines())
+    return (line for line in lines if line)
+
+
+def _judge(state: State) -> Judge:
+    return Judge(state.source(), Agent(unnamed_token(state.site)))
