@@ -886,12 +886,13 @@ def test_a_row_of_a_table_is_a_line_for_programs(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("REACH-5")
-def test_folders(tmp_path: Path, crawled: Path) -> None:
-    """From a folder to a folder, by processes; then all commands on what came out."""
+def test_folders(tmp_path: Path, crawled: Path, *, in_full: bool) -> None:
+    """From a folder to a folder, with --all by new processes; then all commands on what came out."""
     (tmp_path / "in").mkdir()
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / "in" / name).write_bytes(crawled.read_bytes())
-    words = ["--for", "train-ai", "--executor", "processes", "--workers", "2"]
+    workers = "2" if in_full else "1"
+    words = ["--for", "train-ai", "--executor", "processes", "--workers", workers]
     done = dataset("export", "in", *words, "-o", "out/", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     said = " ".join(done.stdout.split())
