@@ -673,7 +673,7 @@ def test_tags_in_another_field(
     assert "no-tag" in wrong.stdout + wrong.stderr
 
 
-@pytest.mark.parametrize("how", ["option", "setting"])
+@pytest.mark.parametrize("how", one_in(2, ["option", "setting"]))
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action[0])
 def test_tags_in_a_file_of_their_own(
     tmp_path: Path, crawled: Path, how: str, action: list[str]
