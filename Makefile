@@ -14,7 +14,7 @@ crawl: .venv/ready  ## URL=https://example.com: crawl the site into items.jsonl;
 	@if [ -n "$$URL" ]; then $(BIN)/scrapy crawl site -a "url=$$URL" -O items.jsonl; else $(BIN)/scrapy demo --crawl; fi
 
 # More at once than there are cores: many tests wait for a server or a clock.
-TESTS = pytest -n 5 --dist worksteal
+TESTS = pytest -n 4 --dist worksteal
 
 test: style  ## every check, and the tests but for what takes long (its end says what)
 	@$(MAKE) --no-print-directory --jobs=2 types quick

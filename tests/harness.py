@@ -22,7 +22,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.addons import AddonManager
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
 from scrapy.utils.conf import feed_complete_default_values_from_settings
 from scrapy.utils.reactor import install_reactor
 
@@ -69,10 +71,12 @@ async def run(job: dict[str, Any], mode: str) -> dict[str, Any]:
                 uri: {"format": Path(uri).suffix.removeprefix("."), **feed}
                 for uri, feed in settings["FEEDS"].items()
             }
-        runner = AsyncCrawlerRunner(settings)
-        crawler = runner.create_crawler(load(job["file"], job["spider"]))
+        # As AsyncCrawlerRunner does, which copies all settings once more, and looks for spiders.
+        given = Settings(settings)
+        AddonManager.load_pre_crawler_settings(given)
+        crawler = Crawler(load(job["file"], job["spider"]), given)
         try:
-            await runner.crawl(crawler, **job["arguments"])
+            await crawler.crawl_async(**job["arguments"])
         except Exception:
             logging.exception("the crawl failed")
         items = (

@@ -29,10 +29,10 @@ def one_in(number: int, cases: Iterable[Any]) -> list[Any]:
     return params
 
 
-def examples(number: int) -> int:
-    """So many of Hypothesis, of which `make test` tries few: as many as of other tests, or one in 25."""
-    return (
-        max(settings().max_examples, number // 25)
-        if settings.get_current_profile_name() == "quick"
-        else number
-    )
+def examples(number: int, *, quick: int | None = None) -> int:
+    """So many of Hypothesis, of which `make test` tries few: as many as of other tests, or one in 25.
+
+    `quick`: so many, because each takes long."""
+    if settings.get_current_profile_name() != "quick":
+        return number
+    return max(settings().max_examples, number // 25) if quick is None else quick

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import pwd
 import re
@@ -61,6 +62,27 @@ def _user() -> dict[str, str]:
     return {"user": "postgres" if "postgres" in names else "nobody"}
 
 
+@cache
+def _new_data(programs: Path) -> Path:
+    """Return the files of a new server. To copy them is ten times faster than to make them."""
+    folder = tempfile.TemporaryDirectory(prefix="comity-postgresql-")
+    atexit.register(folder.cleanup)
+    data = Path(folder.name)
+    if user := _user():
+        shutil.chown(data, user["user"])
+    arguments = ["--auth=trust", "--username=comity", "--encoding=UTF8", "--locale=C"]
+    done = subprocess.run(  # type: ignore[call-overload]
+        [programs / "initdb", *arguments, "--no-sync", "--pgdata", data],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        **_user(),
+    )
+    assert done.returncode == 0, done.stderr
+    return data
+
+
 class PostgresServer:
     """One server, with its files in a folder of its own."""
 
@@ -75,18 +97,7 @@ class PostgresServer:
         self._process: subprocess.Popen[bytes] | None = None
         # pytest keeps its folders from other users.
         self._data = Path(tempfile.mkdtemp(prefix="comity-postgresql-"))
-        if user := _user():
-            shutil.chown(self._data, user["user"])
-        arguments = ["--auth=trust", "--username=comity", "--encoding=UTF8", "--locale=C"]
-        done = subprocess.run(  # type: ignore[call-overload]
-            [self.programs / "initdb", *arguments, "--no-sync", "--pgdata", self._data],
-            check=False,
-            capture_output=True,
-            text=True,
-            cwd="/",
-            **_user(),
-        )
-        assert done.returncode == 0, done.stderr
+        subprocess.run(["cp", "-a", f"{_new_data(self.programs)}/.", self._data], check=True)
 
     def start(self) -> None:
         """Starts it, and waits until it answers."""

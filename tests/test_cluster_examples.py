@@ -223,7 +223,9 @@ def make_project(folder: Path, urls: list[str]) -> None:
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
     (folder / "settings.py").write_text(
         'ADDONS = {"comity.crawler.addon.Addon": 100}\nCOMITY_AGENT = "testbot"\n'
-        "COMITY_MIN_DELAY = 0\nCOMITY_WORKER_TIMEOUT = 2\n"
+        # On a busy machine a worker may give no sign of life for some seconds. If its leases ended
+        # then, others would fetch its pages again.
+        "COMITY_MIN_DELAY = 0\nCOMITY_WORKER_TIMEOUT = 60\n"
         'SPIDER_MODULES = ["spiders"]\nUSER_AGENT = "testbot/1"\n'
     )
     (folder / "spiders.py").write_text(

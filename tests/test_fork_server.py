@@ -104,7 +104,7 @@ def test_commands(name: str, both: Any, serve: Serve, tmp_path: Path) -> None:
         assert server.paths.count("/") == 2
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", one_in(2, PROGRAMS))
 def test_programs(name: str, both: Any, tmp_path: Path) -> None:
     words = ["-W", "error", "-c", PROGRAMS[name], "a", "b"]
     environment = os.environ | {"TOLD": "so"}

@@ -132,6 +132,7 @@ def test_a_command_of_scrapy_imports_no_tool_of_other_commands(tmp_path: Path) -
     assert loaded_by(program, tmp_path, ["scrapy", *others]) == "scrapy"
 
 
+@pytest.mark.slow
 def test_scrapy_without_the_addon_imports_only_the_list_of_commands(tmp_path: Path) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project\n", "utf-8")
     (tmp_path / "project.py").write_text("SPIDER_MODULES = ['idle']\n", "utf-8")

@@ -69,7 +69,10 @@ def test_commands_need_no_name_of_unix(tmp_path: Path) -> None:
     "words",
     [
         ["comity.cli", "lint", "."],
-        ["scrapy", "policy", "--offline", ".", "https://example.com/\u65e5"],
+        pytest.param(
+            ["scrapy", "policy", "--offline", ".", "https://example.com/\u65e5"],
+            marks=pytest.mark.slow,
+        ),
         pytest.param(["scrapy", "lint", "."], marks=pytest.mark.slow),
     ],
     ids=" ".join,

@@ -687,7 +687,7 @@ MISTAKES = [
     Mistake(
         "robots too large",
         "robots.txt",
-        "User-agent: *\nDisallow: /a/\n" * 60_000,
+        "User-agent: *\nDisallow: /a/\n" + f"# {'x' * 997}\n" * 520,
         "robots.oversized",
         0,
         "",

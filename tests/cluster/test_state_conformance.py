@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from comity.cluster.conformance.harness import Harness
 from tests.cluster.harness import OldServer, OwnCluster, OwnServer
+from tests.selection import examples
 from tests.sources import ROOT
 
 NOT_MADE = {
@@ -35,7 +36,7 @@ def conform(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def conform_with(harness: type[Harness], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the conformance tests with a harness and the profile of these tests."""
     name = f"{harness.__module__}:{harness.__name__}"
-    number = f"--examples={settings().max_examples}"
+    number = f"--examples={examples(100, quick=5)}"
     path = f"pythonpath={ROOT}"
     seed = ["--hypothesis-seed=0"] if settings().derandomize else []
     return conform(folder, "-o", path, "--harness", name, number, *seed)

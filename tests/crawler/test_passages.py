@@ -482,4 +482,6 @@ class _Only:
 
 
 TestLives = pytest.mark.requirement("RATE-1", "RATE-2", "REACH-3")(Lives.TestCase)
-TestLives.settings = settings(max_examples=examples(300), stateful_step_count=40, deadline=None)
+TestLives.settings = settings(
+    max_examples=examples(300, quick=5), stateful_step_count=40, deadline=None
+)

@@ -219,7 +219,7 @@ def kept_aside(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("form", one_in(2, FORMS))
+@pytest.mark.parametrize("form", one_in(3, FORMS))
 def test_expire(
     tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, *, in_full: bool
 ) -> None:
@@ -260,7 +260,7 @@ def test_expire(
         assert not [*path.parent.glob(".*.part")]
 
 
-@pytest.mark.parametrize("form", [".jsonl.zst", ".warc.gz"])
+@pytest.mark.parametrize("form", one_in(2, [".jsonl.zst", ".warc.gz"]))
 def test_expire_a_folder(
     tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, *, in_full: bool
 ) -> None:

@@ -231,6 +231,7 @@ def test_a_file_that_cannot_be_had_refuses(tool: Tool, site: Loopback, serve: Se
     assert "courtesy.unreachable (Courtesy 1.0)" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("EXT-1", "MEET-3")
 def test_uses_are_exported_with_its_reasons(tool: Tool, crawled: dict[str, dict[str, Any]]) -> None:
     assert crawled

@@ -48,7 +48,9 @@ def items_of(project: Project) -> set[str]:
 
 
 @pytest.mark.requirement("STATE-4")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_a_worker_that_leaves_waits_for_its_slow_page_and_asks_for_no_other(
     serve: Serve, workers: Workers, free: threading.Event, number: signal.Signals
 ) -> None:

@@ -227,6 +227,7 @@ def test_a_crawl_that_a_limit_has_ended_begins_again_when_it_is_time(
     assert (status["run"], status["pages"]) == (2, len(asked(server)) - number)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_setting_keeps_the_limits_to_the_worker(serve: Serve, workers: Workers) -> None:
     server = serve(tree(12, "User-agent: *\nCrawl-delay: 0.1\n"))
@@ -318,6 +319,7 @@ def test_a_run_that_keeps_the_seen_pages_asks_the_start_page_and_new_pages(
     assert sorted(asked(server)[7:]) == ["/", "/0", "/1", "/front"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_worker_that_begins_the_crawl_again_keeps_the_seen_pages_of_a_time(
     serve: Serve, workers: Workers, state: Server
@@ -343,6 +345,7 @@ def have_asked(servers: list[Any], number: int) -> bool:
     return all(len(asked(server)) >= number for server in servers)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_the_state_of_the_spider_belongs_to_the_crawl_and_outlives_kill_9(
     serve: Serve, workers: Workers

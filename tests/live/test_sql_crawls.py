@@ -39,6 +39,7 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PostgresSe
     server.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["postgresql"], indirect=True)
 @pytest.mark.requirement("REACH-2", "REACH-3")
 def test_a_server_of_postgresql_that_is_killed_loses_no_page(

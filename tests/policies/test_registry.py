@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Arrangement, PolicyError, Site, Verdict
+from comity.policies import registry as registries
 from comity.policies.registry import (
     CSV,
     FORMS,
     JSON_LINES,
     LINES,
-    MAX_NOTES,
     TSV,
     OptOuts,
     Registry,
@@ -349,13 +349,14 @@ def test_registries_are_values() -> None:
         OptOuts([one, read("example.net\n", name="a")])
 
 
-def test_entries_with_many_different_notes_keep_their_uses() -> None:
-    rows = "".join(f"d{n}.example,source {n},train\n" for n in range(MAX_NOTES + 2))
+def test_entries_with_many_different_notes_keep_their_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registries, "MAX_NOTES", 9)
+    rows = "".join(f"d{n}.example,source {n},train\n" for n in range(11))
     registry = read(f"domain,source,uses\n{rows}", CSV)
     [first] = registry.of_site(["d0.example"])
-    [last] = registry.of_site([f"d{MAX_NOTES + 1}.example"])
+    [last] = registry.of_site(["d10.example"])
     assert (first.source, first.uses) == ("source 0", ("train",))
-    assert (last.source, last.uses, last.line) == ("", ("train",), MAX_NOTES + 3)
+    assert (last.source, last.uses, last.line) == ("", ("train",), 12)
 
 
 @given(st.sampled_from(FORMS), st.binary(max_size=200))

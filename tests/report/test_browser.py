@@ -21,6 +21,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.requirement("REPORT-1")]
 
 SIZES = [(1440, 900), (768, 1024), (390, 844), (360, 740)]
 SCHEMES = ["light", "dark"]
+# Light, each size once; the other schemes at the sizes between which the layout changes most.
+LOOKS = [
+    *(("light", *size) for size in SIZES[:3]),
+    *(("dark", *size) for size in (SIZES[0], SIZES[2])),
+    ("print", *SIZES[0]),
+]
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +92,7 @@ def test_it_fits_and_nothing_is_wrong(
 
 
 @pytest.mark.parametrize("name", ["usual", "hostile", "empty", "difference", "trend"])
-@pytest.mark.parametrize("scheme", [*SCHEMES, "print"])
-@pytest.mark.parametrize(("width", "height"), SIZES[:3])
+@pytest.mark.parametrize(("scheme", "width", "height"), LOOKS)
 def test_everybody_can_use_it(
     browser: Browser, pages: dict[str, Path], name: str, scheme: str, width: int, height: int
 ) -> None:

@@ -31,6 +31,12 @@ class Servers:
         self.started[program].erase()
         return self.started[program]
 
+    def database(self, name: str) -> SqliteFile | PostgresServer:
+        """A database without any data. "oldest": the oldest server of PostgreSQL that is here."""
+        if name == "sqlite":
+            return SqliteFile(self._factory.mktemp("sqlite"))
+        return self.get(programs()[0 if name == "oldest" else -1])
+
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
@@ -41,13 +47,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql", pytest.param("oldest", marks=pytest.mark.slow)])
-def server(
-    request: pytest.FixtureRequest, servers: Servers, tmp_path_factory: pytest.TempPathFactory
-) -> SqliteFile | PostgresServer:
-    """A database without any data. "oldest": the oldest server of PostgreSQL that is here."""
-    if request.param == "sqlite":
-        return SqliteFile(tmp_path_factory.mktemp("sqlite"))
-    return servers.get(programs()[0 if request.param == "oldest" else -1])
+def server(request: pytest.FixtureRequest, servers: Servers) -> SqliteFile | PostgresServer:
+    return servers.database(request.param)
 
 
 @pytest.fixture

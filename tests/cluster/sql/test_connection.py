@@ -22,6 +22,7 @@ from tests.redis_server import DEADLINE, call_for
 from tests.sql_server import PostgresServer, SqliteFile
 
 Database = SqliteFile | PostgresServer
+FIRST = 20  # requests that lead to others
 
 
 def database_of(connection: SqlConnection) -> sqlite3.Connection:
@@ -32,7 +33,7 @@ def database_of(connection: SqlConnection) -> sqlite3.Connection:
 
 
 def test_workers_at_the_same_time_lose_nothing_and_do_nothing_twice(server: Database) -> None:
-    """Each request of the first 40 leads to 10 others, some of which several workers find."""
+    """Each of the FIRST requests leads to 10 others, some of which several workers find."""
     done: list[bytes] = []
 
     async def work(queue: StepQueue) -> None:
@@ -45,7 +46,7 @@ def test_workers_at_the_same_time_lose_nothing_and_do_nothing_twice(server: Data
                         row(queue, 1000 + (number * 7 + n) % 300, host)
                         for n in range(10)
                         for host in (A, B, f"{number % 9}.example")
-                        if number < 40
+                        if number < FIRST
                     ]
                     await queue.put(found)
                 await queue.ack(lease.host, keys(lease))
@@ -55,18 +56,17 @@ def test_workers_at_the_same_time_lose_nothing_and_do_nothing_twice(server: Data
     async def run() -> None:
         async with workers(server, "one", "two", "three", "four") as queues:  # type: ignore[arg-type]
             for number, queue in enumerate(queues):
-                await queue.put(rows(queue, range(number * 10, number * 10 + 10), f"{number}.test"))
+                await queue.put(rows(queue, range(number * 5, number * 5 + 5), f"{number}.test"))
             await asyncio.gather(*map(work, queues))
             status = await queues[0].status()
             assert len(done) == len(set(done)) == status["done"] == status["put"]
-            # 40 requests lead to all 300 numbers of A and B, and to 252 pairs of the other hosts.
             expected = {
                 (host, 1000 + (number * 7 + n) % 300)
-                for number in range(40)
+                for number in range(FIRST)
                 for n in range(10)
                 for host in (A, B, f"{number % 9}.example")
             }
-            assert status["put"] == status["seen"] == 40 + len(expected)
+            assert status["put"] == status["seen"] == FIRST + len(expected)
             assert status["hosts"] == status["waiting"] == status["out"] == 0
 
     asyncio.run(run())

@@ -4,6 +4,10 @@ The functions are those of the tests on Redis. They run with the fixtures of thi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
+
 from tests.cluster.test_queue import (  # noqa: F401  # pytest runs them
     test_a_put_that_is_repeated_happens_once_and_answers_the_same,
     test_a_run_counts_as_seen_the_requests_of_the_runs_since_a_moment,
@@ -39,3 +43,18 @@ from tests.cluster.test_turns import (  # noqa: F401  # pytest runs them
     test_what_never_went_out_counts_as_nothing,
     test_what_the_owner_does_not_know_of_is_settled_when_it_asks,
 )
+
+if TYPE_CHECKING:
+    from tests.cluster.sql.conftest import Servers
+    from tests.sql_server import PostgresServer, SqliteFile
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("postgresql", "oldest")),
+    ]
+)
+def server(request: pytest.FixtureRequest, servers: Servers) -> SqliteFile | PostgresServer:
+    """Without --all, the other tests of this folder alone ask PostgreSQL."""
+    return servers.database(request.param)

@@ -673,7 +673,7 @@ def test_tags_in_another_field(
     assert "no-tag" in wrong.stdout + wrong.stderr
 
 
-@pytest.mark.parametrize("how", ["option", "setting"])
+@pytest.mark.parametrize("how", one_in(2, ["option", "setting"]))
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action[0])
 def test_tags_in_a_file_of_their_own(
     tmp_path: Path, crawled: Path, how: str, action: list[str]
@@ -886,12 +886,13 @@ def test_a_row_of_a_table_is_a_line_for_programs(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("REACH-5")
-def test_folders(tmp_path: Path, crawled: Path) -> None:
-    """From a folder to a folder, by processes; then all commands on what came out."""
+def test_folders(tmp_path: Path, crawled: Path, *, in_full: bool) -> None:
+    """From a folder to a folder, with --all by new processes; then all commands on what came out."""
     (tmp_path / "in").mkdir()
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / "in" / name).write_bytes(crawled.read_bytes())
-    words = ["--for", "train-ai", "--executor", "processes", "--workers", "2"]
+    workers = "2" if in_full else "1"
+    words = ["--for", "train-ai", "--executor", "processes", "--workers", workers]
     done = dataset("export", "in", *words, "-o", "out/", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     said = " ".join(done.stdout.split())

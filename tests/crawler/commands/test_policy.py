@@ -483,6 +483,7 @@ def test_demo_crawl_ends_with_items_and_a_summary(tmp_path: Path) -> None:
     assert "automated requests pass and refused 0.\n" in done.stdout
 
 
+@pytest.mark.slow
 def test_demo_crawl_has_the_settings_of_the_command(tmp_path: Path) -> None:
     options = [
         "-O",

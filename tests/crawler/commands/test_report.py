@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,10 +40,12 @@ def report(*words: str, folder: Path, missing: str = "") -> subprocess.Completed
     )
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    write(crawled(6, 30, patch=monkeypatch), tmp_path / "old.json")
-    write(crawled(6, 60, patch=monkeypatch), tmp_path / "new.html")
+@pytest.fixture(scope="module")
+def _reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reports")
+    with pytest.MonkeyPatch.context() as patch:
+        write(crawled(6, 30, patch=patch), folder / "old.json")
+        write(crawled(6, 60, patch=patch), folder / "new.html")
     records = []
     for number in range(4):
         permissions = tag("https://a.example", number)
@@ -50,8 +53,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             permissions["uses"][name] = permissions["uses"]["crawl"]
         permissions["policies"] = {}
         records.append({"url": "https://a.example/", "permissions": permissions})
-    (tmp_path / "items.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    return tmp_path
+    (folder / "items.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, _reports: Path) -> Path:
+    return shutil.copytree(_reports, tmp_path, dirs_exist_ok=True)
 
 
 def test_items_become_a_page(folder: Path) -> None:

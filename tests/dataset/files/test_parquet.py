@@ -37,6 +37,7 @@ from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent
 from comity.policies.tag import USE
 from tests.dataset.tagging.archives import Policies
+from tests.selection import one_in
 
 REASON = {
     "rule": "robots.allow",
@@ -501,7 +502,7 @@ if int(pa.__version__.partition(".")[0]) >= 25:  # others write none of them int
 
 
 @pytest.mark.parametrize("case", OF_OTHERS)
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("form", one_in(2, ["jsonl", "parquet"]))
 def test_no_column_of_others_ends_a_command(tmp_path: Path, case: str, form: str) -> None:
     array, text = OF_OTHERS[case]
     table = pa.Table.from_batches([encode([{"url": "a", "permissions": FULL}])]).append_column(
