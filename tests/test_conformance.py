@@ -108,6 +108,8 @@ ROWS = {
     "AUTX-14": "a value that cannot be read has the most restrictive meaning of its directive",
     "AUTX-15": "absent limits and session directives limit nothing; every request names its User-Agent",
     "GUARD-1": "ASGI and WSGI middleware refuses by the site's own files, with problem bodies, and serves the files",
+    "GUARD-2": "the guard sends no page that refuses the request by its own annotation, or that it cannot read",
+    "GUARD-3": "the guard refuses a write whose Content-Usage the site cannot promise",
     "USE-1": "label=value, parted by commas; only `y` and `n` count, space around them is ignored",
     "USE-2": "of one label any `n` wins; order has no effect",
     "USE-3": "tdm, ai, genai and search with what each narrows; unknown labels change nothing, labels can be registered",

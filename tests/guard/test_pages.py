@@ -18,8 +18,8 @@ from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, Pass, WSGIMidd
 from comity.guard.agents import MAX_WORDS
 from comity.guard.pages import MAX_PAGE, HeldPage, readable_codings
 from comity.policies import PolicyError
-from tests.guard.paged import MAX_PAGE as SITE_MAX_PAGE
 from tests.guard.paged import EVENT, PAGES, annotated
+from tests.guard.paged import MAX_PAGE as SITE_MAX_PAGE
 from tests.selection import one_in
 
 if TYPE_CHECKING:
@@ -278,3 +278,194 @@ def test_a_write_whose_preferences_cannot_be_promised_is_refused(
         person.ask("/elsewhere/", "PUT", "x", Content_Usage="tdm=n"), "comity.promise"
     )
     assert person.ask("/sent/plain", Content_Usage="tdm=n").status == 200
+
+
+GUARDED = {"/robots.txt": b"User-agent: *\nDisallow: /private/\n"}
+
+
+async def nothing() -> MutableMapping[str, Any]:
+    return {"type": "http.disconnect"}
+
+
+def sent_by(
+    guard: Guard, parts: list[bytes], *, user_agent: str = "testbot", media_type: str = "text/html"
+) -> tuple[int, bytes]:
+    """The status and body that a client of an ASGI application gets."""
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        headers = [(b"content-type", media_type.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for part in parts:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body"})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/page",
+        "headers": [(b"user-agent", user_agent.encode())],
+    }
+    asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+    start, *bodies = sent
+    assert [message["type"] for message in sent[1:]] == ["http.response.body"] * len(bodies)
+    assert [bool(message.get("more_body")) for message in bodies][-1:] == [False]
+    return start["status"], b"".join(message.get("body", b"") for message in bodies)
+
+
+def wsgi_sent_by(guard: Guard, parts: list[bytes], body_type: type) -> tuple[int, bytes]:
+    """The status and body that a client of a WSGI application gets."""
+    started: list[str] = []
+
+    def site(environ: dict[str, Any], start_response: Any) -> Any:
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return body_type(parts)
+
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/page", "HTTP_USER_AGENT": "testbot"}
+    body = WSGIMiddleware(site, guard)(
+        environ,
+        lambda status, headers, exc_info=None: started.append(status),  # type: ignore[arg-type]
+    )
+    octets = b"".join(body)
+    return int(started[0][:3]), octets
+
+
+def cut(page: bytes, places: list[int]) -> list[bytes]:
+    ends = sorted(place % (len(page) + 1) for place in places)
+    return [page[start:end] for start, end in zip([0, *ends], [*ends, len(page)], strict=True)]
+
+
+@pytest.mark.requirement("GUARD-2")
+@given(
+    st.sampled_from(sorted(PAGES)),
+    st.lists(st.integers(0, 200_000), max_size=6),
+    st.sampled_from([list, iter]),
+)
+def test_the_parts_of_a_page_do_not_matter(name: str, places: list[int], body_type: type) -> None:
+    guard = Guard("https://example.com", GUARDED, max_page=SITE_MAX_PAGE)
+    page = PAGES[name][1]
+    outcomes = {
+        sent_by(guard, cut(page, places)),
+        sent_by(guard, [page]),
+        wsgi_sent_by(guard, cut(page, places), body_type),
+    }
+    [(status, body)] = outcomes
+    assert status in (200, 401, 403)
+    assert (body == page) == (status == 200)
+    assert (b"secret text" in body) == (status == 200 and b"secret text" in page)
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-1")
+@given(st.binary(max_size=300), st.sampled_from(["gzip", "deflate", "gzip, gzip", "br", "GZIP"]))
+def test_octets_in_a_coding_are_sent_or_refused(octets: bytes, coding: str) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    passed = guard.check(Incoming("GET", "/page", {"user-agent": "testbot"}))
+    assert isinstance(passed, Pass)
+    fields = [(b"Content-Type", b"text/html"), (b"Content-Encoding", coding.encode())]
+    held = passed.hold(200, fields, has_body=True)
+    assert held is not None
+    held.add(octets)
+    held.end()
+    try:
+        is_gzip = coding.lower() == "gzip" and bool(gzip.decompress(octets))
+    except (OSError, EOFError):
+        is_gzip = False
+    assert isinstance(held.answer, Answer) or is_gzip or coding == "deflate"
+    assert held.answer is not None or held.body == octets
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-3")
+def test_a_small_body_that_unpacks_to_a_long_page_is_refused() -> None:
+    held = hold(gzip.compress(b"x" * (MAX_PAGE + 1)), coding=b"gzip")
+    assert held.answer is not None
+    assert json.loads(held.answer.body)["rule"] == "comity.unread"
+    assert hold(gzip.compress(b"x" * MAX_PAGE), coding=b"gzip").answer is None
+
+
+def hold(body: bytes, *, coding: bytes = b"", user_agent: str = "testbot") -> HeldPage:
+    guard = Guard("https://example.com", GUARDED)
+    passed = guard.check(Incoming("GET", "/page", {"user-agent": user_agent}))
+    assert isinstance(passed, Pass)
+    fields = [(b"content-type", b"text/html"), (b"content-encoding", coding)]
+    held = passed.hold(200, fields, has_body=True)
+    assert held is not None
+    held.add(body)
+    held.end()
+    return held
+
+
+@pytest.mark.requirement("GUARD-2")
+@pytest.mark.parametrize(
+    ("content_range", "is_sent"),
+    [
+        (b"bytes 0-99/100", True),
+        (b"bytes 0-98/100", False),
+        (b"bytes 1-99/100", False),
+        (b"bytes 0-99/*", False),
+        (b"bytes */100", False),
+        (b"", False),
+    ],
+)
+def test_a_part_of_a_page_is_sent_if_it_is_the_whole(
+    content_range: bytes, *, is_sent: bool
+) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    passed = guard.check(Incoming("GET", "/page", {"user-agent": "testbot"}))
+    assert isinstance(passed, Pass)
+    fields = [(b"Content-Type", b"text/html"), (b"Content-Range", content_range)]
+    held = passed.hold(206, fields, has_body=True)
+    assert held is not None
+    held.add(b"x" * 100)
+    held.end()
+    assert (held.answer is None) == is_sent
+    ranges = [(b"Content-Type", b"multipart/byteranges; boundary=x")]
+    several = passed.hold(206, ranges, has_body=True)
+    assert several is not None
+    assert several.answer is not None
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_a_user_agent_with_too_many_names_gets_no_page() -> None:
+    names = [f"name{number}x" for number in range(MAX_WORDS)]
+    assert hold(b"<p>x", user_agent=" ".join(names)).answer is None
+    answer = hold(b"<p>x", user_agent=" ".join([*names, "another"])).answer
+    assert answer is not None
+    assert (answer.status, json.loads(answer.body)["rule"]) == (431, "comity.long-fields")
+    for_last = annotated(userAgent="name15x", allowedPurposes=[])
+    assert hold(for_last, user_agent=" ".join(names)).answer is not None
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_no_page_is_read_if_the_site_does_not_want_it() -> None:
+    guard = Guard("https://example.com", GUARDED, max_page=0)
+    page = PAGES["none"][1]
+    assert sent_by(guard, [page]) == (200, page)
+    with pytest.raises(PolicyError, match="max_page `-1` is negative: write octets, 0 or more"):
+        Guard("https://example.com", GUARDED, max_page=-1)
+
+
+@pytest.mark.requirement("GUARD-2", "RSL-2")
+def test_a_licence_among_the_files_is_read() -> None:
+    """A page that refers to a licence is licensed by what the licence permits."""
+    page = b'<link rel="license" type="application/rsl+xml" href="/license.xml"><p>x'
+    licence = (
+        b'<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>'
+        b'<permits type="usage">search</permits></license></content></rsl>'
+    )
+    for use, files, status in (
+        ("search", GUARDED | {"/license.xml": licence}, 200),
+        ("train", GUARDED | {"/license.xml": licence}, 403),
+        ("search", GUARDED, 403),
+    ):
+        guard = Guard("https://example.com", files, uses=lambda _, use=use: (use,))  # type: ignore[misc]
+        assert sent_by(guard, [page])[0] == status
+
+
+@pytest.mark.requirement("GUARD-2")
+@given(st.lists(st.sampled_from(["gzip", "br", "identity", "deflate;q=0.5", "*", "", "zstd;q=1"])))
+def test_readable_codings_are_some_of_those_that_were_sent(codings: list[str]) -> None:
+    readable = readable_codings(", ".join(codings)).split(", ")
+    assert readable == ["identity"] or set(readable) <= set(codings) - {"br", "*", "", "zstd;q=1"}
