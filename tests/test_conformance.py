@@ -90,6 +90,7 @@ ROWS = {
     "AUTO-16": "HTTP caching governs how long a copy is used",
     "AUTO-17": "the guard answers requests that the file refuses with 403",
     "AUTO-18": "parsing takes bounded time and memory, whatever the input",
+    "AUTO-19": "lint reports a file that is served over http, and paths that could be exploited (security considerations)",
     "AUTO-20": "where it cannot be had, only plain GET and HEAD are left, or nothing by setting",
     "AUTX-1": "an empty list is none, an absent directive no statement",
     "AUTX-2": "request-limit: no window ever holds more, over all processes that share a store file",
