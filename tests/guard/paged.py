@@ -159,8 +159,8 @@ async def site(scope: Scope, receive: Receive, send: Send) -> None:
     if path == "/release":
         RELEASED.set()
     if path == "/events/":
-        fields = [(name.lower().encode(), value.encode()) for name, value in EVENTS.items()]
-        await send({"type": "http.response.start", "status": 200, "headers": fields})
+        events = [(name.lower().encode(), value.encode()) for name, value in EVENTS.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": events})
         await send({"type": "http.response.body", "body": EVENT, "more_body": True})
         while not RELEASED.is_set():  # noqa: ASYNC110  # one Event for threads and for coroutines
             await asyncio.sleep(0.002)

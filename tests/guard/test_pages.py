@@ -66,7 +66,7 @@ def is_refused(got: Got, rule: str, status: int = 403) -> bool:
     assert int(got.headers["content-length"]) == len(got.body)
     assert "etag" not in got.headers
     assert got.headers["cache-control"] == "no-store"
-    return got.problem["rule"] == rule
+    return bool(got.problem["rule"] == rule)
 
 
 @pytest.mark.requirement("GUARD-2", "AUTX-11")
