@@ -352,7 +352,8 @@ class Demonstration:
             for path, answer in PAGES.items()
             if answer.media_type == TEXT or path in WELL_KNOWN
         }
-        self.guard = Guard(origin, policies, session=_session)
+        # The site shows how a crawler obeys an annotation, so every crawler gets the pages.
+        self.guard = Guard(origin, policies, session=_session, max_page=0)
         self.wsgi = WSGIMiddleware(self._wsgi, self.guard)
         self.asgi = ASGIMiddleware(self._asgi, self.guard)
 

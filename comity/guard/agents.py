@@ -19,6 +19,8 @@ from comity.policies.formats.acap import CrawlerNames
 
 # The maximum number of crawlers that one User-Agent may name. A request with more is refused.
 MAX_NAMED = 4
+# The maximum number of words of a User-Agent that pages are searched for.
+MAX_WORDS = 16
 # Characters. In a longer User-Agent, which no real client sends, words in versions and in addresses
 # count as product tokens too.
 MAX_PARSED = 2048
@@ -108,6 +110,21 @@ class Agents:
             _tells_apart(name, distinctive) for name in names
         )
         return Asking(agents, tuple(tokens[:MAX_NAMED]), is_named, is_clear)
+
+    def addressed_by_pages(
+        self, user_agent: str, uses: tuple[str, ...]
+    ) -> tuple[Agent, ...] | None:
+        """Return an agent for each word of a User-Agent that a page may name as a crawler.
+
+        A page may name crawlers that no file names. These agents are new, so judge them only by
+        pages, and not by files. None: there are more than MAX_WORDS words. `uses`: see `Agent`."""
+        words = list(dict.fromkeys(words_of(user_agent)))
+        words = [word for word in words if not is_of_browsers(word)] or words
+        if len(words) > MAX_WORDS:
+            return None
+        return tuple(
+            Agent(word, uses=uses, key_header=self._key_header) for word in words or (self._nobody,)
+        )
 
     def _product_tokens(self, user_agent: str) -> tuple[list[str], list[str]]:
         """Return the words that browsers do not send, and the product tokens that files name.

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from comity.guard.answers import Answer
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, target_from, target_of_path
+from comity.guard.pages import HeldPage, readable_codings
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -37,13 +38,16 @@ class ASGIMiddleware:
         checked = self._guard.check(_incoming(scope, self._root_path))
         if isinstance(checked, Answer):
             await _answer(checked, scope, send)
-        elif checked.is_counted:
-            try:
-                await self._app(scope, receive, _counting(checked, scope, send))
-            finally:
-                checked.end()
-        else:
-            await self._app(scope, receive, send)
+            return
+        try:
+            if checked.is_counted:
+                send = _counting(checked, scope, send)
+            if checked.reads_pages and scope["type"] == "http":
+                await _read_page(self._app, checked, scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+        finally:
+            checked.end()
 
 
 def _incoming(scope: Scope, root_path: str | None) -> Incoming:
@@ -133,8 +137,9 @@ def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
                 for name, value in message.get("headers", ())
                 if bytes(name).lower() == b"content-length"
             )
-            has_body = scope.get("method") != "HEAD" and message["status"] not in (204, 304)
-            passed.begins(bytes(next(lengths, b"")).decode("latin-1"), has_body=has_body)
+            passed.begins(
+                bytes(next(lengths, b"")).decode("latin-1"), has_body=_has_body(scope, message)
+            )
         elif message["type"] == "http.response.body":
             if message.get("more_body"):
                 passed.sends(len(message.get("body", b"")))
@@ -143,3 +148,86 @@ def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
         await send(message)
 
     return counting_send
+
+
+def _has_body(scope: Scope, start: Message) -> bool:
+    return scope.get("method") != "HEAD" and start["status"] not in (204, 304)
+
+
+# Extensions by which an application hands a file to the server, past the guard.
+_FILES = ("http.response.pathsend", "http.response.zerocopysend")
+
+
+class _RefusedError(OSError):
+    """Raised if an application sends more of a response that the guard has refused.
+
+    The specification of ASGI has servers raise an OSError if the client has gone."""
+
+
+async def _read_page(
+    app: Application, passed: Pass, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Call the application, and hold its response until the guard has read the page."""
+    extensions = scope.get("extensions") or {}
+    headers = [
+        (name, readable_codings(value.decode("latin-1")).encode("latin-1"))
+        if name.lower() == b"accept-encoding"
+        else (name, value)
+        for name, value in scope.get("headers") or ()
+    ]
+    readable = {
+        **scope,
+        "headers": headers,
+        "extensions": {name: extensions[name] for name in extensions if name not in _FILES},
+    }
+    sender = _PageSender(passed, scope, send)
+    try:
+        await app(readable, receive, sender)
+    except Exception:
+        # The client has its answer. The application may have failed only because it was told so.
+        if not sender.has_interrupted:
+            raise
+
+
+class _PageSender:
+    """Sends the response of an application, or the answer of the guard in its place.
+
+    Attributes:
+        has_interrupted: True if the application was told to stop sending."""
+
+    def __init__(self, passed: Pass, scope: Scope, send: Send) -> None:
+        self.has_interrupted = False
+        self._passed = passed
+        self._scope = scope
+        self._send = send
+        self._start: Message = {}
+        self._held: HeldPage | None = None
+        self._is_refused = False
+
+    async def __call__(self, message: Message) -> None:
+        kind = message["type"]
+        if self._is_refused:
+            if message.get("more_body"):  # it may go on for ever
+                self.has_interrupted = True
+                raise _RefusedError("the guard has refused this response")
+            return
+        if kind == "http.response.start":
+            fields = [(bytes(name), bytes(value)) for name, value in message.get("headers", ())]
+            has_body = _has_body(self._scope, message)
+            self._start = message
+            self._held = self._passed.hold(message["status"], fields, has_body=has_body)
+        held = self._held
+        if held is None or kind not in ("http.response.start", "http.response.body"):
+            await self._send(message)
+            return
+        if kind == "http.response.body":
+            held.add(message.get("body", b""))
+            if not message.get("more_body"):
+                held.end()
+        if held.answer is not None:
+            self._is_refused = True
+            await _answer(held.answer, self._scope, self._send)
+        elif kind == "http.response.body" and not message.get("more_body"):
+            self._held = None
+            await self._send(self._start)
+            await self._send({"type": "http.response.body", "body": held.body})

@@ -3,7 +3,8 @@
     guard.check(incoming) -> Pass | Answer
 
 The guard answers requests for a policy file, for all clients. It judges automated requests as
-comity's crawlers judge their own requests. It passes all other requests on."""
+comity's crawlers judge their own requests. It passes all other requests on. Of a response to an
+automated request it reads the page (pages.py), which may refuse the request too."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import product
 from math import ceil
 from threading import Lock
 from typing import NamedTuple
 
-from comity.guard.agents import MAX_NAMED, Agents, Asking
+from comity.guard.agents import MAX_NAMED, MAX_WORDS, Agents, Asking
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import ClientLimit, Clients, RequestCounts, client_of
 from comity.guard.files import Files, OwnFiles
@@ -30,12 +32,15 @@ from comity.guard.incoming import (
     list_members,
     mechanisms,
 )
+from comity.guard.pages import MAX_PAGE, Fields, HeldPage, Pages
+from comity.guard.promises import FIELD, SAFE_METHODS, conflict
 from comity.guard.proofs import AgentRow, AgentTable, Proofs, rows_of
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Decision, Finding, Reason, Source, Verdict
 from comity.policies.answers.errors import PolicyError
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import PURPOSE_HEADER, XHR, Facts, Session, facts_of
+from comity.policies.document.document import Content
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.site import Site
 from comity.policies.syntax.path_patterns import normal_target
@@ -44,6 +49,7 @@ from comity.policies.syntax.urls import spellings, target_of
 from comity.policies.syntax.windows import Window
 from comity.signatures.message import Signature, SignedRequest
 
+LONG_FIELDS = "comity.long-fields"
 ROBOTS = "/robots.txt"  # the file with Crawl-delay and Request-rate, which limit each client
 
 logger = logging.getLogger(__name__)
@@ -63,12 +69,25 @@ class Pass:
     """The permission to pass a request on to the application.
 
     `is_counted`: True if the request counts as in flight. Then call `end` when the response is
-    complete, or the client has disconnected. Otherwise no call is necessary."""
+    complete, or the client has disconnected. Otherwise no call is necessary.
+    `reads_pages`: True if the guard may have to read the response. Then call `hold`."""
 
-    def __init__(self, end: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        end: Callable[[], None] | None = None,
+        hold: Callable[[int, Fields], HeldPage | None] | None = None,
+    ) -> None:
         self.is_counted = end is not None
+        self.reads_pages = hold is not None
         self._end = end
+        self._hold = hold
         self._remaining: int | None = None  # octets of the body that are not sent yet
+
+    def hold(self, status: int, fields: Fields, *, has_body: bool) -> HeldPage | None:
+        """Return the response if it has to wait until its page is read. None: send it as it comes.
+
+        `fields`: the header fields of the response."""
+        return self._hold(status, fields) if self._hold and has_body else None
 
     def begins(self, length: str | None, *, has_body: bool = True) -> None:
         """Note that the header fields are being sent. A response without a body ends here.
@@ -106,8 +125,9 @@ class Guard:
     Attributes:
         origin: The origin, e.g. "https://example.com".
         findings: The findings in the policy files.
-        passed: Rule that decided -> the number of automated requests that were passed on.
-        refused: Rule that decided -> the number of automated requests that were refused.
+        passed: Rule that decided -> the number of automated requests that were passed on. A request
+            that its page refuses is not one of them.
+        refused: Rule that decided -> the number of requests that were refused.
         agents: Who asked, and whether it was proved -> the number of automated requests."""
 
     def __init__(
@@ -119,6 +139,9 @@ class Guard:
         mechanisms: Callable[[Incoming], Iterable[str]] = mechanisms,
         session: Callable[[Incoming], Session | None] = lambda _: None,
         client: Callable[[Incoming], str] = lambda incoming: client_of(incoming.peer),
+        uses: Callable[[Incoming], Iterable[str]] = lambda _: (),
+        promises: Callable[[Incoming], str] = lambda _: "",
+        max_page: int = MAX_PAGE,
         purpose_header: str = PURPOSE_HEADER,
         key_header: str = KEY_HEADER,
         max_age: int = 3600,
@@ -139,6 +162,10 @@ class Guard:
         self.origin = own_files.origin
         self._site = Site.from_files(self.origin, own_files.judging)
         published = Site.from_files(self.origin, own_files.fetched)
+        # Pages are judged by themselves: the files have permitted the request before.
+        self._site_of_pages = Site.from_files(self.origin, {})
+        self._documents = published.files
+        self._pages = Pages(max_page)
         self.findings: tuple[Finding, ...] = published.findings
         self.passed: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
@@ -151,6 +178,8 @@ class Guard:
         self._mechanisms = mechanisms
         self._session = session
         self._client = client
+        self._uses = uses
+        self._promises = promises
         self._purpose_header = purpose_header.lower()
         self._key_header = key_header
         self._problems = Problems(types=problem_types, challenge=challenge)
@@ -173,6 +202,8 @@ class Guard:
         targets = _Targets((), frozenset(), 0) if is_long else _targets_of(incoming.targets)
         if not is_long and (answer := self._policy_file(incoming, targets)):
             return answer
+        if answer := self._unpromised(incoming):
+            return answer
         asking = self._agents.asking(incoming.field("user-agent"))
         if not (
             self._purpose_header in incoming.fields
@@ -187,7 +218,7 @@ class Guard:
             )
         facts = self._facts(incoming)
         if too_long := _too_long(asking, facts):
-            return self._refuse_long(incoming, "comity.long-fields", too_long)
+            return self._refuse_long(incoming, LONG_FIELDS, too_long)
         if refusal := self._unproved(incoming, asking):
             return refusal
         client = self._client(incoming)
@@ -235,6 +266,24 @@ class Guard:
             and len(incoming.methods) == 1
         )
         return UNTOUCHED if is_plain else None
+
+    def _unpromised(self, incoming: Incoming) -> Answer | None:
+        """Return the refusal of a request whose preferences for its content the site cannot keep.
+
+        This judges the requests of people too: the preferences are those of the content's author.
+        """
+        if FIELD not in incoming.fields or SAFE_METHODS.issuperset(
+            method.upper() for method in incoming.methods
+        ):
+            return None
+        requested = incoming.field(FIELD)
+        problem = conflict(requested, self._promises(incoming))
+        if not problem:
+            return None
+        text = f"Content-Usage: {_loggable(requested)}"
+        source = Source(url=self.origin, part="request", text=text)
+        reason = Reason(rule="comity.promise", source=source)
+        return self._refuse_alone(incoming, reason, f"deny: {reason}: {problem}")
 
     def _facts(self, incoming: Incoming) -> Facts:
         facts = facts_of(
@@ -286,10 +335,75 @@ class Guard:
             source = Source(url=self.origin + too_many.limit.path, text=too_many.permitted)
             reason = Reason(rule=too_many.rule, source=source)
             return self._refuse(incoming, (reason,), f"deny: {reason}", too_many.seconds)
-        self.passed[decisions[0].reasons[0].rule] += 1
-        if all(limit.concurrent is None for limit in permitted):
-            return Pass()
-        return Pass(lambda: self._release(client, permitted))
+        rule = decisions[0].reasons[0].rule
+        self.passed[rule] += 1
+        is_counted = any(limit.concurrent is not None for limit in permitted)
+        return Pass(
+            (lambda: self._release(client, permitted)) if is_counted else None,
+            partial(self._hold, incoming, kinds, rule) if self._pages.are_read else None,
+        )
+
+    def _hold(
+        self, incoming: Incoming, kinds: list[Facts], rule: str, status: int, fields: Fields
+    ) -> HeldPage | None:
+        """Return the response if it has to wait until its page is read, else None.
+
+        `rule`: the rule by which the request was passed on."""
+        uses = tuple(self._uses(incoming))
+        return self._pages.hold(
+            status,
+            fields,
+            partial(self._judge_page, incoming, kinds, rule, uses),
+            partial(self._refuse_unread, incoming, rule),
+            judges_fields=bool(uses),
+        )
+
+    def _judge_page(
+        self,
+        incoming: Incoming,
+        kinds: list[Facts],
+        rule: str,
+        uses: tuple[str, ...],
+        content: Content,
+    ) -> Answer | None:
+        """Return the refusal of a request by the response to it, or None.
+
+        The response is judged for each crawler that the User-Agent may name."""
+        agents = self._agents.addressed_by_pages(incoming.field("user-agent"), uses)
+        if agents is None:
+            at_most = f"User-Agent: at most {MAX_WORDS} names"
+            return self._refuse_page(incoming, rule, (self._long(LONG_FIELDS, at_most),))
+        url = self.origin + target_of(incoming.target)
+        moment = datetime.fromtimestamp(self._clock(), UTC)
+        with self._lock:
+            decisions = [
+                self._site_of_pages.refused_by_response(
+                    agent, url, content, facts, moment, self._documents
+                )
+                for agent, facts in product(agents, kinds)
+            ]
+        self._settle()
+        reasons = tuple(
+            dict.fromkeys(
+                reason
+                for decision in decisions
+                if decision is not None
+                for reason in decision.reasons
+            )
+        )
+        return self._refuse_page(incoming, rule, reasons) if reasons else None
+
+    def _refuse_unread(self, incoming: Incoming, rule: str, text: str) -> Answer:
+        url = self.origin + target_of(incoming.target)
+        reason = Reason(rule="comity.unread", source=Source(url=url, text=text))
+        return self._refuse_page(incoming, rule, (reason,))
+
+    def _refuse_page(self, incoming: Incoming, rule: str, reasons: tuple[Reason, ...]) -> Answer:
+        with self._lock:
+            self.passed[rule] -= 1
+            answer = self._refuse(incoming, reasons, f"deny: {status_of(reasons)[1]}", 0)
+        self._settle()
+        return answer
 
     def _release(self, client: str, limits: tuple[ClientLimit, ...]) -> None:
         """Stop counting a request as in flight, without ever waiting for the lock.
@@ -337,9 +451,15 @@ class Guard:
         return self._refuse(incoming, reasons, str(decision), ceil(max(opens, default=now) - now))
 
     def _refuse_long(self, incoming: Incoming, rule: str, at_most: str) -> Answer:
-        reason = Reason(rule=rule, source=Source(url=self.origin, part="request", text=at_most))
+        reason = self._long(rule, at_most)
+        return self._refuse_alone(incoming, reason, f"deny: {reason}")
+
+    def _long(self, rule: str, at_most: str) -> Reason:
+        return Reason(rule=rule, source=Source(url=self.origin, part="request", text=at_most))
+
+    def _refuse_alone(self, incoming: Incoming, reason: Reason, detail: str) -> Answer:
         with self._lock:
-            answer = self._refuse(incoming, (reason,), f"deny: {reason}", 0)
+            answer = self._refuse(incoming, (reason,), detail, 0)
         self._settle()
         return answer
 

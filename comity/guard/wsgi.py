@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from comity.guard.answers import Answer
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, target_from, target_of_path
+from comity.guard.pages import HeldPage, readable_codings
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -37,15 +38,18 @@ class WSGIMiddleware:
             _discard_body(environ)
             start_response(checked.status_line, list(checked.headers))
             return [checked.body]
-        if not checked.is_counted:
-            return self._app(environ, start_response)
+        if checked.is_counted:
+            start_response = _counting(checked, environ, start_response)
         try:
-            return _CountedBody(
-                self._app(environ, _counting(checked, environ, start_response)), checked
+            body = (
+                _PageBody(self._app, checked, environ, start_response).as_sent
+                if checked.reads_pages
+                else self._app(environ, start_response)
             )
         except BaseException:
             checked.end()
             raise
+        return _CountedBody(body, checked) if checked.is_counted else body
 
 
 def _incoming(environ: WSGIEnvironment, script_name: str | None) -> Incoming:
@@ -125,8 +129,7 @@ def _counting(
         status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None, /
     ) -> Any:
         lengths = (value for name, value in headers if name.lower() == "content-length")
-        has_body = environ.get("REQUEST_METHOD") != "HEAD" and status[:3] not in ("204", "304")
-        passed.begins(next(lengths, None), has_body=has_body)
+        passed.begins(next(lengths, None), has_body=_has_body(environ, status))
         write = (
             start_response(status, headers, exc_info)
             if exc_info
@@ -164,3 +167,87 @@ class _CountedBody:
                 close()
         finally:
             self._passed.end()
+
+
+def _has_body(environ: WSGIEnvironment, status: str) -> bool:
+    return environ.get("REQUEST_METHOD") != "HEAD" and status[:3] not in ("204", "304")
+
+
+class _PageBody:
+    """The body of a response that the guard may have to read, or of its answer in place of it."""
+
+    def __init__(
+        self,
+        app: WSGIApplication,
+        passed: Pass,
+        environ: WSGIEnvironment,
+        start_response: StartResponse,
+    ) -> None:
+        self._passed = passed
+        self._environ = environ
+        self._start_response = start_response
+        self._held: HeldPage | None = None
+        self._held_start: tuple[str, list[tuple[str, str]]] = ("", [])
+        self._is_started = False  # True if the server has the status and the header fields
+        if "HTTP_ACCEPT_ENCODING" in environ:
+            environ["HTTP_ACCEPT_ENCODING"] = readable_codings(environ["HTTP_ACCEPT_ENCODING"])
+        self._body = app(environ, self._start)
+
+    @property
+    def as_sent(self) -> Iterable[bytes]:
+        """The body to give to the server.
+
+        It is the application's own object if the response need not wait, because servers recognise
+        files by their type. It is a list if the application's own is: the servers send its length.
+        """
+        if self._is_started:
+            return self._body
+        return [b"".join(self)] if isinstance(self._body, (list, tuple)) else self
+
+    def _start(
+        self, status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None, /
+    ) -> Any:
+        """The `start_response` of the application."""
+        fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        held = (
+            None
+            if self._is_started
+            else self._passed.hold(
+                int(status[:3]), fields, has_body=_has_body(self._environ, status)
+            )
+        )
+        if held is None:
+            self._held, self._is_started = None, True
+            return (
+                self._start_response(status, headers, exc_info)
+                if exc_info
+                else self._start_response(status, headers)
+            )
+        self._held, self._held_start = held, (status, headers)
+        return held.add
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._body:
+            if self._held is None:
+                yield part
+            else:
+                self._held.add(part)
+                if self._held.answer is not None:
+                    break
+        if self._held is not None:
+            held, self._held = self._held, None
+            held.end()
+            yield self._end(held)
+
+    def _end(self, held: HeldPage) -> bytes:
+        self._is_started = True
+        if (answer := held.answer) is not None:
+            self._start_response(answer.status_line, list(answer.headers))
+            return answer.body
+        self._start_response(*self._held_start)
+        return held.body
+
+    def close(self) -> None:
+        close = getattr(self._body, "close", None)
+        if close:
+            close()

@@ -239,6 +239,15 @@ class AgentView:
             if (state := by_format[name].state) is not None
         }
 
+    def unread_access_rules(self, document: Carrier) -> tuple[Reason, ...]:
+        """Return the reasons why rules for requests in the page that came back cannot be read."""
+        return tuple(
+            reason
+            for name, statements in document.statements.items()
+            if name in self._deciding_access
+            for reason in statements.refused
+        )
+
     def disallows(self, target: str, facts: Facts) -> bool:
         """Return True if a Disallow line in one of the files decides."""
         return any(reading.disallows(target, facts) for _, reading in self._restricting)

@@ -37,6 +37,7 @@ from comity.policies.answers.decision import (
     Reason,
     Source,
     Verdict,
+    with_page_url,
 )
 from comity.policies.answers.fetched import Availability, Fetched
 from comity.policies.answers.rates import Rates
@@ -311,6 +312,43 @@ class Site:
         of_targets = (_final(view.statements(self._resource(target))) for target in spellings(url))
         outcomes = tuple(combine_carriers([of_target, by_fields]) for of_target in of_targets)
         sources = _shared_sources(view, outcomes, is_image=Content(fields, b"").is_image)
+        return view.refusal_of_all(sources.of_page(), url)
+
+    def refused_by_response(
+        self,
+        agent: Agent,
+        url: str,
+        content: Content,
+        facts: Facts,
+        now: datetime | None = None,
+        resources: Mapping[str, Fetched] | None = None,
+    ) -> Decision | None:
+        """Return the refusal of a request by the response to it, or None.
+
+        A response refuses if it withdraws the permission for the request, if it may do so and
+        cannot be read, or if its statements refuse every declared use. The statements of the site's
+        files about uses do not count.
+
+        `content` is the response, `facts` are those of the request. `resources` is absolute URL ->
+        its fetch, for the documents to which the response refers."""
+        view, response = self._view(agent), Response(agent, url, now)
+        document = _of_document(content, response)
+        if access_rules := view.access_rules(document):
+            access = view.access(spellings(url), facts, now, access_rules)
+            if access.verdict is Verdict.DENY:
+                return access
+        if refused := (*view.unread_access_rules(document), *_reasons_of_unread(url, content)):
+            return Decision(verdict=Verdict.DENY, reasons=with_page_url(refused, url))
+        if not agent.uses:
+            return None
+        of_headers, of_equivalents = (
+            _of_headers(content.headers, response),
+            _of_equivalents(content, response),
+        )
+        carriers = [NO_CARRIER, of_headers, of_equivalents, document]
+        carriers.append(_of_documents(carriers, resources or {}, url))
+        outcome = combine_carriers(carriers)
+        sources = _shared_sources(view, (outcome,), is_image=content.is_image)
         return view.refusal_of_all(sources.of_page(), url)
 
     def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
@@ -668,10 +706,15 @@ def _refusals_by_page(url: str, access: Decision) -> list[UseSource]:
 
 def _refusals_of_unread(url: str, content: Content) -> list[UseSource]:
     """Return the refusal of every use if the page has statements that were not read."""
+    reasons = _reasons_of_unread(url, content)
+    return [RefusingSource(reasons)] if reasons else []
+
+
+def _reasons_of_unread(url: str, content: Content) -> tuple[Reason, ...]:
     if not content.is_unread:
-        return []
+        return ()
     source = Source(url=url, part=BODY, text="the page is too long or too deeply nested")
-    return [RefusingSource((Reason(rule="comity.unread", source=source),))]
+    return (Reason(rule="comity.unread", source=source),)
 
 
 def _elements(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, SharedClients, WSGIMiddleware
-from comity.guard.agents import MAX_NAMED, MAX_PARSED
+from comity.guard.agents import MAX_NAMED, MAX_PARSED, MAX_WORDS
 from comity.guard.answers import RETRY
 from comity.guard.clients import MAX_STAMPS
 from comity.guard.guard import MAX_JUDGED, MAX_NAME, MAX_PURPOSES, MAX_REFERER, MAX_TARGET
@@ -68,7 +68,7 @@ def test_the_figures_are_those_of_the_code() -> None:
         MAX_JUDGED,
     ]
     figures = [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*", fields)]
-    assert figures == [MAX_PURPOSES, MAX_NAME, MAX_NAMED, MAX_REFERER]
+    assert figures == [MAX_PURPOSES, MAX_NAME, MAX_NAMED, MAX_REFERER, MAX_WORDS]
     assert f"In a field of more than\n{MAX_PARSED:,} characters" in PAGE
     assert f"A window for more than {MAX_STAMPS} requests" in PAGE
     defaults = {

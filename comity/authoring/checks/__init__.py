@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from comity.authoring.checks.addressees import check_addressees
 from comity.authoring.checks.contradictions import check_contradictions
+from comity.authoring.checks.exposed_paths import check_exposed_paths
 from comity.authoring.checks.readers import check_readers
 from comity.authoring.checks.serving import check_serving
 from comity.authoring.source import SiteSource
@@ -18,5 +19,6 @@ CHECKS: tuple[Callable[[SiteSource], Iterable[Finding]], ...] = (
     check_serving,
     check_addressees,
     check_contradictions,
+    check_exposed_paths,
     check_readers,
 )

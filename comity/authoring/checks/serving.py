@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from email.message import Message
 from urllib.parse import urlsplit
 
-from comity.authoring.source import SiteSource
+from comity.authoring.source import SiteSource, SourceFile
+from comity.gate.fetching.reach import Reach
 from comity.policies import Fetched, Finding
 from comity.policies.answers.fetched import Availability, availability, is_page
 from comity.policies.formats import FILES, FORMATS
@@ -25,6 +26,16 @@ def check_serving(source: SiteSource) -> Iterator[Finding]:
     """Yield the findings about the answers for all policy files."""
     for file in source.files:
         yield from check_served(file.url, file.fetched)
+        if source.reach is not Reach.LOOPBACK and _came_over_http(file):
+            message = "Others can change this file on its way. Serve it over https."
+            yield Finding(rule="comity.file-http", message=message, url=file.url)
+
+
+def _came_over_http(file: SourceFile) -> bool:
+    """Return True if a server sent the file over http. A file from a disk has no header fields."""
+    fetched = file.fetched
+    is_there = availability(fetched) is Availability.PRESENT and bool(fetched.headers)
+    return is_there and urlsplit(fetched.url or file.url).scheme == "http"
 
 
 def check_served(url: str, fetched: Fetched) -> Iterator[Finding]:
@@ -62,7 +73,8 @@ def _problems(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
                 "so it refuses nothing. Answer with status 200 or 404.",
             )
         return
-    if fetched.url and fetched.url != url:
+    # From http to https at the same address is no other place.
+    if fetched.url and fetched.url not in (url, url.replace("http:", "https:", 1)):
         yield "comity.file-moved", f"This file is redirected to {fetched.url}. Serve it here."
     if fetched.oversized or len(fetched.body) > MUST_BE_READ:
         size = f"more than {MAX_BYTES}" if fetched.oversized else str(len(fetched.body))

@@ -220,7 +220,7 @@ declare(
         "comity.unread": Rule(
             REFUSES,
             "comity, docs/existing-data.md",
-            "the capture of the page is cut off or unreadable, so its statements are unknown",
+            "the page is cut off, too long or unreadable, so its statements are unknown",
         ),
         "comity.scheme": Rule(
             REFUSES, "comity, docs/rules.md", "only http and https URLs have policies"
@@ -304,6 +304,11 @@ declare(
             "comity, docs/guard.md",
             "header fields that decide are longer, or have more values, than the guard reads",
             status=431,
+        ),
+        "comity.promise": Rule(
+            REFUSES,
+            "draft-thomson-aipref-sup section-6.2",
+            "the site cannot promise the usage preferences that a request states for its content",
         ),
         "comity.inner-address": Rule(
             REFUSES,
@@ -402,6 +407,42 @@ declare(
                 "\n"
                 "User-agent: *\n"
                 "Disallow: /private/\n",
+            ),
+        ),
+        "comity.file-http": Rule(
+            FINDING,
+            "draft-liao-aipref-autoctl-core-01 security-considerations",
+            "a policy file is served over http, so others can change it on its way",
+            why="Everybody on the way between a crawler and the server can change a file that is "
+            "served over http. The crawler then obeys the rules of another person.",
+            fix="Serve the file over https.",
+            example=Example(
+                bad="HTTP/1.1 301 Moved Permanently\n"
+                "Location: http://example.com/robots.txt\n"
+                "\n"
+                "HTTP/1.1 200 OK\n"
+                "Content-Type: text/plain; charset=utf-8\n"
+                "\n"
+                "User-agent: *\n"
+                "Disallow: /search\n",
+                good="HTTP/1.1 200 OK\n"
+                "Content-Type: text/plain; charset=utf-8\n"
+                "\n"
+                "User-agent: *\n"
+                "Disallow: /search\n",
+            ),
+        ),
+        "comity.exposed-path": Rule(
+            FINDING,
+            "draft-liao-aipref-autoctl-core-01 security-considerations",
+            "a policy file shows where something is that only its owner should find",
+            severity=INFO,
+            why="Everybody can read a policy file, and it protects nothing. A line with the path "
+            "of a backup, a repository or a login leads attackers there.",
+            fix="Protect the path by a login, or take the file off the server. Delete the line.",
+            example=Example(
+                bad="User-agent: *\nDisallow: /backup.sql\nDisallow: /search\n",
+                good="User-agent: *\nDisallow: /search\n",
             ),
         ),
         "comity.file-size": Rule(

@@ -1,4 +1,4 @@
-"""Remove content codings from policy files, up to a limit (RFC 9110 section-8.4)."""
+"""Remove content codings, up to a limit (RFC 9110 section-8.4)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ MAX_MEMBERS = 100
 _GZIP = b"\x1f\x8b\x08"
 
 
-def decoded(body: bytes, content_encoding: bytes, *, is_cut: bool) -> tuple[bytes, bool]:
-    """Return the content, and whether it was cut at MAX_BYTES.
+def decoded(
+    body: bytes, content_encoding: bytes, *, is_cut: bool, most: int = MAX_BYTES
+) -> tuple[bytes, bool]:
+    """Return the content, and whether it was cut at `most` octets.
 
     ValueError: it cannot be decoded; the text says what is wrong.
 
@@ -37,13 +39,13 @@ def decoded(body: bytes, content_encoding: bytes, *, is_cut: bool) -> tuple[byte
     for _ in range(MAX_MEMBERS):
         decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, by its first octets
         try:
-            content += decoder.decompress(rest, MAX_BYTES + 1 - len(content))
+            content += decoder.decompress(rest, most + 1 - len(content))
         except zlib.error as error:
             raise ValueError(f"compressed content that cannot be decoded: {error}") from None
         rest = decoder.unused_data
-        if len(content) > MAX_BYTES or not rest.startswith(_GZIP):
+        if len(content) > most or not rest.startswith(_GZIP):
             break
-    is_more = is_cut or len(content) > MAX_BYTES
+    is_more = is_cut or len(content) > most
     if not is_more and (rest or not decoder.eof):
         raise ValueError("compressed content that breaks off or goes on after its end")
     return content, is_more

@@ -1,0 +1,471 @@
+"""The guard reads the pages that its application sends, asked over real connections."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import Iterator, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, Pass, WSGIMiddleware
+from comity.guard.agents import MAX_WORDS
+from comity.guard.pages import MAX_PAGE, HeldPage, readable_codings
+from comity.policies import PolicyError
+from tests.guard.paged import EVENT, PAGES, annotated
+from tests.guard.paged import MAX_PAGE as SITE_MAX_PAGE
+from tests.selection import one_in
+
+if TYPE_CHECKING:
+    from tests.guard.conftest import Client, Got, Servers
+
+HERE = Path(__file__).parent
+
+# The quick tests take the first of each half.
+THREADED = [
+    "uvicorn-h11",
+    "uvicorn-httptools",
+    "hypercorn",
+    "gunicorn-uvicorn",
+    "gunicorn-threads",
+    "werkzeug",
+    "waitress",
+    "wsgiref",
+]
+
+
+@pytest.fixture(scope="module", params=one_in(4, THREADED))
+def origin(request: pytest.FixtureRequest, servers: Servers) -> Iterator[str]:
+    with servers.serving(
+        request.param, f"paged:{servers.SERVERS[request.param].kind}", HERE
+    ) as origin:
+        yield origin
+
+
+def named(origin: str, servers: Servers, user_agent: str, **fields: str) -> Client:
+    fields = {name.replace("_", "-"): value for name, value in fields.items()}
+    return servers.Client(origin, fields={"User-Agent": user_agent} | fields)
+
+
+@pytest.fixture
+def robot(origin: str, servers: Servers) -> Client:
+    return named(origin, servers, "testbot/1.0")
+
+
+def is_refused(got: Got, rule: str, status: int = 403) -> bool:
+    """Whether it is the guard's answer, with its own length, and nothing of the page."""
+    assert b"secret text" not in got.body
+    if got.status != status:
+        return False
+    assert int(got.headers["content-length"]) == len(got.body)
+    assert "etag" not in got.headers
+    assert got.headers["cache-control"] == "no-store"
+    return bool(got.problem["rule"] == rule)
+
+
+@pytest.mark.requirement("GUARD-2", "AUTX-11")
+def test_a_page_that_refuses_the_request_is_not_sent(origin: str, robot: Client) -> None:
+    for how in ("sent", "parts", "gzip", "whole", "file"):
+        refused = robot.ask(f"/{how}/none", Accept_Encoding="gzip, br")
+        assert is_refused(refused, "automation.purpose")
+        source = refused.problem["source"]
+        assert (source["url"], source["line"]) == (f"{origin}/{how}/none", 2)
+        assert source["text"].startswith('{"@type": "AutomationPolicyAnnotation"')
+        passed = robot.ask(f"/{how}/plain", Accept_Encoding="gzip, br")
+        body = gzip.decompress(passed.body) if how == "gzip" else passed.body
+        assert (passed.status, body) == (206 if how == "whole" else 200, PAGES["plain"][1])
+        assert passed.headers["etag"] == '"plain"'
+        if "content-length" in passed.headers:
+            assert int(passed.headers["content-length"]) == len(passed.body)
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_the_requests_of_people_are_not_read(origin: str, servers: Servers) -> None:
+    person = servers.person(origin)
+    for name in ("none", "broken", "long", "late", "tagged"):
+        got = person.ask(f"/sent/{name}")
+        assert (got.status, got.body) == (200, PAGES[name][1])
+    assert person.ask("/br/none", Accept_Encoding="br").status == 200
+    seen = json.loads(person.ask("/seen", Accept_Encoding="br, zstd").body)
+    assert seen["encodings"][-1] == "br, zstd"
+
+
+@pytest.mark.requirement("GUARD-2", "AUTX-11", "AUTX-13")
+def test_each_annotation_refuses_those_whom_it_means(
+    origin: str, robot: Client, servers: Servers
+) -> None:
+    assert is_refused(robot.ask("/sent/search"), "automation.purpose")
+    assert robot.ask("/sent/search", Automation_Purpose="search").status == 200
+    assert is_refused(
+        robot.ask("/sent/search", Automation_Purpose="search, train"), "automation.purpose"
+    )
+    assert is_refused(robot.ask("/sent/session"), "automation.session", 401)
+    assert robot.ask("/sent/headless").status == 200
+
+    browsing = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) %s/120.0"
+    headless = named(origin, servers, browsing % "HeadlessChrome")
+    assert is_refused(headless.ask("/sent/none"), "automation.purpose")
+
+    assert robot.ask("/sent/named").status == 200
+    for user_agent in ("PageBot/2", "Mozilla/5.0 (compatible; pagebot/2.1; +https://a.example)"):
+        client = named(origin, servers, user_agent)
+        assert is_refused(client.ask("/sent/named"), "automation.purpose")
+
+
+@pytest.mark.requirement("GUARD-2", "AUTX-12")
+def test_a_page_that_cannot_be_read_is_not_sent(origin: str, robot: Client) -> None:
+    assert is_refused(robot.ask("/sent/broken"), "automation.json-ld")
+    assert is_refused(robot.ask("/br/plain"), "comity.unread")
+    too_long = robot.ask("/sent/long")
+    assert is_refused(too_long, "comity.unread")
+    assert too_long.problem["source"]["text"] == f"at most {SITE_MAX_PAGE} octets"
+    assert is_refused(robot.ask("/gzip/long"), "comity.unread")
+    assert is_refused(robot.ask("/sent/late"), "automation.purpose")
+    part = robot.ask("/part/none")
+    assert is_refused(part, "comity.unread")
+    assert "ask for all of it" in part.problem["source"]["text"]
+    assert is_refused(robot.ask("/part/plain"), "comity.unread")
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_only_html_waits(origin: str, robot: Client) -> None:
+    assert is_refused(robot.ask("/sent/untyped"), "automation.purpose")
+    assert is_refused(robot.ask("/sent/xhtml"), "automation.purpose")
+    for how in ("sent", "parts", "part", "br", "file"):
+        got = robot.ask(f"/{how}/text")
+        body = PAGES["text"][1]
+        assert got.body == (body[:40] if how == "part" else body)
+    head = robot.ask("/sent/none", "HEAD")
+    assert (head.status, head.body) == (200, b"")
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_the_application_is_asked_for_codings_that_can_be_read(
+    robot: Client, origin: str, servers: Servers
+) -> None:
+    for sent, received in (
+        ("gzip, deflate, br, zstd", "gzip, deflate"),
+        ("br;q=1.0, gzip;q=0.8, *;q=0.1", "gzip;q=0.8"),
+        ("br", "identity"),
+        ("*", "identity"),
+    ):
+        robot.ask("/sent/plain", Accept_Encoding=sent)
+        assert json.loads(servers.person(origin).ask("/seen").body)["encodings"][-2] == received
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_what_is_not_html_goes_on_in_parts(origin: str, robot: Client, servers: Servers) -> None:
+    """The first event comes before the application has made the second one."""
+    connection = robot.begin("/events/")
+    response = connection.getresponse()
+    assert (response.status, response.read(len(EVENT))) == (200, EVENT)
+    servers.person(origin).ask("/release")
+    assert response.read() == EVENT
+    connection.close()
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-1")
+def test_an_endless_page_is_refused_and_its_application_stops(
+    origin: str, robot: Client, servers: Servers
+) -> None:
+    for _ in range(3):
+        assert is_refused(robot.ask("/endless/"), "comity.unread")
+    seen = json.loads(servers.person(origin).ask("/seen").body)
+    assert SITE_MAX_PAGE // 7000 < seen["endless"] <= SITE_MAX_PAGE // 7000 + 2
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_an_application_that_fails_within_a_page_sends_nothing_of_it(
+    origin: str, robot: Client
+) -> None:
+    got = robot.ask("/fails/")
+    assert (got.status, b"secret" in got.body) == (500, False)
+
+
+@pytest.mark.requirement("GUARD-2", "META-3", "TDM-1", "META-5")
+def test_a_page_is_refused_to_requests_whose_every_use_it_refuses(
+    origin: str, robot: Client, servers: Servers
+) -> None:
+    trainer = named(origin, servers, "TrainBot/1.0")
+    for name, rule in (
+        ("noai", "robots-meta.noai"),
+        ("reserved", "tdmrep.reserved"),
+        ("equivalent", "usage.disallow"),
+        ("tagged", "robots-meta.noai"),
+        ("picture", "robots-meta.noai"),
+    ):
+        for how in ("sent", "parts"):
+            refused = trainer.ask(f"/{how}/{name}")
+            assert refused.status == 403
+            assert is_refused(refused, refused.problem["rule"]), (name, rule)
+        assert robot.ask(f"/sent/{name}").body == PAGES[name][1]
+    for name in ("plain", "noindex"):
+        assert trainer.ask(f"/sent/{name}").status == 200
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_each_request_counts_once(origin: str, servers: Servers) -> None:
+    person, robot = servers.person(origin), named(origin, servers, "testbot/1.0")
+
+    def counts() -> tuple[int, int]:
+        found = json.loads(person.ask("/guard").body)
+        return sum(found["passed"].values()), sum(found["refused"].values())
+
+    passed, refused = counts()
+    for name in ("plain", "none", "plain", "broken", "text"):
+        robot.ask(f"/sent/{name}")
+    assert counts() == (passed + 3, refused + 2)
+
+
+@pytest.mark.requirement("GUARD-2", "AUTX-3")
+def test_a_refused_page_is_no_longer_in_flight(origin: str, robot: Client) -> None:
+    for _ in range(4):
+        assert is_refused(robot.ask("/sent/counted"), "automation.purpose")
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_many_clients_at_a_time_get_nothing_that_is_refused(origin: str, servers: Servers) -> None:
+    """Pages of all kinds, in parts and whole, by 8 clients: each gets its own answer."""
+    wanted = {"plain": 200, "none": 403, "named": 403, "long": 403, "text": 200, "broken": 403}
+
+    def ask(number: int) -> None:
+        client = servers.Client(
+            origin, f"127.0.3.{number + 1}", fields={"User-Agent": "PageBot/1.0"}
+        )
+        names = [*wanted] * 5
+        for name in names[number % 6 :] + names[: number % 6]:
+            how = ("sent", "parts", "gzip")[number % 3]
+            got = client.ask(f"/{how}/{name}")
+            assert got.status == wanted[name]
+            body = gzip.decompress(got.body) if got.headers.get("content-encoding") else got.body
+            assert (body == PAGES[name][1]) == (got.status == 200)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(8)))
+
+
+@pytest.mark.requirement("GUARD-3", "USE-11")
+def test_a_write_whose_preferences_cannot_be_promised_is_refused(
+    origin: str, robot: Client, servers: Servers
+) -> None:
+    person = servers.person(origin)
+    for client in (robot, person):
+        for method in ("PUT", "POST", "PATCH"):
+            for field, status in (
+                ("train-ai=n", 201),
+                ("search=y", 201),
+                ("tdm=n", 403),
+                ("train-ai=y", 403),
+                ("no dictionary(", 403),
+                ("unheard=n", 403),
+            ):
+                asked = len(json.loads(person.ask("/seen").body)["asked"])
+                got = client.ask("/upload/a", method, "x" * 1000, Content_Usage=field)
+                assert got.status == status, (method, field)
+                if status == 403:
+                    assert is_refused(got, "comity.promise")
+                    assert got.problem["source"]["text"] == f"Content-Usage: {field}"
+                reached = len(json.loads(person.ask("/seen").body)["asked"]) - asked
+                assert reached == (status == 201)
+    assert person.ask("/upload/a", "PUT", "x").status == 201
+    assert is_refused(
+        person.ask("/elsewhere/", "PUT", "x", Content_Usage="tdm=n"), "comity.promise"
+    )
+    assert person.ask("/sent/plain", Content_Usage="tdm=n").status == 200
+
+
+GUARDED = {"/robots.txt": b"User-agent: *\nDisallow: /private/\n"}
+
+
+async def nothing() -> MutableMapping[str, Any]:
+    return {"type": "http.disconnect"}
+
+
+def sent_by(
+    guard: Guard, parts: list[bytes], *, user_agent: str = "testbot", media_type: str = "text/html"
+) -> tuple[int, bytes]:
+    """The status and body that a client of an ASGI application gets."""
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        headers = [(b"content-type", media_type.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for part in parts:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body"})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/page",
+        "headers": [(b"user-agent", user_agent.encode())],
+    }
+    asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+    start, *bodies = sent
+    assert [message["type"] for message in sent[1:]] == ["http.response.body"] * len(bodies)
+    assert [bool(message.get("more_body")) for message in bodies][-1:] == [False]
+    return start["status"], b"".join(message.get("body", b"") for message in bodies)
+
+
+def wsgi_sent_by(guard: Guard, parts: list[bytes], body_type: type) -> tuple[int, bytes]:
+    """The status and body that a client of a WSGI application gets."""
+    started: list[str] = []
+
+    def site(environ: dict[str, Any], start_response: Any) -> Any:
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return body_type(parts)
+
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/page", "HTTP_USER_AGENT": "testbot"}
+    body = WSGIMiddleware(site, guard)(
+        environ,
+        lambda status, headers, exc_info=None: started.append(status),  # type: ignore[arg-type]
+    )
+    octets = b"".join(body)
+    return int(started[0][:3]), octets
+
+
+def cut(page: bytes, places: list[int]) -> list[bytes]:
+    ends = sorted(place % (len(page) + 1) for place in places)
+    return [page[start:end] for start, end in zip([0, *ends], [*ends, len(page)], strict=True)]
+
+
+@pytest.mark.requirement("GUARD-2")
+@given(
+    st.sampled_from(sorted(PAGES)),
+    st.lists(st.integers(0, 200_000), max_size=6),
+    st.sampled_from([list, iter]),
+)
+def test_the_parts_of_a_page_do_not_matter(name: str, places: list[int], body_type: type) -> None:
+    guard = Guard("https://example.com", GUARDED, max_page=SITE_MAX_PAGE)
+    page = PAGES[name][1]
+    outcomes = {
+        sent_by(guard, cut(page, places)),
+        sent_by(guard, [page]),
+        wsgi_sent_by(guard, cut(page, places), body_type),
+    }
+    [(status, body)] = outcomes
+    assert status in (200, 401, 403)
+    assert (body == page) == (status == 200)
+    assert (b"secret text" in body) == (status == 200 and b"secret text" in page)
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-1")
+@given(st.binary(max_size=300), st.sampled_from(["gzip", "deflate", "gzip, gzip", "br", "GZIP"]))
+def test_octets_in_a_coding_are_sent_or_refused(octets: bytes, coding: str) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    passed = guard.check(Incoming("GET", "/page", {"user-agent": "testbot"}))
+    assert isinstance(passed, Pass)
+    fields = [(b"Content-Type", b"text/html"), (b"Content-Encoding", coding.encode())]
+    held = passed.hold(200, fields, has_body=True)
+    assert held is not None
+    held.add(octets)
+    held.end()
+    try:
+        is_gzip = coding.lower() == "gzip" and bool(gzip.decompress(octets))
+    except (OSError, EOFError):
+        is_gzip = False
+    assert isinstance(held.answer, Answer) or is_gzip or coding == "deflate"
+    assert held.answer is not None or held.body == octets
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-3")
+def test_a_small_body_that_unpacks_to_a_long_page_is_refused() -> None:
+    held = hold(gzip.compress(b"x" * (MAX_PAGE + 1)), coding=b"gzip")
+    assert held.answer is not None
+    assert json.loads(held.answer.body)["rule"] == "comity.unread"
+    assert hold(gzip.compress(b"x" * MAX_PAGE), coding=b"gzip").answer is None
+
+
+def hold(body: bytes, *, coding: bytes = b"", user_agent: str = "testbot") -> HeldPage:
+    guard = Guard("https://example.com", GUARDED)
+    passed = guard.check(Incoming("GET", "/page", {"user-agent": user_agent}))
+    assert isinstance(passed, Pass)
+    fields = [(b"content-type", b"text/html"), (b"content-encoding", coding)]
+    held = passed.hold(200, fields, has_body=True)
+    assert held is not None
+    held.add(body)
+    held.end()
+    return held
+
+
+@pytest.mark.requirement("GUARD-2")
+@pytest.mark.parametrize(
+    ("content_range", "is_sent"),
+    [
+        (b"bytes 0-99/100", True),
+        (b"bytes 0-98/100", False),
+        (b"bytes 1-99/100", False),
+        (b"bytes 0-99/*", False),
+        (b"bytes */100", False),
+        (b"", False),
+    ],
+)
+def test_a_part_of_a_page_is_sent_if_it_is_the_whole(
+    content_range: bytes, *, is_sent: bool
+) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    passed = guard.check(Incoming("GET", "/page", {"user-agent": "testbot"}))
+    assert isinstance(passed, Pass)
+    fields = [(b"Content-Type", b"text/html"), (b"Content-Range", content_range)]
+    held = passed.hold(206, fields, has_body=True)
+    assert held is not None
+    held.add(b"x" * 100)
+    held.end()
+    assert (held.answer is None) == is_sent
+    ranges = [(b"Content-Type", b"multipart/byteranges; boundary=x")]
+    several = passed.hold(206, ranges, has_body=True)
+    assert several is not None
+    assert several.answer is not None
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_a_user_agent_with_too_many_names_gets_no_page() -> None:
+    names = [f"name{number}x" for number in range(MAX_WORDS)]
+    assert hold(b"<p>x", user_agent=" ".join(names)).answer is None
+    answer = hold(b"<p>x", user_agent=" ".join([*names, "another"])).answer
+    assert answer is not None
+    assert (answer.status, json.loads(answer.body)["rule"]) == (431, "comity.long-fields")
+    for_last = annotated(userAgent="name15x", allowedPurposes=[])
+    assert hold(for_last, user_agent=" ".join(names)).answer is not None
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_no_page_is_read_if_the_site_does_not_want_it() -> None:
+    guard = Guard("https://example.com", GUARDED, max_page=0)
+    page = PAGES["none"][1]
+    assert sent_by(guard, [page]) == (200, page)
+    with pytest.raises(PolicyError, match="max_page `-1` is negative: write octets, 0 or more"):
+        Guard("https://example.com", GUARDED, max_page=-1)
+
+
+@pytest.mark.requirement("GUARD-2", "RSL-2")
+def test_a_licence_among_the_files_is_read() -> None:
+    """A page that refers to a licence is licensed by what the licence permits."""
+    page = b'<link rel="license" type="application/rsl+xml" href="/license.xml"><p>x'
+    licence = (
+        b'<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>'
+        b'<permits type="usage">search</permits></license></content></rsl>'
+    )
+    for use, files, status in (
+        ("search", GUARDED | {"/license.xml": licence}, 200),
+        ("train", GUARDED | {"/license.xml": licence}, 403),
+        ("search", GUARDED, 403),
+    ):
+        guard = Guard("https://example.com", files, uses=lambda _, use=use: (use,))  # type: ignore[misc]
+        assert sent_by(guard, [page])[0] == status
+
+
+@pytest.mark.requirement("GUARD-2")
+@given(st.lists(st.sampled_from(["gzip", "br", "identity", "deflate;q=0.5", "*", "", "zstd;q=1"])))
+def test_readable_codings_are_some_of_those_that_were_sent(codings: list[str]) -> None:
+    readable = readable_codings(", ".join(codings)).split(", ")
+    assert readable == ["identity"] or set(readable) <= set(codings) - {"br", "*", "", "zstd;q=1"}
