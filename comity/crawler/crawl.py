@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from weakref import ref
 
 from scrapy import signals
-from scrapy.exceptions import DownloadFailedError, IgnoreRequest
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    IgnoreRequest,
+)
 from scrapy.http import Request, Response
 from scrapy.utils.asyncio import is_asyncio_available
 
@@ -23,6 +28,7 @@ from comity.crawler.action_requests import Actions
 from comity.crawler.item_pages import ItemPages
 from comity.crawler.item_tags import ItemTags
 from comity.crawler.scrapy_internals import (
+    Fields,
     ScrapyRun,
     UrlAsJudged,
     end,
@@ -40,11 +46,14 @@ from comity.gate.pace.ledger import Ledger, RateLedger
 from comity.gate.pace.standstill import StoodStillError
 from comity.gate.parts import Parts
 from comity.gate.request.access import too_slow
+from comity.gate.request.books import FILE, Books, FileBooks
+from comity.gate.request.purchases import Purchases
 from comity.gate.run.flights import ClosingError
 from comity.gate.run.logs import show_nothing_hidden
 from comity.gate.run.observer import Observer
 from comity.gate.run.outcome import nothing_came
 from comity.policies import PolicyError
+from comity.policies.document.offer import PAYMENT_REQUIRED
 from comity.policies.vocabulary.use_rows import UseRows
 
 if TYPE_CHECKING:
@@ -54,6 +63,9 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+
+# Errors before anything was sent.
+NOT_SENT = (CannotResolveHostError, DownloadConnectionRefusedError)
 
 # Reasons for which a crawl is ended early.
 CANNOT_WRITE = "cannot_write"
@@ -89,6 +101,7 @@ class Crawl(Parts):
         scheduler: comity's scheduler; None while another one is in use.
         flushes: The functions that `before_done` was given.
         state: The state that this crawl shares with other workers, or None.
+        purchases: Payments to hosts, and license tokens.
         actions: The actions that sites request.
         item_pages: The pages that items came from.
         tags: The tags of items.
@@ -110,14 +123,21 @@ class Crawl(Parts):
         ledger = _ledger(crawler, options, self.state)
         if isinstance(ledger, RateLedger):
             ledger.gives_up = partial(self.end, CANNOT_WRITE)
+        run = ScrapyRun(crawler)
         super().__init__(
-            ScrapyRun(crawler),
+            run,
             crawler.settings,
             options,
             files,
             ledger,
             looked_up=lambda policies: self.actions.looked_up(policies, self.policies),
             observer=observer,
+        )
+        self.purchases = Purchases(
+            options.payments,
+            options.license_tokens,
+            _books(crawler, options, self.state),
+            run.stats,
         )
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
@@ -170,6 +190,9 @@ class Crawl(Parts):
         if response is None:
             response = await self._download(request, download)
             assert response is not None
+        if response.status == PAYMENT_REQUIRED:
+            # A cache would still refuse the page after the operator has bought it.
+            request.meta["dont_cache"] = True
         self.responses.received(request, response.headers)
         return response
 
@@ -180,7 +203,40 @@ class Crawl(Parts):
         *,
         may_fail: bool = False,
     ) -> Response | None:
-        """Download the request in its turn. `may_fail`: None if the connection gave no answer."""
+        """Download the request in its turn, with what it buys.
+
+        `may_fail`: None if the connection gave no answer."""
+        purchase = await self.purchases.begin(request) if self.purchases.are_any else None
+        if purchase is None:
+            return await self._download_in_turn(request, download, may_fail=may_fail)
+        is_sent = False
+
+        async def download_with_fields() -> Response:
+            nonlocal is_sent
+            is_sent = True
+            with Fields(request, purchase.fields):
+                return await download()
+
+        try:
+            response = await self._download_in_turn(
+                request, download_with_fields, may_fail=may_fail
+            )
+        except BaseException as error:
+            self.purchases.failed(purchase, is_sent=is_sent and not isinstance(error, NOT_SENT))
+            raise
+        if response is None:
+            self.purchases.failed(purchase, is_sent=is_sent)
+        else:
+            self.purchases.answered(purchase, response.status, response.headers)
+        return response
+
+    async def _download_in_turn(
+        self,
+        request: Request,
+        download: Callable[[], Awaitable[Response]],
+        *,
+        may_fail: bool,
+    ) -> Response | None:
         while not self.pace.sends(request):
             await self._wait_again(request)
         try:
@@ -240,6 +296,7 @@ class Crawl(Parts):
     async def close(self) -> None:
         await self.actions.close()
         await super().close()
+        await self.purchases.close()
         if self.state is not None:
             await self.state.close()
 
@@ -266,6 +323,8 @@ def open_early(options: Options) -> None:
     if options.state:
         try:
             state = open_state(options.state, options.crawl or "crawl", options.worker_timeout)
+            if options.payments:
+                _shared_books(state)
             remarks = state.check()
         except PolicyError as error:
             stop(str(error))
@@ -349,6 +408,31 @@ def _ledger(crawler: Crawler, options: Options, state: SharedState | None) -> Le
         return state.ledger()
     open_ledger = partial(_open, RateLedger, options.ledger)
     return open_ledger() if crawler.crawling else cast(RateLedger, _Later(open_ledger))
+
+
+def _books(crawler: Crawler, options: Options, state: SharedState | None) -> Books:
+    """Return the books of the crawl's payments. SettingsError: they cannot be kept."""
+    if not (crawler.crawling and options.payments):
+        return FileBooks(None)
+    if state is not None:
+        return _shared_books(state)
+    folder = crawler.settings.get("JOBDIR")
+    try:
+        return FileBooks(Path(folder) / FILE if folder else None)
+    except PolicyError as error:
+        stop(str(error))
+
+
+def _shared_books(state: SharedState) -> Books:
+    """Return the books of all workers of the crawl. SettingsError: the store keeps none."""
+    books: Books | None = getattr(state, "books", lambda: None)()
+    if books is None:
+        stop(
+            "COMITY_ARRANGEMENTS has payments, and the store of COMITY_STATE may lose what was"
+            " booked last: set COMITY_STATE to a database of PostgreSQL or SQLite, or leave"
+            " `max_price` and `sum` out"
+        )
+    return books
 
 
 class _Later:

@@ -26,9 +26,10 @@ from comity.gate.options.declared import SETTINGS
 from comity.gate.options.errors import SettingsError, invalid, stop
 from comity.gate.options.kinds import NAME
 from comity.gate.options.store import machine_store, project_store
+from comity.gate.request.purchases import LicenseToken, Payment
 from comity.gate.request.sessions import DeclaredSession
 from comity.gate.settings import Settings
-from comity.policies import Agent, PolicyError
+from comity.policies import Agent, Arrangement, PolicyError
 from comity.policies.document import html
 from comity.policies.registry import OptOuts
 from comity.policies.vocabulary.table import Vocabulary
@@ -90,6 +91,8 @@ class Options:
         download_handler: COMITY_DOWNLOAD_HANDLER.
         min_delay: COMITY_MIN_DELAY, in seconds.
         max_delay: COMITY_MAX_DELAY, in seconds.
+        license_tokens: The license tokens in COMITY_ARRANGEMENTS, at most one for each host.
+        payments: The payments in COMITY_ARRANGEMENTS, at most one for each host.
     """
 
     agent: Agent
@@ -124,6 +127,8 @@ class Options:
     download_handler: bool = declared.DOWNLOAD_HANDLER.attribute()
     min_delay: float = declared.MIN_DELAY.attribute()
     max_delay: float = declared.MAX_DELAY.attribute()
+    license_tokens: tuple[LicenseToken, ...] = ()
+    payments: tuple[Payment, ...] = ()
 
     def purpose_fields(self, purposes: Iterable[str]) -> dict[str, str]:
         """Return the header fields that tell a server the purposes of a request.
@@ -162,7 +167,14 @@ class Options:
         client = ClientOptions.from_settings(
             settings, user_agent=agent.user_agent, proxy=declared.PROXY.read(settings)
         )
-        return cls(agent=agent, client=client, **read)
+        arranged = declared.ARRANGEMENTS.read(settings)
+        return cls(
+            agent=agent,
+            client=client,
+            license_tokens=tuple(one for one in arranged if isinstance(one, LicenseToken)),
+            payments=tuple(one for one in arranged if isinstance(one, Payment)),
+            **read,
+        )
 
 
 def _agent(settings: Settings) -> Agent:
@@ -172,7 +184,11 @@ def _agent(settings: Settings) -> Agent:
         user_agent=str(settings.get("USER_AGENT") or token),
         purposes=declared.PURPOSES.read(settings),
         uses=declared.USES.read(settings),
-        arrangements=declared.ARRANGEMENTS.read(settings),
+        arrangements=tuple(
+            arranged
+            for arranged in declared.ARRANGEMENTS.read(settings)
+            if isinstance(arranged, Arrangement)
+        ),
         opt_outs=_opt_outs(settings, vocabulary),
         defaults=declared.USE_DEFAULTS.read(settings),
         vocabulary=vocabulary,
