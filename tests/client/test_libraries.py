@@ -692,7 +692,7 @@ def test_an_offer_is_a_refusal(serve: Serve, library: Library) -> None:
                 if path == "/price":
                     assert str(refusal.value.offer.price) == "USD 0.01"
             assert (await ask("GET", server.url("/basic"))).status == 401
-            assert client.counts.refused == {"comity.payment": 3, "rsl.token": 1}
+            assert client.counts.refused == {"comity.payment": 3, "comity.license": 1}
             assert client.counts["comity/offers/402/USD 0.01"] == 1
         return offers
 

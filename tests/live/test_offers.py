@@ -125,13 +125,13 @@ def test_a_refusal_names_its_offer(serve: Servers, crawl: Crawl) -> None:
     assert "crawler-price: USD 1\ufffd[31m" in errors["/escape"]
     assert "x402: 9 units of A on N" in errors["/x402"]
     assert f"license: {server.url('/rsl.xml')}" in errors["/link"]
-    assert "rsl.token (RSL 1.0)" in errors["/token"]
+    assert "comity.license (RSL 1.0)" in errors["/token"]
     assert "WWW-Authenticate: License" in errors["/token"]
     stats = crawled.stats
     assert stats["comity/offers/402"] == stats["comity/access/stopped/comity.payment"] == 6
     assert stats["comity/offers/402/USD 0.01"] == 1
     assert stats["comity/offers/402/no price"] == 5
-    assert stats["comity/offers/401"] == stats["comity/access/stopped/rsl.token"] == 1
+    assert stats["comity/offers/401"] == stats["comity/access/stopped/comity.license"] == 1
     assert "crawler-price: USD 0.01" in crawled.log
     assert not fields(server, "crawler-max-price")
 

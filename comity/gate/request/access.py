@@ -361,7 +361,7 @@ class Access:
 
     def refuse_for_offer(self, request: Request, offer: Offer) -> Decision:
         """Return, count and log the refusal of a response that asks for payment or a licence."""
-        rule = "comity.payment" if offer.status == PAYMENT_REQUIRED else "rsl.token"
+        rule = "comity.payment" if offer.status == PAYMENT_REQUIRED else "comity.license"
         source = Source(url=request.url, part="offer", text=str(offer))
         decision = Decision(verdict=Verdict.DENY, reasons=(Reason(rule=rule, source=source),))
         self.record_stopped(request, decision)

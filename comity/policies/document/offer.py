@@ -25,6 +25,9 @@ PAYMENT_REQUIRED, UNAUTHORIZED = 402, 401
 ASKING = (PAYMENT_REQUIRED, UNAUTHORIZED)  # statuses of responses that may have an offer
 
 PRICE = b"crawler-price"
+FIELDS = frozenset(  # header fields with terms
+    (PRICE, b"crawler-error", b"link", b"payment-required", b"www-authenticate")
+)
 MAX_TERMS = 4  # of one kind in an offer
 MAX_DOCUMENT = 64 * 1024  # octets of an x402 document that is read
 

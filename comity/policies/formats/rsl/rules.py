@@ -6,13 +6,6 @@ RULES = {
     "rsl.permits": Rule(ALLOWS, "RSL 1.0", "a license permits it", names_licence=True),
     "rsl.prohibits": Rule(REFUSES, "RSL 1.0", "a license prohibits it"),
     "rsl.unlicensed": Rule(REFUSES, "RSL 1.0", "no usable license permits it"),
-    "rsl.token": Rule(
-        REFUSES,
-        "RSL 1.0",
-        "the site asks for a license token (status 401 with the scheme License)",
-        status=401,
-        depends_on_request=True,
-    ),
     "rsl.syntax": Rule(
         FINDING,
         "RSL 1.0",
