@@ -99,7 +99,7 @@ class Addon:
 
         Later, a half-built crawl would leave things open, of which the program complains at its
         end, and an error within CrawlerProcess.crawl() would leave the exit status 0."""
-        open_early(_check(settings))
+        open_early(_check(settings), settings.get("JOBDIR"))
 
     def update_settings(self, settings: BaseSettings) -> None:
         if folder := settings.get("JOBDIR"):

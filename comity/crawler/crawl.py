@@ -203,46 +203,14 @@ class Crawl(Parts):
         *,
         may_fail: bool = False,
     ) -> Response | None:
-        """Download the request in its turn, with what it buys.
-
-        `may_fail`: None if the connection gave no answer."""
-        purchase = await self.purchases.begin(request) if self.purchases.are_any else None
-        if purchase is None:
-            return await self._download_in_turn(request, download, may_fail=may_fail)
-        is_sent = False
-
-        async def download_with_fields() -> Response:
-            nonlocal is_sent
-            is_sent = True
-            with Fields(request, purchase.fields):
-                return await download()
-
-        try:
-            response = await self._download_in_turn(
-                request, download_with_fields, may_fail=may_fail
-            )
-        except BaseException as error:
-            self.purchases.failed(purchase, is_sent=is_sent and not isinstance(error, NOT_SENT))
-            raise
-        if response is None:
-            self.purchases.failed(purchase, is_sent=is_sent)
-        else:
-            self.purchases.answered(purchase, response.status, response.headers)
-        return response
-
-    async def _download_in_turn(
-        self,
-        request: Request,
-        download: Callable[[], Awaitable[Response]],
-        *,
-        may_fail: bool,
-    ) -> Response | None:
+        """Download the request in its turn. `may_fail`: None if the connection gave no answer."""
+        send = partial(self._buy, request, download) if self.purchases.are_any else download
         while not self.pace.sends(request):
             await self._wait_again(request)
         try:
             with UrlAsJudged(request):
                 try:
-                    return await self.standstill.guard(request, download)
+                    return await self.standstill.guard(request, send)
                 except StoodStillError as error:
                     raise LostTurnError(str(error)) from None
         except DownloadFailedError as error:
@@ -250,6 +218,22 @@ class Crawl(Parts):
                 raise
             self.pace.lose_turn(request)
             return None
+
+    async def _buy(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
+        """Download the request, with the header fields of what it buys.
+
+        Nothing but the sending comes between the reservation of an amount and its booking."""
+        purchase = await self.purchases.begin(request)
+        if purchase is None:
+            return await download()
+        try:
+            with Fields(request, purchase.fields):
+                response = await download()
+        except BaseException as error:
+            self.purchases.failed(purchase, is_sent=not isinstance(error, NOT_SENT))
+            raise
+        self.purchases.answered(purchase, response.status, response.headers)
+        return response
 
     async def _wait_again(self, request: Request) -> None:
         """Wait for another turn.
@@ -317,8 +301,10 @@ _early = threading.local()
 _File = TypeVar("_File", PolicyStore, RateLedger)
 
 
-def open_early(options: Options) -> None:
-    """Open the files of the crawl that this thread builds next. SettingsError: unusable."""
+def open_early(options: Options, jobdir: str | None = None) -> None:
+    """Open the files of the crawl that this thread builds next. SettingsError: unusable.
+
+    `jobdir`: JOBDIR. Only its books of payments are checked here."""
     _close_early()
     if options.state:
         try:
@@ -331,6 +317,8 @@ def open_early(options: Options) -> None:
         for remark in remarks:
             logger.warning("COMITY_STATE: %(remark)s", {"remark": remark})
         return
+    if options.payments:
+        _own_books(jobdir).close()
     _early.PolicyStore = _open(PolicyStore, options.store)
     _early.RateLedger = _open(RateLedger, options.ledger)
 
@@ -410,13 +398,17 @@ def _ledger(crawler: Crawler, options: Options, state: SharedState | None) -> Le
     return open_ledger() if crawler.crawling else cast(RateLedger, _Later(open_ledger))
 
 
-def _books(crawler: Crawler, options: Options, state: SharedState | None) -> Books:
-    """Return the books of the crawl's payments. SettingsError: they cannot be kept."""
+def _books(crawler: Crawler, options: Options, state: SharedState | None) -> Books | None:
+    """Return the books of the crawl's payments; None: it makes none.
+
+    SettingsError: they cannot be kept."""
     if not (crawler.crawling and options.payments):
-        return FileBooks(None)
-    if state is not None:
-        return _shared_books(state)
-    folder = crawler.settings.get("JOBDIR")
+        return None
+    return _own_books(crawler.settings.get("JOBDIR")) if state is None else _shared_books(state)
+
+
+def _own_books(folder: str | None) -> FileBooks:
+    """Return the books in the folder of JOBDIR, or in memory. SettingsError: they are unusable."""
     try:
         return FileBooks(Path(folder) / FILE if folder else None)
     except PolicyError as error:

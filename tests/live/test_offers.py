@@ -148,10 +148,33 @@ def test_prices_of_sites_do_not_fill_the_statistics(serve: Servers, crawl: Crawl
     assert crawled.stats["comity/offers/402/other prices"] == 20
 
 
+@pytest.mark.requirement("PAY-1", "REPORT-1")
+def test_the_report_counts_offers_by_their_terms(
+    serve: Servers, crawl: Crawl, tmp_path: Path
+) -> None:
+    from comity.report.value import read_report
+
+    sellers = [Seller(serve, "0.01", host=f"127.0.0.{number}") for number in (2, 3)]
+    file = tmp_path / "report.json"
+    urls = [url for seller in sellers for url in seller.urls]
+    crawled = crawl(Buyer, {"COMITY_REPORT": str(file)}, urls=urls)
+    (refusal,) = read_report(file.read_text()).stopped
+    assert (refusal.rule, refusal.count) == ("comity.payment", 20)
+    assert {row.name: row.count for row in refusal.hosts.rows} == {"127.0.0.2": 10, "127.0.0.3": 10}
+    assert [(line.text, line.count) for line in refusal.lines] == [
+        ("402, crawler-price: USD 0.01", 20)
+    ]
+    assert "they ask for payment" in crawled.log
+
+
 @pytest.mark.requirement("PAY-1")
-def test_what_is_paid_equals_the_books_of_the_seller(serve: Servers, crawl: Crawl) -> None:
+@pytest.mark.parametrize("own_handler", [False, True])
+def test_what_is_paid_equals_the_books_of_the_seller(
+    serve: Servers, crawl: Crawl, own_handler: bool
+) -> None:
     seller = Seller(serve, "0.01")
-    crawled = crawl(Buyer, TOLD | arranged("USD 0.05", "USD 0.14"), urls=seller.urls)
+    settings = TOLD | {"COMITY_DOWNLOAD_HANDLER": own_handler}
+    crawled = crawl(Buyer, settings | arranged("USD 0.05", "USD 0.14"), urls=seller.urls)
     assert sorted(seller.sold) == sorted(pages(seller.server))
     assert [item["got"] for item in crawled.items] == [200] * 10
     assert fields(seller.server, "crawler-max-price").keys() == set(seller.sold)

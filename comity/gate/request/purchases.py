@@ -103,10 +103,11 @@ class Purchases:
         self,
         payments: Iterable[Payment],
         tokens: Iterable[LicenseToken],
-        books: Books,
+        books: Books | None,
         stats: Stats,
     ) -> None:
-        self._payments = {payment.host: payment for payment in payments}
+        """`books`: None: there are no payments."""
+        self._payments = {payment.host: payment for payment in payments if books is not None}
         self._tokens = {token.host: token for token in tokens}
         self._books = books
         self._stats = stats
@@ -160,6 +161,7 @@ class Purchases:
         account = payment.account
         while account not in self._breached:
             end = self._ends.setdefault(account, asyncio.Event())
+            assert self._books is not None
             if await self._books.reserve(
                 account, payment.max_price.billionths, payment.sum.billionths
             ):
@@ -203,8 +205,7 @@ class Purchases:
                 "an answer does not say in one field `crawler-charged` what it costs. Each of them"
                 f" counts as {payment.max_price}",
             )
-        self._books.settle(payment.account, most, charge.amount)
-        self._end(payment)
+        self._end(payment, charge.amount)
 
     def failed(self, purchase: Purchase, *, is_sent: bool) -> None:
         """Note that a request got no answer. `is_sent`: False if the site cannot have seen it."""
@@ -213,11 +214,12 @@ class Purchases:
             return
         if is_sent:
             self._stats.inc_value("comity/payments/lost")
-        else:
-            self._books.settle(payment.account, payment.max_price.billionths, 0)
-        self._end(payment)
+        self._end(payment, None if is_sent else 0)
 
-    def _end(self, payment: Payment) -> None:
+    def _end(self, payment: Payment, charged: int | None) -> None:
+        """Book a charge. None: it is not known, and the whole amount stays reserved."""
+        if charged is not None and self._books is not None:
+            self._books.settle(payment.account, payment.max_price.billionths, charged)
         self._in_flight[payment.account] -= 1
         if (end := self._ends.pop(payment.account, None)) is not None:
             end.set()
@@ -232,7 +234,9 @@ class Purchases:
 
     async def close(self) -> None:
         """Log the accounts, and close the books."""
-        for account in await self._books.accounts() if self._payments else ():
+        if self._books is None:
+            return
+        for account in await self._books.accounts():
             currency = account.name.rpartition(" ")[2]
             charged, lost = (
                 Price.of_billionths(currency, amount)
