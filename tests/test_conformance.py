@@ -229,6 +229,8 @@ ROWS = {
     "AUDIT-4": "registries of opt-outs (lists of domains, URLs or works of any origin) refuse beside the signals, with source, date and hash",
     "AUDIT-5": "one page for a reader who is no programmer: by origin, signal, use, month; what was dropped and why; largest origins; what is not known",
     "IMG-1": "PLUS DataMining in XMP of JPEG, PNG, WebP, TIFF, GIF, AVIF, video and PDF, as element, attribute or bare key; OtherConstraints travel",
+    "PAY-1": "402 is a refusal with its offer, not retried, no item, counted by price; payments by arrangement, within a sum, to one host",
+    "RSL-4": "401 with the scheme License is a refusal with its offer; an arranged token goes to its host only",
     "IMG-2": "C2PA manifests: cawg.training-mining and c2pa.training-mining; constrained is notAllowed; any manifest refuses and none permits",
 }
 

@@ -347,7 +347,7 @@ def test_a_block_of_settings_is_read(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "api-token").write_text("secret", "utf-8")
-    for name in ("EXAMPLE_SID", "API_BEARER"):
+    for name in ("EXAMPLE_SID", "API_BEARER", "NEWS_TOKEN"):
         monkeypatch.setenv(name, "secret")
     names: dict[str, Any] = {}
     for statement in code.module.body:

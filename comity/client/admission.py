@@ -14,8 +14,9 @@ from comity.gate.http import PlainResponse, Request
 from comity.gate.parts import Parts
 from comity.gate.request.access import inner_address
 from comity.gate.request.referrals import referrer_stamp
-from comity.policies import Agent, Decision, Page
+from comity.policies import Agent, Decision, Offer, Page
 from comity.policies.answers.request import Facts
+from comity.policies.document.offer import offer_in
 
 T = TypeVar("T")
 
@@ -47,6 +48,7 @@ class Admission:
         decision: The decision that allowed the request.
         leads_from: The reach of the site of the answer. It limits the addresses to which the answer
             may lead. Before `answered` is called, it is PUBLIC.
+        offer: The offer of an answer that asks for payment or for a licence. None: it makes none.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Admission:
         self.request = request
         self.decision = decision
         self.leads_from = Reach.PUBLIC
+        self.offer: Offer | None = None
         self._parts = parts
 
     @property
@@ -102,6 +105,7 @@ class Admission:
         *,
         address: str | None = None,
         body_follows: bool = False,
+        body: bytes = b"",
     ) -> Decision | None:
         """Report that the status and the header fields of the answer came.
 
@@ -112,13 +116,19 @@ class Admission:
         `address`: the IP address of the server. None means unknown. If a proxy is set, the address
         is ignored.
         `body_follows`: True if the request is to count as in flight until `ended` is called. False
-        ends it now."""
+        ends it now.
+        `body`: the body of an answer with status 402, or its beginning. It may have the terms of
+        the offer."""
         parts, request = self._parts, self.request
         parts.pace.settle_start(request)
         parts.back_off(request.url, status, header_pairs(headers))
         refusal = self._refusal(status, headers, address)
         if refusal is not None:
             parts.access.record_stopped(request, refusal)
+        else:
+            self.offer = offer_in(status, header_pairs(headers), body, url=self.url)
+            if self.offer is not None:
+                refusal = parts.access.refuse_for_offer(request, self.offer)
         if refusal is not None or not body_follows:
             self.ended()
         return refusal

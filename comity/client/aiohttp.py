@@ -13,8 +13,9 @@ takes keywords of `Client.admit`."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
@@ -40,10 +41,11 @@ with required("comity.client.aiohttp", "aiohttp"):
 from comity.client.admission import Admission
 from comity.client.client import Client
 from comity.client.errors import RefusedError as Refused
-from comity.client.options import admit_options, redirect_options
+from comity.client.options import DOCUMENT_SECONDS, admit_options, redirect_options
 from comity.gate.fetching.redirects import REDIRECTS
 from comity.gate.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError
+from comity.policies.document.offer import MAX_DOCUMENT, PAYMENT_REQUIRED
 
 
 class RefusedError(Refused, ClientError):
@@ -115,10 +117,11 @@ def middleware(client: Client) -> ClientMiddlewareType:
             response.raw_headers,
             address=peers[-1] if peers else None,
             body_follows=connection is not None,
+            body=await _document(response),
         )
         if refusal is not None:
             response.close()
-            raise RefusedError(refusal, admission.url, request.method)
+            raise RefusedError(refusal, admission.url, request.method, admission.offer)
         if connection is not None:
             connection.add_callback(admission.ended)
         if response.status in REDIRECTS:
@@ -127,6 +130,19 @@ def middleware(client: Client) -> ClientMiddlewareType:
         return response
 
     return comity_middleware
+
+
+async def _document(response: ClientResponse) -> bytes:
+    """Return the beginning of the body if it may have the terms of an offer, else b"".
+
+    A coded body is not read, because a small one may become large."""
+    body = b""
+    if response.status == PAYMENT_REQUIRED and hdrs.CONTENT_ENCODING not in response.headers:
+        with suppress(ClientError, TimeoutError):
+            async with asyncio.timeout(DOCUMENT_SECONDS):
+                while len(body) <= MAX_DOCUMENT and (part := await response.content.readany()):
+                    body += part
+    return body
 
 
 def _note_peer(request: ClientRequest, peers: list[str]) -> None:

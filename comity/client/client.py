@@ -140,6 +140,11 @@ class Client:
             self._options = Options.from_settings(self._settings)
         except PolicyError as error:
             _raise_with_keywords(error)
+        if self._options.payments or self._options.license_tokens:
+            raise PolicyError(
+                "arrangements: a Client makes no payments and sends no license tokens: leave"
+                " `max_price`, `sum` and `license_token` out, or crawl with Scrapy"
+            )
         self._is_alone = store is None
         self._folder: TemporaryDirectory[str] | None = None  # folder of the temporary store
         self.counts = Counts()

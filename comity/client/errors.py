@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from comity.policies import Decision
+from comity.policies import Decision, Offer
 from comity.policies.syntax.printable import printable
 
 
@@ -13,13 +13,17 @@ class RefusedError(Exception):
         decision: The decision, with its reasons.
         url: The URL of the request.
         method: The method of the request.
+        offer: The offer of a site that asks for payment or for a licence. None: it makes none.
     """
 
-    def __init__(self, decision: Decision, url: str, method: str = "GET") -> None:
-        super().__init__(decision, url, method)
+    def __init__(
+        self, decision: Decision, url: str, method: str = "GET", offer: Offer | None = None
+    ) -> None:
+        super().__init__(decision, url, method, offer)
         self.decision = decision
         self.url = url
         self.method = method
+        self.offer = offer
 
     def __str__(self) -> str:
         """Return the request, the decision, and the cause of a wait that is too long."""

@@ -13,7 +13,9 @@ URL, method and header fields, put the keywords of `Client.admit` into its exten
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 from comity.extras import required
@@ -24,9 +26,10 @@ with required("comity.client.httpx", "httpx"):
 from comity.client.admission import Admission
 from comity.client.client import Client
 from comity.client.errors import RefusedError as Refused
-from comity.client.options import admit_options, redirect_options
+from comity.client.options import DOCUMENT_SECONDS, admit_options, redirect_options
 from comity.gate.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError
+from comity.policies.document.offer import MAX_DOCUMENT, PAYMENT_REQUIRED
 
 # Keys of extensions. KEY: the declared options in a request, the admission in a response. _LEADER:
 # in each further hop of a redirect, the admission of the hop before. httpx copies the extensions of
@@ -43,6 +46,7 @@ class RefusedError(Refused, httpx.RequestError):
     def __init__(self, refused: Refused, request: httpx.Request) -> None:
         httpx.RequestError.__init__(self, str(refused), request=request)
         self.decision, self.url, self.method = refused.decision, refused.url, refused.method
+        self.offer = refused.offer
 
 
 class Transport(httpx.AsyncBaseTransport):
@@ -76,11 +80,16 @@ class Transport(httpx.AsyncBaseTransport):
         peer = stream.get_extra_info("server_addr") if stream is not None else None
         address = str(peer[0]) if isinstance(peer, tuple) else None
         refusal = admission.answered(
-            response.status_code, response.headers.raw, address=address, body_follows=True
+            response.status_code,
+            response.headers.raw,
+            address=address,
+            body_follows=True,
+            body=await _document(response),
         )
         if refusal is not None:
             await response.aclose()
-            raise RefusedError(Refused(refusal, admission.url, request.method), request)
+            of_answer = Refused(refusal, admission.url, request.method, admission.offer)
+            raise RefusedError(of_answer, request)
         if response.has_redirect_location:
             request.extensions[_LEADER] = admission
         assert isinstance(response.stream, httpx.AsyncByteStream)
@@ -105,6 +114,21 @@ class Transport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._transport.aclose()
+
+
+async def _document(response: httpx.Response) -> bytes:
+    """Return the beginning of the body if it may have the terms of an offer, else b"".
+
+    A coded body is not read, because a small one may become large."""
+    body = b""
+    if response.status_code == PAYMENT_REQUIRED and "Content-Encoding" not in response.headers:
+        with suppress(httpx.HTTPError, TimeoutError):
+            async with asyncio.timeout(DOCUMENT_SECONDS):
+                async for part in response.aiter_raw():
+                    body += part
+                    if len(body) > MAX_DOCUMENT:
+                        break
+    return body
 
 
 class _Body(httpx.AsyncByteStream):

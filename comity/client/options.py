@@ -11,6 +11,7 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
 
 KEYS = ("kind", "automations", "purposes", "referer", "session", "led_by")  # of Client.admit
+DOCUMENT_SECONDS = 5  # for the body of an answer with status 402, which may have the terms
 
 
 def admit_options(mapping: object, admission_of: Callable[[Any], Admission]) -> dict[str, Any]:

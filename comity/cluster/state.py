@@ -38,6 +38,7 @@ from comity.cluster.queue import (
 )
 from comity.gate.fetching.store import Store
 from comity.gate.pace.ledger import Ledger
+from comity.gate.request.books import Books
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
@@ -352,6 +353,14 @@ class SharedState(Protocol):
         It blocks, and is used in a thread of its own. Of several workers one fetches an origin:
         `claims_fetch` returns True for one of them, until the claim ends or is given back. A claim
         that is lost with its worker ends after its seconds."""
+
+    def books(self) -> Books | None:
+        """Return the books of the crawl's payments. All its workers and runs share them.
+
+        None: the store may lose a confirmed change, for example in a fail-over, so that a crawl
+        might pay more than its sum. Then a crawl with payments does not start. A store without this
+        method has no books. A call that fails with StateError may have happened or not, and is
+        never repeated."""
 
     async def close(self) -> None:
         """Close the connection. Close the queue, the ledger and the store before you call this."""

@@ -36,6 +36,7 @@ from comity.crawler.items.pipeline import PermissionsPipeline
 from comity.crawler.middlewares.access import AccessMiddleware
 from comity.crawler.middlewares.credentials import FieldsMiddleware
 from comity.crawler.middlewares.inner_addresses import AddressMiddleware
+from comity.crawler.middlewares.offers import OfferMiddleware
 from comity.crawler.middlewares.overload import RateMiddleware
 from comity.crawler.middlewares.page import PageMiddleware
 from comity.crawler.progress import Progress
@@ -61,6 +62,7 @@ COMPONENTS: dict[str, dict[type[object], int]] = {
     "DOWNLOADER_MIDDLEWARES": {
         AccessMiddleware: 100,
         RateMiddleware: 560,
+        OfferMiddleware: 570,
         FieldsMiddleware: 940,
         AddressMiddleware: 950,
     },
@@ -97,7 +99,7 @@ class Addon:
 
         Later, a half-built crawl would leave things open, of which the program complains at its
         end, and an error within CrawlerProcess.crawl() would leave the exit status 0."""
-        open_early(_check(settings))
+        open_early(_check(settings), settings.get("JOBDIR"))
 
     def update_settings(self, settings: BaseSettings) -> None:
         if folder := settings.get("JOBDIR"):
@@ -382,6 +384,7 @@ def _warn_of_missing_components(settings: BaseSettings) -> Iterator[str]:
 _LOST: dict[type[object], str] = {
     AccessMiddleware: "nothing is refused",
     RateMiddleware: "hosts that answer 429 or 503 are asked again at once",
+    OfferMiddleware: "responses that ask for payment are retried and make items",
     FieldsMiddleware: "requests declare no purpose, and COMITY_SESSIONS are not used",
     AddressMiddleware: "answers from inner addresses are used, and their links may lead anywhere",
     PageMiddleware: "items do not know their page, so every use is refused",

@@ -7,15 +7,20 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from weakref import ref
 
 from scrapy import signals
-from scrapy.exceptions import DownloadFailedError, IgnoreRequest
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    IgnoreRequest,
+)
 from scrapy.http import Request, Response
 from scrapy.utils.asyncio import is_asyncio_available
 
@@ -24,6 +29,7 @@ from comity.crawler.action_requests import Actions
 from comity.crawler.item_pages import ItemPages
 from comity.crawler.item_tags import ItemTags
 from comity.crawler.scrapy_internals import (
+    Fields,
     ScrapyRun,
     UrlAsJudged,
     end,
@@ -41,11 +47,14 @@ from comity.gate.pace.ledger import Ledger, RateLedger
 from comity.gate.pace.standstill import StoodStillError
 from comity.gate.parts import Parts
 from comity.gate.request.access import too_slow
+from comity.gate.request.books import FILE, Books, FileBooks
+from comity.gate.request.purchases import Purchases
 from comity.gate.run.flights import ClosingError
 from comity.gate.run.logs import show_nothing_hidden
 from comity.gate.run.observer import Observer
 from comity.gate.run.outcome import nothing_came
 from comity.policies import PolicyError
+from comity.policies.document.offer import PAYMENT_REQUIRED
 from comity.policies.vocabulary.use_rows import UseRows
 
 if TYPE_CHECKING:
@@ -55,6 +64,9 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+
+# Errors before anything was sent.
+NOT_SENT = (CannotResolveHostError, DownloadConnectionRefusedError)
 
 # Reasons for which a crawl is ended early.
 CANNOT_WRITE = "cannot_write"
@@ -92,6 +104,7 @@ class Crawl(Parts):
         scheduler: comity's scheduler; None while another one is in use.
         flushes: The functions that `before_done` was given.
         state: The state that this crawl shares with other workers, or None.
+        purchases: Payments to hosts, and license tokens.
         actions: The actions that sites request.
         item_pages: The pages that items came from.
         tags: The tags of items.
@@ -113,14 +126,21 @@ class Crawl(Parts):
         ledger = _ledger(crawler, options, self.state)
         if isinstance(ledger, RateLedger):
             ledger.gives_up = partial(self.end, CANNOT_WRITE)
+        run = ScrapyRun(crawler)
         super().__init__(
-            ScrapyRun(crawler),
+            run,
             crawler.settings,
             options,
             files,
             ledger,
             looked_up=lambda policies: self.actions.looked_up(policies, self.policies),
             observer=observer,
+        )
+        self.purchases = Purchases(
+            options.payments,
+            options.license_tokens,
+            _books(crawler, options, self.state),
+            run.stats,
         )
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
@@ -173,6 +193,9 @@ class Crawl(Parts):
         if response is None:
             response = await self._download(request, download)
             assert response is not None
+        if response.status == PAYMENT_REQUIRED:
+            # A cache would still refuse the page after the operator has bought it.
+            request.meta["dont_cache"] = True
         self.responses.received(request, response.headers)
         return response
 
@@ -184,12 +207,13 @@ class Crawl(Parts):
         may_fail: bool = False,
     ) -> Response | None:
         """Download the request in its turn. `may_fail`: None if the connection gave no answer."""
+        send = partial(self._buy, request, download) if self.purchases.are_any else download
         while not self.pace.sends(request):
             await self._wait_again(request)
         try:
             with UrlAsJudged(request), self._signature(request):
                 try:
-                    return await self.standstill.guard(request, download)
+                    return await self.standstill.guard(request, send)
                 except StoodStillError as error:
                     raise LostTurnError(str(error)) from None
         except DownloadFailedError as error:
@@ -199,27 +223,28 @@ class Crawl(Parts):
             return None
 
     def _signature(self, request: Request) -> AbstractContextManager[None]:
-        """Return a context in which the request is signed, if there is a key."""
-        return self._signed(request) if self.options.client.signer is not None else _UNSIGNED
-
-    @contextmanager
-    def _signed(self, request: Request) -> Iterator[None]:
-        """Sign the request while it is out.
+        """Return a context in which the request is signed, if there is a key.
 
         Each sending is signed anew, after all middlewares. Afterwards the fields of the signature
         are taken off, so no redirect, retry, cache or log repeats them."""
-        fields = self.options.client.signed_fields(request.url)
-        before = {name: request.headers.getlist(name) for name in fields}
-        for name, value in fields.items():
-            request.headers[name] = value
+        client = self.options.client
+        return _UNSIGNED if client.signer is None else Fields(request, client.signed_fields(request.url))
+
+    async def _buy(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
+        """Download the request, with the header fields of what it buys.
+
+        Nothing but the sending comes between the reservation of an amount and its booking."""
+        purchase = await self.purchases.begin(request)
+        if purchase is None:
+            return await download()
         try:
-            yield
-        finally:
-            for name, values in before.items():
-                if values:
-                    request.headers[name] = values
-                else:
-                    request.headers.pop(name, None)
+            with Fields(request, purchase.fields):
+                response = await download()
+        except BaseException as error:
+            self.purchases.failed(purchase, is_sent=not isinstance(error, NOT_SENT))
+            raise
+        self.purchases.answered(purchase, response.status, response.headers)
+        return response
 
     async def _wait_again(self, request: Request) -> None:
         """Wait for another turn.
@@ -266,6 +291,7 @@ class Crawl(Parts):
     async def close(self) -> None:
         await self.actions.close()
         await super().close()
+        await self.purchases.close()
         if self.state is not None:
             await self.state.close()
 
@@ -286,18 +312,24 @@ _early = threading.local()
 _File = TypeVar("_File", PolicyStore, RateLedger)
 
 
-def open_early(options: Options) -> None:
-    """Open the files of the crawl that this thread builds next. SettingsError: unusable."""
+def open_early(options: Options, jobdir: str | None = None) -> None:
+    """Open the files of the crawl that this thread builds next. SettingsError: unusable.
+
+    `jobdir`: JOBDIR. Only its books of payments are checked here."""
     _close_early()
     if options.state:
         try:
             state = open_state(options.state, options.crawl or "crawl", options.worker_timeout)
+            if options.payments:
+                _shared_books(state)
             remarks = state.check()
         except PolicyError as error:
             stop(str(error))
         for remark in remarks:
             logger.warning("COMITY_STATE: %(remark)s", {"remark": remark})
         return
+    if options.payments:
+        _own_books(jobdir).close()
     _early.PolicyStore = _open(PolicyStore, options.store)
     _early.RateLedger = _open(RateLedger, options.ledger)
 
@@ -375,6 +407,35 @@ def _ledger(crawler: Crawler, options: Options, state: SharedState | None) -> Le
         return state.ledger()
     open_ledger = partial(_open, RateLedger, options.ledger)
     return open_ledger() if crawler.crawling else cast(RateLedger, _Later(open_ledger))
+
+
+def _books(crawler: Crawler, options: Options, state: SharedState | None) -> Books | None:
+    """Return the books of the crawl's payments; None: it makes none.
+
+    SettingsError: they cannot be kept."""
+    if not (crawler.crawling and options.payments):
+        return None
+    return _own_books(crawler.settings.get("JOBDIR")) if state is None else _shared_books(state)
+
+
+def _own_books(folder: str | None) -> FileBooks:
+    """Return the books in the folder of JOBDIR, or in memory. SettingsError: they are unusable."""
+    try:
+        return FileBooks(Path(folder) / FILE if folder else None)
+    except PolicyError as error:
+        stop(str(error))
+
+
+def _shared_books(state: SharedState) -> Books:
+    """Return the books of all workers of the crawl. SettingsError: the store keeps none."""
+    books: Books | None = getattr(state, "books", lambda: None)()
+    if books is None:
+        stop(
+            "COMITY_ARRANGEMENTS has payments, and the store of COMITY_STATE may lose what was"
+            " booked last: set COMITY_STATE to a database of PostgreSQL or SQLite, or leave"
+            " `max_price` and `sum` out"
+        )
+    return books
 
 
 class _Later:

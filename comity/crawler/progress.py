@@ -147,7 +147,9 @@ def summary(stats: dict[str, object], reason: str) -> Table:
         "comity/sites/unusable",
         "sites not crawled: they refuse every one of COMITY_USES (COMITY_SKIP_UNUSABLE)",
     )
-    row("comity/access/stopped", "responses refused by their header fields")
+    row("comity/access/stopped", "responses refused by their status or header fields")
+    row("comity/offers/402", "  they ask for payment")
+    row("comity/offers/401", "  they ask for a license token")
     row("comity/policies/lost", "policy files could not be fetched")
     row("comity/scheduler/left", "requests left waiting")
     row(

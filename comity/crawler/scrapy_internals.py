@@ -27,7 +27,7 @@ slots.py has the names of the downloader's slots. No other module may use privat
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from operator import mod
@@ -212,6 +212,26 @@ class UrlAsJudged:
             self._meta.pop(_VERBATIM, None)
         else:
             self._meta[_VERBATIM] = self._before
+
+
+class Fields:
+    """A context in which a request has more header fields, in place of its own of their names."""
+
+    def __init__(self, request: Request, fields: Mapping[str, str]) -> None:
+        self._headers = request.headers
+        self._fields = fields
+
+    def __enter__(self) -> None:
+        self._before = {name: self._headers.getlist(name) for name in self._fields}
+        for name, value in self._fields.items():
+            self._headers[name] = value.encode("latin-1")
+
+    def __exit__(self, *_: object) -> None:
+        for name, values in self._before.items():
+            if values:
+                self._headers[name] = values
+            else:
+                self._headers.pop(name, None)
 
 
 def in_progress(crawler: Crawler) -> Container[Request]:

@@ -20,6 +20,7 @@ from comity.policies.answers.decision import UseDecision
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.answers.rule import RULES
+from comity.policies.document.offer import offer_in
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 from comity.policies.syntax.windows import StatedLimit
@@ -112,6 +113,17 @@ def explain(
             for finding in site.findings
         ],
         "policies": site.policies,
+        "offers": [
+            {
+                "url": file_url,
+                "status": offer.status,
+                "price": str(offer.price) if offer.price else None,
+                "licenses": list(offer.licences),
+                "text": str(offer),
+            }
+            for file_url, file in site.files.items()
+            if (offer := offer_in(file.status, file.headers, file.body, url=file_url))
+        ],
     }
 
 
@@ -204,7 +216,7 @@ def show(explanation: dict[str, Any], console: Console, *, is_full: bool = False
         console.print("The answers below `fetch it` are about copies of the page that others have.")
     console.print()
     others = (_overruled_rules, _uses, _elements, _requests, _files, _findings)
-    for make_table in (_answers, _rates, *(others if is_full else ())):
+    for make_table in (_answers, _rates, _offers, *(others if is_full else ())):
         rows = make_table(explanation, origin_of(explanation["url"]))
         if rows.row_count:
             console.print(rows)
@@ -357,6 +369,13 @@ def _rates(explanation: dict[str, Any], origin: str) -> Table:
             location_of(limit).removeprefix(origin),
             unread_limit(limit),
         )
+    return rows
+
+
+def _offers(explanation: dict[str, Any], origin: str) -> Table:
+    rows = table("Files for payment or a license, which are not bought", "file", "offer")
+    for offer in explanation["offers"]:
+        add_row(rows, offer["url"].removeprefix(origin), offer["text"])
     return rows
 
 

@@ -187,6 +187,20 @@ EXPLANATION = Object(
             "Problems in the site's files.",
         ),
         "policies": Member(Keyed("url", POLICY), "URL of each policy file -> its copy."),
+        "offers": Member(
+            Several(
+                Object(
+                    {
+                        "url": Member(TEXT, "URL of a policy file."),
+                        "status": Member(Count(), "HTTP status: 402 or 401."),
+                        "price": Member(Nullable(TEXT), "Such as USD 0.01. null: it is not known."),
+                        "licenses": Member(Several(TEXT), "URLs of licenses that the site names."),
+                        "text": Member(TEXT, "The terms on one line."),
+                    }
+                )
+            ),
+            "Policy files that the site gives for payment or a license only.",
+        ),
     }
 )
 HISTORY = Object(

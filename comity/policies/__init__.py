@@ -13,6 +13,7 @@ from comity.policies.answers.decision import (
 )
 from comity.policies.answers.errors import PolicyError
 from comity.policies.answers.fetched import Fetched
+from comity.policies.document.offer import Offer, Price
 from comity.policies.document.snippet import snippet
 from comity.policies.formats.ai_txt.conversion import ai_txt_from_xml, ai_txt_to_xml
 from comity.policies.page import Page
@@ -27,8 +28,10 @@ __all__ = [
     "Decision",
     "Fetched",
     "Finding",
+    "Offer",
     "Page",
     "PolicyError",
+    "Price",
     "Reason",
     "Site",
     "Source",

@@ -249,8 +249,10 @@ def _count(rules: dict[str, RuleCount], reason: Reason, host: str, url: str) -> 
 def _key(reason: Reason) -> tuple[str, str, int, str]:
     source = reason.source
     part = "" if source.part == "body" else source.part
-    # A rule about the request itself has the URL of each request, but always the same meaning.
-    return ("" if part == "request" else source.url), part, source.line, source.text
+    # A rule about the request itself has the URL of each request, but always the same meaning. An
+    # offer with equal terms is counted once for all URLs.
+    url = "" if part in ("request", "offer") else source.url
+    return url, part, source.line, source.text
 
 
 def _pairs(numbers: list[int]) -> list[int]:

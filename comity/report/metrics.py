@@ -157,7 +157,7 @@ _COUNTERS = {
     "files": "Requests for policy files.",
     "allowed": "Requests that the policies allow.",
     "refused": "Requests that the policies refuse.",
-    "stopped": "Responses that were refused by their header fields.",
+    "stopped": "Responses that were refused by their status or header fields.",
     "backed_off": "Answers that said that the host is asked too often.",
 }
 

@@ -116,7 +116,7 @@ class ReportedHost:
         files: Requests for policy files.
         allowed: Requests that were allowed.
         refused: Requests that were refused.
-        stopped: Responses that were refused by their header fields.
+        stopped: Responses that were refused by their status or header fields.
         backed_off: Answers that said that the host is asked too often.
         gaps: Gaps that were measured against the limits of the host.
         least: The shortest gap divided by the gap that its limit asks for. Below 1 the host was

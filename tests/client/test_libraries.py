@@ -662,3 +662,54 @@ def test_a_library_that_asks_again_waits_for_another_turn(serve: Serve, library:
     times = [seen.at for seen in site.seen if seen.path in paths]
     assert len(times) >= len(paths)
     assert all(after - before > 0.19 for before, after in pairwise(times))
+
+
+@pytest.mark.requirement("PAY-1", "RSL-4")
+def test_an_offer_is_a_refusal(serve: Serve, library: Library) -> None:
+    """With its price, from the header fields or from the body, and no payment and no second try."""
+    x402 = '{"x402Version": 1, "accepts": [{"amount": "9", "asset": "A", "network": "N"}]}'
+    coded = {"Content-Encoding": "gzip"}
+    server = serve(
+        {
+            "/robots.txt": ROBOTS,
+            "/price": serve.Answer("pay", status=402, headers={"crawler-price": "USD 0.01"}),
+            "/x402": serve.Answer(x402, status=402),
+            "/coded": serve.Answer(b"\x1f\x8b", status=402, headers=coded),
+            "/token": serve.Answer(status=401, headers={"WWW-Authenticate": "License"}),
+            "/basic": serve.Answer("who?", status=401, headers={"WWW-Authenticate": "Basic"}),
+        }
+    )
+
+    async def run() -> dict[str, str]:
+        offers = {}
+        async with alone() as client, library.opened(client) as ask:
+            for path in ("/price", "/x402", "/coded", "/token"):
+                with pytest.raises(RefusedError) as refusal:
+                    await ask("GET", server.url(path))
+                assert isinstance(refusal.value, library.error)
+                assert refusal.value.offer is not None
+                offers[path] = str(refusal.value.offer)
+                if path == "/price":
+                    assert str(refusal.value.offer.price) == "USD 0.01"
+            assert (await ask("GET", server.url("/basic"))).status == 401
+            assert client.counts.refused == {"comity.payment": 3, "comity.license": 1}
+            assert client.counts["comity/offers/402/USD 0.01"] == 1
+        return offers
+
+    assert asyncio.run(run()) == {
+        "/price": "402, crawler-price: USD 0.01",
+        "/x402": "402, x402: 9 units of A on N",
+        "/coded": "402",
+        "/token": "401, WWW-Authenticate: License",
+    }
+    assert len(pages(server)) == 5
+
+
+@pytest.mark.requirement("PAY-1", "RSL-4")
+@pytest.mark.parametrize(
+    "terms", [{"max_price": "USD 1", "sum": "USD 1"}, {"license_token": "env:HOME"}]
+)
+def test_a_client_buys_nothing(terms: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "token")
+    with pytest.raises(PolicyError, match="a Client makes no payments and sends no license tokens"):
+        alone(arrangements={"shop.test": [terms]})

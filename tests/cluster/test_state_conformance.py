@@ -15,9 +15,14 @@ from tests.selection import examples
 from tests.sources import ROOT
 
 NOT_MADE = {
-    OwnServer: {"fail-over": 2},
-    OldServer: {"fail-over": 2},
-    OwnCluster: {"answer lost": 3, "server clock set": 6, "server frozen": 1},
+    OwnServer: {"fail-over": 2, "payments booked": 4},
+    OldServer: {"fail-over": 2, "payments booked": 4},
+    OwnCluster: {
+        "answer lost": 3,
+        "payments booked": 4,
+        "server clock set": 6,
+        "server frozen": 1,
+    },
 }
 
 

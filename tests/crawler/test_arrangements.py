@@ -9,6 +9,7 @@ import pytest
 from scrapy.settings import Settings
 
 from comity.gate.options import Options
+from comity.gate.options.agreement import Agreement
 from comity.policies import Agent, PolicyError
 
 
@@ -154,6 +155,17 @@ def test_host_patterns(host: str, url: str, holds: bool) -> None:
         ({"*.": {"uses": ["train"]}}, "`*.` is not a host"),
         ({"a.*.example.com": "take-down"}, "is not a host"),
         ('{"example.com"', "is not a mapping of hosts"),
+        ({"a.test": {"max_price": "USD 1"}}, "`None` is not the `sum` of a payment, a text with"),
+        ({"a.test": {"sum": "USD 1"}}, "`None` is not the `max_price` of a payment"),
+        ({"a.test": {"max_price": 0.01, "sum": "USD 1"}}, "`0.01` is not the `max_price`"),
+        ({"a.test": {"max_price": "USD 0", "sum": "USD 1"}}, "`USD 0` is not the `max_price`"),
+        ({"a.test": {"max_price": "USD NaN", "sum": "USD 1"}}, "an amount above 0"),
+        ({"a.test": {"max_price": "USD 1", "sum": "USD 1e9"}}, "`USD 1e9` is not the `sum`"),
+        ({"a.test": {"max_price": "USD 1", "sum": "EUR 1"}}, "has two currencies"),
+        ({"a.test": {"max_price": "USD 2", "sum": "USD 1"}}, "has a `max_price` above its `sum`"),
+        ({"a.test": {"max_price": "USD 1", "sum": "USD 1", "uses": []}}, "`uses` is not a part"),
+        ({"a.test": [{"max_price": "USD 1", "sum": "USD 1"}] * 2}, "has `max_price` more than"),
+        ({"*.a.test": {"max_price": "USD 1", "sum": "USD 1"}}, "names several hosts: write"),
         ({None: "take-down", "a b": "take-down"}, "`a b` is not a host"),
     ],
 )
@@ -164,3 +176,53 @@ def test_nonsense_is_said_in_one_line_with_the_remedy(value: Any, says: str) -> 
     assert message.startswith("COMITY_ARRANGEMENTS `")
     assert says in message
     assert message.splitlines() == [message]
+
+
+@pytest.mark.requirement("PAY-1", "RSL-4")
+def test_payments_and_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "s3cret")
+    payment = {"max_price": "usd 0.010", "sum": "USD 5"}
+    value = {
+        "Shop.example": ["take-down", payment, {"license_token": "env:TOKEN"}],
+        "shop.example:8080": [payment],
+    }
+    options = Options.from_settings(Settings({"COMITY_ARRANGEMENTS": value}))
+    assert [(one.account, str(one.max_price), str(one.sum)) for one in options.payments] == [
+        ("shop.example USD", "USD 0.010", "USD 5"),
+        ("shop.example:8080 USD", "USD 0.010", "USD 5"),
+    ]
+    assert [(one.host, one.token) for one in options.license_tokens] == [("shop.example", "s3cret")]
+    assert [one.host for one in options.agent.arrangements] == ["shop.example"]
+    assert "s3cret" not in repr(options)
+    # All workers of a crawl have the same payments.
+    agreement = Agreement.of(Settings({"COMITY_ARRANGEMENTS": value}), "spider")
+    assert agreement.decides["COMITY_ARRANGEMENTS shop.example"] == (
+        "license token; max_price USD 0.010, sum USD 5; take-down"
+    )
+
+
+@pytest.mark.requirement("RSL-4")
+@pytest.mark.parametrize(
+    ("host", "terms", "says"),
+    [
+        ("a.test", {"license_token": "s3cret"}, "`a.test`: `license_token` does not name a place"),
+        ("a.test", {"license_token": "env:NO_SUCH"}, "there is no environment variable"),
+        ("a.test", {"license_token": 7}, "does not name a place: write env:VARIABLE or file:PATH"),
+        ("a.test", {"license_token": "s3cret", "uses": ["train"]}, "has other parts: write"),
+        ("a.test", {"license_token": "s3cret", "insecure": "s3cret"}, "has other parts: write"),
+        ("a.test", [{"license_token": "env:TOKEN"}] * 2, "has `license_token` more than once"),
+        ("*.a.test", {"license_token": "s3cret"}, "names several hosts"),
+    ],
+)
+def test_a_message_shows_no_token(
+    monkeypatch: pytest.MonkeyPatch, host: str, terms: Any, says: str
+) -> None:
+    monkeypatch.setenv("TOKEN", "s3cret")
+    with pytest.raises(PolicyError) as raised:
+        agent({host: terms})
+    assert says in str(raised.value)
+    assert "s3cret" not in str(raised.value)
+    with pytest.raises(PolicyError) as raised:
+        agent(json.dumps({host: terms})[:-1])
+    assert "is not a mapping of hosts" in str(raised.value)
+    assert "s3cret" not in str(raised.value)

@@ -64,6 +64,7 @@ from comity.policies import (
     instructions,
 )
 from comity.policies.answers.rule import RULES
+from comity.policies.document.offer import offer_in
 from comity.policies.formats.authoring import Draft, apply
 from comity.policies.formats.robots.file import RobotsFile
 from comity.policies.registry import FORMS as FORMS_OF_REGISTRIES
@@ -612,6 +613,29 @@ ASKED = (
     "search",
     "summarize",
 )
+
+
+OFFER_FIELDS = (
+    b"crawler-price",
+    b"crawler-error",
+    b"Link",
+    b"WWW-Authenticate",
+    b"PAYMENT-REQUIRED",
+)
+
+
+def fuzz_offer(octets: bytes) -> None:
+    """Whatever a site asks for: nothing raises, a price is within its limits, and the text is fit to be shown."""
+    lines = octets.split(b"\n")
+    headers = [(OFFER_FIELDS[line[0] % len(OFFER_FIELDS)], line[1:]) for line in lines[:-1] if line]
+    for status in (402, 401, 200):
+        offer = offer_in(status, headers, lines[-1], url=ORIGIN)
+        assert offer is not None or status != 402
+        if offer is not None:
+            assert status != 200
+            assert is_shown(str(offer))
+            assert all(map(is_shown, (*offer.terms, *offer.licences)))
+            assert offer.price is None or 0 <= offer.price.billionths < 10**18
 
 
 def fuzz_site(octets: bytes) -> None:

@@ -56,6 +56,7 @@ FILES: list[dict[str, bytes | Fetched]] = [
     {"/robots.txt": Fetched(status=503, fetched_at=datetime(2026, 11, 21, tzinfo=UTC))},
     {"/robots.txt": Fetched(status=200, body=ACAP, fetched_at=datetime(2026, 11, 21, tzinfo=UTC))},
     {"/.well-known/tdmrep.json": b'[{"location": "/", "tdm-reservation": 1}]'},
+    {"/ai.txt": Fetched(status=402, headers=((b"crawler-price", b"USD 0.01"),))},
 ]
 
 

@@ -21,7 +21,7 @@ from comity.cluster.sql.address import SqlAddress
 from comity.cluster.sql.database import Database, Process, StateAwayError
 from comity.cluster.sql.schema import TABLES
 from comity.cluster.sql.sqlite import SqliteDatabase
-from comity.cluster.sql.steps import crawl, pace, queue  # noqa: F401  # they register their steps
+from comity.cluster.sql.steps import books, crawl, pace, queue  # noqa: F401  # they register their steps
 from comity.cluster.sql.steps.step import STEPS, NamedCall, run_steps
 from comity.cluster.sql.work import Work
 from comity.cluster.steps.line import PATIENCE, Call, Line, LineConnection

@@ -8,7 +8,7 @@ those rows: `waiting` and `out` are their numbers, `place` is one of PLACES."""
 
 from __future__ import annotations
 
-DATA_VERSION = 1  # the version of the tables; other versions are not read
+DATA_VERSION = 2  # the version of the tables; other versions are not read
 NAME = "comity"  # the schema of the tables in PostgreSQL
 
 NOWHERE, LEASED, DUE, ASIDE = PLACES = range(4)
@@ -102,6 +102,10 @@ TABLES = (
     """CREATE TABLE penalty (
     host {BYTES} PRIMARY KEY, began BIGINT NOT NULL, until BIGINT NOT NULL, step BIGINT NOT NULL
     ){KEYED}""",
+    # Payments, in billionth parts of a currency: see gate/request/books.py.
+    """CREATE TABLE account (
+    crawl TEXT NOT NULL, account TEXT NOT NULL, taken BIGINT NOT NULL, charged BIGINT NOT NULL,
+    PRIMARY KEY (crawl, account)){KEYED}""",
     # The server's process. `since`: when another one than `before` was first seen. `base`: what
     # SQLite adds to the clock of the machine.
     """CREATE TABLE process (

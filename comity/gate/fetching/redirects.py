@@ -15,14 +15,15 @@ from comity.gate.fetching.network import BarredError
 from comity.gate.fetching.policy_copy import shared_body, shared_headers
 from comity.gate.fetching.reach import Reach
 from comity.policies.answers.fetched import Fetched
+from comity.policies.document.offer import ASKING, FIELDS
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, resolved
 
 MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
 REDIRECTS = (301, 302, 303, 307, 308)
 
-# Only these header fields of an answer are stored. They are needed for freshness, for conditional
-# requests, and to read the file.
+# Only these header fields of an answer are stored, and the terms of offers. They are needed for
+# freshness, for conditional requests, and to read the file.
 KEPT_HEADERS = frozenset(
     (
         b"age",
@@ -192,10 +193,11 @@ def conditions(url: str, copy: Fetched | None, first_url: str) -> dict[str, str]
 
 def _read_hop(hop: Hop, url: str, now: float) -> Fetched:
     present = hop.status // 100 == 2
+    kept = KEPT_HEADERS | FIELDS if hop.status in ASKING else KEPT_HEADERS
     headers = shared_headers(
         (name, value)
         for name, value in hop.headers
-        if name.lower() in KEPT_HEADERS and len(value) <= MAX_HEADER
+        if name.lower() in kept and len(value) <= MAX_HEADER
     )
     return Fetched(
         status=hop.status,

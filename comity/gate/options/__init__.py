@@ -28,9 +28,10 @@ from comity.gate.options.errors import SettingsError, invalid, stop
 from comity.gate.options.kinds import NAME
 from comity.gate.options.signing import signer_of
 from comity.gate.options.store import machine_store, project_store
+from comity.gate.request.purchases import LicenseToken, Payment
 from comity.gate.request.sessions import DeclaredSession
 from comity.gate.settings import Settings
-from comity.policies import Agent, PolicyError
+from comity.policies import Agent, Arrangement, PolicyError
 from comity.policies.document import html
 from comity.policies.registry import OptOuts
 from comity.policies.vocabulary.table import Vocabulary
@@ -94,6 +95,8 @@ class Options:
         download_handler: COMITY_DOWNLOAD_HANDLER.
         min_delay: COMITY_MIN_DELAY, in seconds.
         max_delay: COMITY_MAX_DELAY, in seconds.
+        license_tokens: The license tokens in COMITY_ARRANGEMENTS, at most one for each host.
+        payments: The payments in COMITY_ARRANGEMENTS, at most one for each host.
     """
 
     agent: Agent
@@ -129,6 +132,8 @@ class Options:
     download_handler: bool = declared.DOWNLOAD_HANDLER.attribute()
     min_delay: float = declared.MIN_DELAY.attribute()
     max_delay: float = declared.MAX_DELAY.attribute()
+    license_tokens: tuple[LicenseToken, ...] = ()
+    payments: tuple[Payment, ...] = ()
 
     def purpose_fields(self, purposes: Iterable[str]) -> dict[str, str]:
         """Return the header fields that tell a server the purposes of a request.
@@ -170,7 +175,14 @@ class Options:
             proxy=declared.PROXY.read(settings),
             signer=signer_of(declared.KEY.read(settings), declared.SIGNATURE_AGENT.read(settings)),
         )
-        return cls(agent=agent, client=client, **read)
+        arranged = declared.ARRANGEMENTS.read(settings)
+        return cls(
+            agent=agent,
+            client=client,
+            license_tokens=tuple(one for one in arranged if isinstance(one, LicenseToken)),
+            payments=tuple(one for one in arranged if isinstance(one, Payment)),
+            **read,
+        )
 
 
 def _agent(settings: Settings) -> Agent:
@@ -180,7 +192,11 @@ def _agent(settings: Settings) -> Agent:
         user_agent=str(settings.get("USER_AGENT") or token),
         purposes=declared.PURPOSES.read(settings),
         uses=declared.USES.read(settings),
-        arrangements=declared.ARRANGEMENTS.read(settings),
+        arrangements=tuple(
+            arranged
+            for arranged in declared.ARRANGEMENTS.read(settings)
+            if isinstance(arranged, Arrangement)
+        ),
         opt_outs=_opt_outs(settings, vocabulary),
         defaults=declared.USE_DEFAULTS.read(settings),
         vocabulary=vocabulary,

@@ -16,6 +16,7 @@ import comity
 from comity.dataset.tags.setting import TagSetting
 from comity.gate.options.declared import SETTINGS
 from comity.gate.options.kinds import Agrees
+from comity.gate.request.purchases import LicenseToken, Payment
 from comity.gate.request.sessions import DeclaredSession
 from comity.gate.settings import Settings
 from comity.policies import Arrangement, PolicyError, Verdict
@@ -25,6 +26,7 @@ from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.table import Vocabulary
 
 NOT_SET = "nothing"
+_OF_HOST = Arrangement | DeclaredSession | LicenseToken | Payment  # values with a host
 SPIDER = "spider"
 # Settings of Scrapy that all workers of a crawl should have with the same value.
 LIMITS = tuple(
@@ -130,7 +132,7 @@ def _texts(name: str, value: Any) -> dict[str, str]:
             f"{name} {printable(registry.name)}": f"sha256 {registry.sha256[:16]}"
             for registry in value.registries
         }
-    if isinstance(value, tuple) and value and isinstance(value[0], Arrangement | DeclaredSession):
+    if isinstance(value, tuple) and value and isinstance(value[0], _OF_HOST):
         by_host: dict[str, list[str]] = {}
         for member in value:
             by_host.setdefault(f"{name} {printable(member.host)}", []).append(_text(member))
@@ -149,6 +151,10 @@ def _text(value: Any) -> str:
     if isinstance(value, Arrangement):
         licence = [f"licence {value.reference}".strip()] if value.uses else []
         return ", ".join([*sorted(value.features), *licence, *sorted(value.uses)])
+    if isinstance(value, Payment):
+        return f"max_price {value.max_price}, sum {value.sum}"
+    if isinstance(value, LicenseToken):
+        return "license token"
     if isinstance(value, DeclaredSession):
         facts = value.facts
         return f"human {facts.human_initiated}, since {facts.started_at}, {sorted(facts.carries)}"

@@ -113,7 +113,7 @@ VOCABULARY = Setting(
 ARRANGEMENTS = Setting(
     name="COMITY_ARRANGEMENTS",
     default={},
-    kind=Kind(f"host -> list of {_FEATURES}, licences", arrangements),
+    kind=Kind(f"host -> list of {_FEATURES}, licences, payments, license tokens", arrangements),
     meaning=(
         "your arrangements with sites ([arrangements.md](arrangements.md)). `example.com` is the "
         "host with all its ports, `example.com:8080` the one port, `*.example.com` all hosts "

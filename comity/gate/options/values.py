@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from comity.gate.options.errors import invalid
 from comity.gate.options.kinds import NAME, NAMES
-from comity.gate.request.sessions import DeclaredSession, declared_session
-from comity.policies import Arrangement, PolicyError, Verdict
+from comity.gate.request.purchases import LicenseToken, Payment
+from comity.gate.request.sessions import DeclaredSession, declared_session, read_secret
+from comity.policies import Arrangement, PolicyError, Price, Verdict
 from comity.policies.agent import CONTENT_USAGE, FEATURES
 from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.urls import origin_of
@@ -42,11 +44,15 @@ def use_defaults(name: str, value: Any) -> dict[str, Verdict]:
     return defaults
 
 
-def arrangements(name: str, value: Any) -> tuple[Arrangement, ...]:
+Arranged = Arrangement | LicenseToken | Payment
+
+
+def arrangements(name: str, value: Any) -> tuple[Arranged, ...]:
     """Read the arrangements with sites.
 
     `value`: the mapping `{"example.com": ["take-down", {"uses": ["train"]}]}`, this mapping as
-    JSON, or `example.com:take-down,example.org:take-down`. PolicyError: the value is invalid."""
+    JSON, or `example.com:take-down,example.org:take-down`. PolicyError: the value is invalid.
+    Messages never show a value that may contain a license token."""
     remedy = (
         'write host:feature with commas between, e.g. "example.com:take-down,example.com:re-crawl",'
         " or a mapping for licences"
@@ -58,9 +64,10 @@ def arrangements(name: str, value: Any) -> tuple[Arrangement, ...]:
             for host, terms in pairs
         ]
     except (AttributeError, TypeError, ValueError, RecursionError):
-        raise invalid(name, value, f"is not a mapping of hosts: {remedy}") from None
+        shown = "..." if "license_token" in str(value) else value  # it may have the token itself
+        raise invalid(name, shown, f"is not a mapping of hosts: {remedy}") from None
     features: dict[str, set[str]] = {}
-    licences: list[Arrangement] = []
+    others: list[Arranged] = []
     for key, arranged in pairs:
         try:
             host = _host(str(key), with_wildcard=True)
@@ -69,13 +76,75 @@ def arrangements(name: str, value: Any) -> tuple[Arrangement, ...]:
             raise invalid(name, key, f"is not a host: write {hosts}") from None
         for term in arranged:
             if hasattr(term, "items"):
-                licences.append(_licence(name, host, dict(term.items())))
+                others.append(_mapping(name, host, dict(term.items())))
                 continue
             feature = str(term).strip().lower()
             if feature not in FEATURES:
                 raise invalid(name, term, f"cannot be arranged: write {', '.join(FEATURES)}")
             features.setdefault(host, set()).add(feature)
-    return (*(Arrangement(host, frozenset(names)) for host, names in features.items()), *licences)
+    for kind in (LicenseToken, Payment):
+        by_host = Counter(other.host for other in others if isinstance(other, kind))
+        if repeated := [host for host, number in by_host.items() if number > 1]:
+            part = "license_token" if kind is LicenseToken else "max_price"
+            raise invalid(name, repeated[0], f"has `{part}` more than once: write it once")
+    return (*(Arrangement(host, frozenset(names)) for host, names in features.items()), *others)
+
+
+def _mapping(name: str, host: str, members: dict[Any, Any]) -> Arranged:
+    """Read an arrangement with a host that is a mapping."""
+    if "license_token" in members:
+        return _license_token(name, host, members)
+    if members.keys() & {"max_price", "sum"}:
+        return _payment(name, host, members)
+    return _licence(name, host, members)
+
+
+def _license_token(name: str, host: str, members: dict[Any, Any]) -> LicenseToken:
+    """Read a license token, a mapping like `{"license_token": "env:RSL_TOKEN"}`."""
+    _check_single(name, host)
+    insecure = members.get("insecure", False)
+    if members.keys() - {"license_token", "insecure"} or not isinstance(insecure, bool):
+        raise PolicyError(
+            f"{name} `{host}`: an arrangement with a license token has other parts: write"
+            ' {"license_token": "env:VARIABLE"}, with "insecure": true for http'
+        )
+    try:
+        token = read_secret("license_token", members["license_token"])
+    except PolicyError as error:
+        raise PolicyError(f"{name} `{host}`: {error}") from None
+    return LicenseToken(host=host, token=token, insecure=insecure)
+
+
+def _payment(name: str, host: str, members: dict[Any, Any]) -> Payment:
+    """Read a payment, a mapping like `{"max_price": "USD 0.01", "sum": "USD 5"}`."""
+    _check_single(name, host)
+    remedy = 'write {"max_price": "USD 0.01", "sum": "USD 5"}'
+    if unknown := members.keys() - {"max_price", "sum"}:
+        raise invalid(name, next(iter(unknown)), f"is not a part of a payment: {remedy}")
+    prices = []
+    for key in ("max_price", "sum"):
+        text = members.get(key)
+        price = Price.parse(text) if isinstance(text, str) else None
+        if price is None or not price.amount:
+            problem = (
+                f"is not the `{key}` of a payment, a text with a currency and an amount above 0,"
+                f" with at most 9 digits on each side of the point: {remedy}"
+            )
+            raise invalid(name, text, problem)
+        prices.append(price)
+    max_price, total = prices
+    if max_price.currency != total.currency:
+        raise invalid(name, members, f"has two currencies: {remedy}")
+    if max_price.amount > total.amount:
+        raise invalid(name, members, f"has a `max_price` above its `sum`: {remedy}")
+    return Payment(host, max_price, total)
+
+
+def _check_single(name: str, host: str) -> None:
+    """Check that an arrangement is with one host. PolicyError: it is with all below a domain."""
+    if host.startswith("*."):
+        problem = "names several hosts: write payments and license tokens for each host"
+        raise invalid(name, host, problem)
 
 
 def _licence(name: str, host: str, members: dict[Any, Any]) -> Arrangement:

@@ -40,6 +40,7 @@ from comity.gate.run.surroundings import Stats
 from comity.policies import Agent, Decision, PolicyError, Reason, Site, Source, Verdict
 from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.answers.rule import RULES
+from comity.policies.document.offer import PAYMENT_REQUIRED, Offer
 from comity.policies.syntax.urls import origin_or_empty
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ logger = logging.getLogger(__name__)
 OWN_SCHEMES = ("data", "file", "s3")
 
 _WITHOUT_SESSION = "comity.session"
+MAX_PRICES = 100  # that are counted separately
 
 # Media types of sitemaps. Many servers forbid indexing of sitemaps themselves by X-Robots-Tag.
 _LISTS = (b"application/xml", b"text/xml", b"application/gzip", b"application/x-gzip")
@@ -83,6 +85,7 @@ class Access:
         self._reported: set[str] = set()
         # Host of a session that was not used, and the rule that refused the session.
         self._reported_sessions: set[tuple[str, str]] = set()
+        self._prices: set[str] = set()  # prices of offers that have a statistic
 
     def exempt(self, request: Request) -> None:
         """Do not refuse the request because its site permits no declared use.
@@ -355,6 +358,20 @@ class Access:
             )
         elif len(decision.reasons) > 2 and decision.reasons[-2].rule == _WITHOUT_SESSION:
             self._report_session(decision.reasons[-2].source.text, decision.reasons[-1])
+
+    def refuse_for_offer(self, request: Request, offer: Offer) -> Decision:
+        """Return, count and log the refusal of a response that asks for payment or a licence."""
+        rule = "comity.payment" if offer.status == PAYMENT_REQUIRED else "comity.license"
+        source = Source(url=request.url, part="offer", text=str(offer))
+        decision = Decision(verdict=Verdict.DENY, reasons=(Reason(rule=rule, source=source),))
+        self.record_stopped(request, decision)
+        price = str(offer.price) if offer.price else "no price"
+        if price not in self._prices and len(self._prices) >= MAX_PRICES:
+            price = "other prices"
+        self._prices.add(price)
+        self._stats.inc_value(f"comity/offers/{offer.status}")
+        self._stats.inc_value(f"comity/offers/{offer.status}/{price}")
+        return decision
 
     def record_stopped(self, request: Request, decision: Decision) -> None:
         """Count and log the refusal of a response to an allowed request."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from comity.gate.fetching.reach import Reach, literal, reach_of
@@ -24,6 +25,8 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import DEFAULT_PORTS
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 KEYS = ("human_initiated", "cookies", "token", "bearer", "started_at", "insecure")
 COOKIE_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 6265 section-4.1.1
@@ -71,12 +74,26 @@ class DeclaredSession:
         """The credentials in one text. A session with other credentials is another session."""
         return json.dumps([sorted(self.cookies), self.token, self.bearer]).encode()
 
-    def may_go_to(self, scheme: str, host: str) -> bool:
-        """Return True if the session may be sent to the host by this scheme.
 
-        The connection has to be private (https, or within this machine), unless the operator
-        accepts all connections (`insecure`)."""
-        return scheme == "https" or self.insecure or _is_this_machine(host)
+def may_send_secret(url: str, *, insecure: bool) -> bool:
+    """Return True if a secret may be sent to the URL.
+
+    The connection has to be private (https, or within this machine), unless the operator accepts
+    all connections (`insecure`)."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or insecure or _is_this_machine(parts.hostname or "")
+
+
+def of_host(by_host: Mapping[str, T], url: str) -> T | None:
+    """Return the value for the host and port of a URL, else that for all ports of the host.
+
+    `by_host`: "example.com" or "example.com:8080" -> value."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    port = parts.port or DEFAULT_PORTS.get(parts.scheme)
+    name = f"[{host}]" if ":" in host else host
+    value = by_host.get(f"{name}:{port}")
+    return by_host.get(host) if value is None else value
 
 
 def declared_session(host: str, members: object) -> DeclaredSession:
@@ -95,8 +112,8 @@ def declared_session(host: str, members: object) -> DeclaredSession:
         insecure=_flag(members, "insecure"),
         started_at=_moment(members.get("started_at")),
         cookies=_cookies(members.get("cookies")),
-        token=_secret("token", members["token"]) if "token" in members else "",
-        bearer=_secret("bearer", members["bearer"]) if "bearer" in members else "",
+        token=read_secret("token", members["token"]) if "token" in members else "",
+        bearer=read_secret("bearer", members["bearer"]) if "bearer" in members else "",
     )
     if not session.facts.carries:
         raise PolicyError("carries nothing: write cookies, token or bearer")
@@ -140,11 +157,11 @@ def _cookies(declared: object) -> tuple[tuple[str, str], ...]:
     if declared is None:
         return ()
     if isinstance(declared, Mapping):
-        pairs = [(str(name), _secret("cookies", value)) for name, value in declared.items()]
+        pairs = [(str(name), read_secret("cookies", value)) for name, value in declared.items()]
     else:
         crumbs = (
             crumb.partition("=")
-            for crumb in _secret("cookies", declared).split(";")
+            for crumb in read_secret("cookies", declared).split(";")
             if crumb.strip()
         )
         pairs = [(name.strip() if equals else "", value.strip()) for name, equals, value in crumbs]
@@ -158,10 +175,10 @@ def _cookies(declared: object) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _secret(key: str, reference: object) -> str:
+def read_secret(key: str, reference: object) -> str:
     """Return the secret in an environment variable (env:NAME) or in a file (file:PATH).
 
-    `key`: the member of the session, for messages. White space around the secret is removed,
+    `key`: the member of the setting, for messages. White space around the secret is removed,
     because files end with a line break.
     PolicyError: the secret cannot be read, or no header field can carry it."""
     source, _, name = str(reference).partition(":") if isinstance(reference, str) else ("", "", "")
@@ -216,12 +233,8 @@ class Sessions:
 
     def for_url(self, url: str) -> DeclaredSession | None:
         """Return the session that a request for the URL may carry, or None without a session."""
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        port = parts.port or DEFAULT_PORTS.get(parts.scheme)
-        name = f"[{host}]" if ":" in host else host
-        session = self._sessions.get(f"{name}:{port}") or self._sessions.get(host)
-        if session is None or session.may_go_to(parts.scheme, host):
+        session = of_host(self._sessions, url)
+        if session is None or may_send_secret(url, insecure=session.insecure):
             return session
         if session.host not in self._held_back:
             self._held_back.add(session.host)

@@ -24,7 +24,7 @@ def nothing_came(stats: Mapping[str, Any], first_refused: str) -> str:
     )
     if stopped:
         causes.append(
-            f"{_total(stopped)} answers were refused by their header fields"
+            f"{_total(stopped)} answers were refused by their status or header fields"
             f" ({_join_counts(stopped)})"
         )
     if errors:

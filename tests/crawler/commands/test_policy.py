@@ -723,3 +723,17 @@ def test_a_row_of_a_table_is_a_line_for_programs(offline: Path, tmp_path: Path) 
     ]
     assert all(line == line.rstrip() for line in lines)
     assert "\x1b" not in done.stdout
+
+
+@pytest.mark.requirement("PAY-1", "RSL-4")
+def test_files_for_sale_are_shown_with_their_offers(serve: Serve, tmp_path: Path) -> None:
+    price = serve.Answer("pay", status=402, headers={"crawler-price": "USD 0.01"})
+    token = serve.Answer(status=401, headers={"WWW-Authenticate": "License"})
+    server = serve({"/robots.txt": price, "/ai.txt": token})
+    for _ in range(2):  # the second time from the store
+        done = scrapy(
+            "policy", server.url("/a"), "-s", "COMITY_STORE=store.sqlite", folder=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        assert "/robots.txt  402, crawler-price: USD 0.01" in done.stdout
+        assert "/ai.txt      401, WWW-Authenticate: License" in done.stdout

@@ -4,6 +4,8 @@
     queue.py   the requests of one run of a crawl
     crawl.py   a crawl as a whole
     pace.py    the pace of hosts
+    books.py   the books of payments
 
 A step takes the arguments of the script of its name in comity/cluster/redis/lua, and returns the
-same answer. It can be repeated after its answer was lost."""
+same answer. It can be repeated after its answer was lost. The steps of books.py have no script, and
+are never repeated."""

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from comity.policies.document.document import Content
+from comity.policies.syntax.link_field import links_in
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.statement import Location
@@ -130,13 +131,6 @@ def _is_set_apart(before: bytes, *, otherwise: bool) -> bool:
     return otherwise
 
 
-# RFC 8288 section-3
-_LINK = re.compile(
-    r"<([^<>]*+)>((?:\s*+;\s*+[^;,\"=\s]++\s*+(?:=\s*+(?:\"(?:[^\"\\]|\\.)*+\"|[^\",;]*+))?+)*+)"
-)
-_PARAMETER = re.compile(r";\s*+([^;,\"=\s]++)\s*+=\s*+(?:\"((?:[^\"\\]|\\.)*+)\"|([^\",;\s]*+))")
-
-
 def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
     """Return the documents of the Link fields of a response (section-4.5).
 
@@ -145,21 +139,12 @@ def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
     links: list[tuple[str, Location, str]] = []
     for name, value in headers:
         if name.lower() == b"link" and b"license" in value.lower():
-            for link in _LINK.finditer(value.decode("utf-8", "replace")):
-                parameters: dict[str, str] = {}
-                for key, quoted, bare in _PARAMETER.findall(link[2]):
-                    parameters.setdefault(key.lower(), (quoted or bare).lower())
-                media_type = parameters.get("type", "").partition(";")[0].strip()
-                if "license" in parameters.get("rel", "").split() and _is_rsl(media_type, link[1]):
-                    links.append(
-                        (
-                            link[1].strip(),
-                            Location(
-                                "header Link", text=printable(link[0].encode(errors="replace"))
-                            ),
-                            url,
-                        )
+            for link in links_in(value):
+                if "license" in link.relations and _is_rsl(link.media_type, link.target):
+                    source = Location(
+                        "header Link", text=printable(link.text.encode(errors="replace"))
                     )
+                    links.append((link.target.strip(), source, url))
     return _references(links)
 
 

@@ -1,0 +1,133 @@
+"""The books of payments: how much of each sum of the operator is spent, or may be.
+
+    if await books.reserve("example.com USD", 10_000_000, 5_000_000_000):
+        ...    # send the request, and read what was charged
+        books.settle("example.com USD", 10_000_000, charged)
+
+An amount is reserved, and on the disk, before its request is sent. It is given back only once the
+site has said that it charged less. If the process is killed in between, the amount stays reserved
+for ever. So no kill makes a crawl spend more than its sum.
+
+Amounts are whole numbers of billionth parts of a currency: SQLite would store others as floats."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from comity.database import DatabaseKind, open_database, transaction
+
+logger = logging.getLogger(__name__)
+
+FILE = "payments.sqlite"  # in the folder of JOBDIR
+MOST = 2**62  # of a claim of a site; more would not fit into a column
+
+SCHEMA = """
+CREATE TABLE account (
+    name TEXT PRIMARY KEY, taken INTEGER NOT NULL, charged INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+KIND = DatabaseKind(
+    subject="JOBDIR: the books of payments",
+    name="file with payments",
+    remedy="restore this file. Without it the crawl does not know what it has spent. To begin"
+    " another crawl, set JOBDIR to another folder",
+    application_id=0x636F6D24,  # "com$"
+    schema=SCHEMA,
+    synchronous="FULL",  # money that was spent stays spent after a power cut
+)
+
+
+class Account(NamedTuple):
+    """The payments to one host in one currency.
+
+    Attributes:
+        name: Host and currency.
+        taken: The amount that is spent or may be: `charged`, amounts of requests without an
+            answer, and of requests whose process was killed.
+        charged: The amount that the site has charged.
+    """
+
+    name: str
+    taken: int
+    charged: int
+
+
+class Books(Protocol):
+    """The accounts of one crawl."""
+
+    async def reserve(self, account: str, amount: int, total: int) -> bool:
+        """Reserve an amount. Return False if more than `total` would be taken, or if it fails.
+
+        If it fails, the amount may be reserved for ever."""
+
+    def settle(self, account: str, amount: int, charged: int) -> None:
+        """Book the charge for a reserved amount, and give the rest back.
+
+        If it fails, the whole amount stays taken."""
+
+    async def accounts(self) -> list[Account]:
+        """Return all accounts; [] if they cannot be read."""
+
+    def close(self) -> None:
+        """Close the books. Amounts that are reserved stay reserved."""
+
+
+class FileBooks:
+    """Books in a file of SQLite."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Open the file, or create it. None: the books end with the process, as its crawl does.
+
+        PolicyError: the file cannot be used."""
+        if path is None:
+            self._db = sqlite3.connect(":memory:", isolation_level=None)
+            self._db.executescript(SCHEMA)
+        else:
+            self._db = open_database(path, KIND)
+
+    async def reserve(self, account: str, amount: int, total: int) -> bool:
+        try:
+            with transaction(self._db):
+                self._db.execute(
+                    "INSERT INTO account VALUES (?, 0, 0) ON CONFLICT DO NOTHING", (account,)
+                )
+                changed = self._db.execute(
+                    "UPDATE account SET taken = taken + ?1 WHERE name = ?2 AND taken + ?1 <= ?3",
+                    (amount, account, total),
+                )
+        except sqlite3.Error as error:
+            _report(account, error)
+            return False
+        return changed.rowcount == 1
+
+    def settle(self, account: str, amount: int, charged: int) -> None:
+        try:
+            self._db.execute(
+                "UPDATE account SET taken = min(taken - ?1 + ?2, ?3),"
+                " charged = min(charged + ?2, ?3) WHERE name = ?4",
+                (amount, min(charged, MOST), MOST, account),
+            )
+        except sqlite3.Error as error:
+            _report(account, error)
+
+    async def accounts(self) -> list[Account]:
+        try:
+            rows = self._db.execute("SELECT name, taken, charged FROM account ORDER BY name")
+            return [Account(*row) for row in rows]
+        except sqlite3.Error as error:
+            _report("all accounts", error)
+            return []
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _report(account: str, error: Exception) -> None:
+    logger.error(
+        "The books of payments fail (%(error)s): nothing more is offered for `%(account)s` until"
+        " they can be written",
+        {"error": error, "account": account},
+    )

@@ -1,0 +1,267 @@
+"""Purchases from hosts, as COMITY_ARRANGEMENTS permits them: license tokens of RSL, and payments.
+
+A request passes these methods, each time that it is sent:
+
+    begin       reserve the highest price of its host, before anything is sent
+    fields      the header fields that offer it, for this one sending
+    answered    book what the site has charged, and give the rest back
+    failed      the request got no answer: the amount stays taken, unless nothing was sent
+
+The fields are on a request only while it is out. So redirects, retries, caches and logs do not have
+them, and no other host gets them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from comity.gate.http import HeaderFields, Request
+from comity.gate.request.books import Books
+from comity.gate.request.sessions import may_send_secret, of_host
+from comity.gate.run.surroundings import Stats
+from comity.policies import Price
+from comity.policies.document.offer import price_in
+from comity.policies.syntax.printable import printable
+
+logger = logging.getLogger(__name__)
+
+MAX_PRICE = "Crawler-Max-Price"
+CHARGED = "Crawler-Charged"
+AUTHORIZATION = "Authorization"
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """An arrangement to pay a host.
+
+    Attributes:
+        host: As DeclaredSession.host.
+        max_price: The highest price of one request.
+        sum: The most that all requests of the crawl to the host may cost.
+    """
+
+    host: str
+    max_price: Price
+    sum: Price
+
+    @property
+    def account(self) -> str:
+        """The name of the account in the books."""
+        return f"{self.host} {self.sum.currency}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LicenseToken:
+    """A license token of RSL for a host.
+
+    Attributes:
+        host: As DeclaredSession.host.
+        token: The token.
+        insecure: True if the token may also go over http to other machines.
+    """
+
+    host: str
+    token: str = field(repr=False)
+    insecure: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Purchase:
+    """What is bought by one sending of a request.
+
+    Attributes:
+        url: The URL that is sent.
+        fields: The header fields that are sent.
+        payment: The arrangement that the price is reserved by. None: nothing is offered.
+    """
+
+    url: str
+    fields: dict[str, str]
+    payment: Payment | None
+
+
+class _Charge(NamedTuple):
+    """What a site has charged, in billionth parts.
+
+    Attributes:
+        amount: The amount that counts as charged.
+        kind: The statistic.
+    """
+
+    amount: int
+    kind: str
+
+
+class Purchases:
+    """The purchases of one crawl."""
+
+    def __init__(
+        self,
+        payments: Iterable[Payment],
+        tokens: Iterable[LicenseToken],
+        books: Books | None,
+        stats: Stats,
+    ) -> None:
+        """`books`: None: there are no payments."""
+        self._payments = {payment.host: payment for payment in payments if books is not None}
+        self._tokens = {token.host: token for token in tokens}
+        self._books = books
+        self._stats = stats
+        self._in_flight = Counter[str]()  # account -> requests that have an amount reserved
+        # Account -> set at the end of one of these requests, which may give something back.
+        self._ends: dict[str, asyncio.Event] = {}
+        self._breached: set[str] = set()  # accounts of sites that charged more than was offered
+        self._reported: set[tuple[str, str]] = set()
+
+    @property
+    def are_any(self) -> bool:
+        """True if the operator has arranged a payment or a license token."""
+        return bool(self._payments or self._tokens)
+
+    async def begin(self, request: Request) -> Purchase | None:
+        """Reserve what the sending of a request may cost. None: nothing is bought by it."""
+        if "playwright" in request.meta:
+            return None  # a browser sends header fields on, to redirects and to parts of the page
+        fields = self._token_fields(request)
+        payment = of_host(self._payments, request.url) if request.method == "GET" else None
+        if payment is not None and await self._reserve(payment):
+            fields[MAX_PRICE] = str(payment.max_price)
+        else:
+            payment = None
+        return Purchase(request.url, fields, payment) if fields else None
+
+    def _token_fields(self, request: Request) -> dict[str, str]:
+        token = of_host(self._tokens, request.url)
+        if token is None:
+            return {}
+        if not may_send_secret(request.url, insecure=token.insecure):
+            self._report(
+                token.host,
+                'its license token is not sent over http: write "insecure": true to send it all'
+                " the same",
+            )
+            return {}
+        if request.headers.getlist(AUTHORIZATION):
+            self._report(
+                token.host,
+                "its license token is not sent: a request has another Authorization field. Leave"
+                " that field out",
+            )
+            return {}
+        return {AUTHORIZATION: f"License {token.token}"}
+
+    async def _reserve(self, payment: Payment) -> bool:
+        """Reserve the highest price. If too little is left, wait for requests that are out.
+
+        They may give back a part of what is reserved for them."""
+        account = payment.account
+        while account not in self._breached:
+            end = self._ends.setdefault(account, asyncio.Event())
+            assert self._books is not None
+            if await self._books.reserve(
+                account, payment.max_price.billionths, payment.sum.billionths
+            ):
+                self._in_flight[account] += 1
+                self._stats.inc_value("comity/payments/offered")
+                return True
+            if not self._in_flight[account] and not end.is_set():
+                self._report(
+                    payment.host,
+                    f"less than {payment.max_price} is left of the sum {payment.sum}, so nothing"
+                    " more is offered",
+                )
+                break
+            await end.wait()
+        self._stats.inc_value("comity/payments/not-offered")
+        return False
+
+    def answered(self, purchase: Purchase, status: int, headers: HeaderFields) -> None:
+        """Book the charge of an answer."""
+        payment = purchase.payment
+        if payment is None:
+            return
+        most = payment.max_price.billionths
+        charge = _charge(payment, status, headers.getlist(CHARGED))
+        self._stats.inc_value(f"comity/payments/{charge.kind}")
+        if charge.amount > most:
+            self._breached.add(payment.account)
+            logger.error(
+                "%(url)s charges %(charged)s, and %(offered)s was offered: it is booked, nothing"
+                " more is offered to %(host)s, and you should object",
+                {
+                    "url": purchase.url,
+                    "charged": Price.of_billionths(payment.sum.currency, charge.amount),
+                    "offered": payment.max_price,
+                    "host": payment.host,
+                },
+            )
+        elif charge.kind == "unclear":
+            self._report(
+                payment.host,
+                "an answer does not say in one field `crawler-charged` what it costs. Each of them"
+                f" counts as {payment.max_price}",
+            )
+        self._end(payment, charge.amount)
+
+    def failed(self, purchase: Purchase, *, is_sent: bool) -> None:
+        """Note that a request got no answer. `is_sent`: False if the site cannot have seen it."""
+        payment = purchase.payment
+        if payment is None:
+            return
+        if is_sent:
+            self._stats.inc_value("comity/payments/lost")
+        self._end(payment, None if is_sent else 0)
+
+    def _end(self, payment: Payment, charged: int | None) -> None:
+        """Book a charge. None: it is not known, and the whole amount stays reserved."""
+        if charged is not None and self._books is not None:
+            self._books.settle(payment.account, payment.max_price.billionths, charged)
+        self._in_flight[payment.account] -= 1
+        if (end := self._ends.pop(payment.account, None)) is not None:
+            end.set()
+
+    def _report(self, host: str, problem: str) -> None:
+        """Warn of a problem with a host, once."""
+        if (host, problem) not in self._reported:
+            self._reported.add((host, problem))
+            logger.warning(
+                "COMITY_ARRANGEMENTS `%(host)s`: %(problem)s", {"host": host, "problem": problem}
+            )
+
+    async def close(self) -> None:
+        """Log the accounts, and close the books."""
+        if self._books is None:
+            return
+        for account in await self._books.accounts():
+            currency = account.name.rpartition(" ")[2]
+            charged, lost = (
+                Price.of_billionths(currency, amount)
+                for amount in (account.charged, account.taken - account.charged)
+            )
+            logger.info(
+                "Payments to %(host)s: %(charged)s charged; %(lost)s counts as spent too, for"
+                " requests without an answer",
+                {
+                    "host": printable(account.name.rpartition(" ")[0]),
+                    "charged": charged,
+                    "lost": lost,
+                },
+            )
+        self._books.close()
+
+
+def _charge(payment: Payment, status: int, values: list[bytes]) -> _Charge:
+    """Return the charge of an answer. `values`: those of its crawler-charged fields.
+
+    A charge that cannot be read counts as the highest price, and so does a success that states
+    none. Other statuses are free (Cloudflare, Pay Per Crawl)."""
+    price = price_in(values)
+    if price is not None and price.currency == payment.sum.currency:
+        return _Charge(price.billionths, "charged")
+    if values or 200 <= status < 300:
+        return _Charge(payment.max_price.billionths, "unclear")
+    return _Charge(0, "free")

@@ -1,0 +1,291 @@
+"""Books of payments, and purchases from hosts: what is reserved, booked and given back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comity.gate.http import Headers, PlainRequest
+from comity.gate.request.books import MOST, FileBooks
+from comity.gate.request.purchases import LicenseToken, Payment, Purchase, Purchases
+from comity.policies import PolicyError, Price
+
+CENT = 10_000_000
+URL = "https://shop.test/a"
+
+
+class Stats(Counter[str]):
+    def inc_value(self, key: str, count: int = 1) -> None:
+        self[key.removeprefix("comity/payments/")] += count
+
+
+def price(text: str) -> Price:
+    parsed = Price.parse(text)
+    assert parsed
+    return parsed
+
+
+class Shop:
+    """Purchases from one host, at most 3 cents each and 10 cents in all."""
+
+    def __init__(self, books: FileBooks, *tokens: LicenseToken, host: str = "shop.test") -> None:
+        self.stats: Any = Stats()
+        payment = Payment(host, price("USD 0.03"), price("USD 0.1"))
+        self.books = books
+        self.purchases = Purchases([payment], tokens, books, self.stats)
+
+    async def begin(self, url: str = URL, **options: Any) -> Purchase | None:
+        return await self.purchases.begin(PlainRequest(url, **options))
+
+    async def buy(self, *charged: str, status: int = 200) -> bool:
+        purchase = await self.begin()
+        if purchase is None:
+            return False
+        assert purchase.fields == {"Crawler-Max-Price": "USD 0.03"}
+        self.purchases.answered(purchase, status, Headers({"crawler-charged": charged}))
+        return True
+
+    async def cents(self) -> tuple[float, float]:
+        """The taken and the charged cents."""
+        (account,) = await self.books.accounts()
+        assert account.name == "shop.test USD"
+        return account.taken / CENT, account.charged / CENT
+
+
+@pytest.mark.requirement("PAY-1")
+@pytest.mark.parametrize(
+    ("status", "charged", "counts"),
+    [
+        (200, ["USD 0.02"], 2),
+        (200, ["usd 0"], 0),
+        (402, ["USD 0.02"], 2),
+        (402, [], 0),
+        (302, [], 0),
+        (503, [], 0),
+        (200, [], 3),
+        (206, [], 3),
+        (200, ["EUR 0.01"], 3),
+        (404, ["EUR 0.01"], 3),
+        (200, ["USD 0.01", "USD 0.01"], 3),
+        (200, ["USD NaN"], 3),
+        (200, ["USD 1e999"], 3),
+        (200, ["USD -1"], 3),
+        (200, ["USD " + "9" * 5000], 3),
+        (200, ["USD 0.0200000001"], 3),
+    ],
+)
+def test_charges(status: int, charged: list[str], counts: int) -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        assert await shop.buy(*charged, status=status)
+        assert await shop.cents() == (counts, counts)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+def test_the_sum_ends_the_offers(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        assert [await shop.buy("USD 0.03") for _ in range(6)] == [True] * 3 + [False] * 3
+        assert await shop.cents() == (9, 9)
+        assert shop.stats == {"offered": 3, "charged": 3, "not-offered": 3}
+
+    asyncio.run(run())
+    assert caplog.text.count("less than USD 0.03 is left of the sum USD 0.1") == 1
+
+
+@pytest.mark.requirement("PAY-1")
+def test_requests_wait_for_amounts_that_may_be_given_back() -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        out = [await shop.begin() for _ in range(3)]
+        waiting = [asyncio.ensure_future(shop.buy("USD 0.01")) for _ in range(4)]
+        await asyncio.sleep(0)
+        assert not any(task.done() for task in waiting)
+        for purchase in out:
+            assert purchase
+            shop.purchases.answered(purchase, 200, Headers({"crawler-charged": "USD 0.01"}))
+        assert await asyncio.gather(*waiting) == [True] * 4
+        assert await shop.cents() == (7, 7)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+def test_a_waiting_request_is_let_go_when_nothing_comes_back() -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        out = [await shop.begin() for _ in range(3)]
+        waiting = asyncio.ensure_future(shop.begin())
+        for purchase in out:
+            assert purchase
+            await asyncio.sleep(0)
+            shop.purchases.failed(purchase, is_sent=True)
+        assert await waiting is None
+        assert await shop.cents() == (9, 0)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+def test_a_request_that_was_not_sent_costs_nothing() -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        for _ in range(9):
+            purchase = await shop.begin()
+            assert purchase
+            shop.purchases.failed(purchase, is_sent=False)
+        assert await shop.cents() == (0, 0)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+@pytest.mark.parametrize("charged", ["USD 0.04", "USD 999999999"])
+def test_a_higher_charge_is_booked_and_ends_the_offers(
+    caplog: pytest.LogCaptureFixture, charged: str
+) -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        assert await shop.buy(charged)
+        assert not await shop.buy("USD 0.01")
+        taken, booked = await shop.cents()
+        assert taken == booked == price(charged).billionths / CENT
+
+    asyncio.run(run())
+    assert "and USD 0.03 was offered" in caplog.text
+
+
+@pytest.mark.requirement("PAY-1")
+@pytest.mark.parametrize(
+    ("host", "url", "is_paid"),
+    [
+        ("shop.test", "https://shop.test:8443/", True),
+        ("shop.test", "http://SHOP.test/", True),
+        ("shop.test:8443", "https://shop.test:8443/", True),
+        ("shop.test:443", "https://shop.test/", True),
+        ("shop.test:8443", "https://shop.test/", False),
+        ("shop.test", "https://www.shop.test/", False),
+        ("shop.test", "https://shop.test.evil.test/", False),
+        ("shop.test", "https://shop.test@evil.test/", False),
+        ("::1", "http://[::1]:8080/", True),
+        ("[::1]:8080", "http://[::1]:8080/", True),
+    ],
+)
+def test_hosts(host: str, url: str, is_paid: bool) -> None:
+    async def run() -> bool:
+        return await Shop(FileBooks(None), host=host).begin(url) is not None
+
+    assert asyncio.run(run()) is is_paid
+
+
+@pytest.mark.requirement("PAY-1")
+def test_only_get_requests_without_a_browser_buy() -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        assert await shop.begin(method="POST") is None
+        assert await shop.begin(method="HEAD") is None
+        assert await shop.begin(meta={"playwright": True}) is None
+        assert await shop.begin()
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("RSL-4")
+def test_tokens(caplog: pytest.LogCaptureFixture) -> None:
+    async def fields(url: str, token: LicenseToken, **headers: str) -> dict[str, str]:
+        purchases = Purchases([], [token], FileBooks(None), Stats())
+        purchase = await purchases.begin(PlainRequest(url, headers=Headers(headers)))
+        return purchase.fields if purchase else {}
+
+    async def run() -> None:
+        token = LicenseToken(host="shop.test", token="s3cret")
+        sent = {"Authorization": "License s3cret"}
+        assert await fields(URL, token) == sent
+        assert await fields("http://shop.test/", token) == {}
+        assert await fields("https://other.test/", token) == {}
+        assert await fields(URL, token, Authorization="Bearer x") == {}
+        assert (
+            await fields("http://127.0.0.1/", LicenseToken(host="127.0.0.1", token="s3cret"))
+            == sent
+        )
+        open_token = LicenseToken(host="shop.test", token="s3cret", insecure=True)
+        assert await fields("http://shop.test/", open_token) == sent
+
+    asyncio.run(run())
+    assert "not sent over http" in caplog.text
+    assert "another Authorization field" in caplog.text
+    assert "s3cret" not in caplog.text
+    assert "s3cret" not in repr(LicenseToken(host="a", token="s3cret"))
+
+
+@pytest.mark.requirement("PAY-1", "SEC-6")
+def test_amounts_stay_reserved_after_the_end_of_a_process(tmp_path: Path) -> None:
+    path = tmp_path / "job" / "payments.sqlite"
+
+    async def run() -> None:
+        first = Shop(FileBooks(path))
+        assert await first.begin()
+        assert await first.buy("USD 0.02")
+        second = Shop(FileBooks(path))  # as after kill -9: the first never closes its books
+        assert await second.cents() == (5, 2)
+        assert [await second.buy("USD 0.03") for _ in range(3)] == [True, False, False]
+        await second.purchases.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+def test_damaged_books_are_never_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "payments.sqlite"
+    FileBooks(path).close()
+    path.write_bytes(b"x" * 5000)
+    with pytest.raises(PolicyError, match=r"the books of payments .* restore this file"):
+        FileBooks(path)
+
+
+@pytest.mark.requirement("PAY-1")
+def test_books_that_cannot_be_written_offer_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        books = FileBooks(None)
+        shop = Shop(books)
+        purchase = await shop.begin()
+        assert purchase
+        books.close()
+        shop.purchases.answered(purchase, 200, Headers())
+        assert await shop.begin() is None
+        assert await books.accounts() == []
+
+    asyncio.run(run())
+    assert caplog.text.count("The books of payments fail") == 3
+
+
+def test_claims_beyond_any_column() -> None:
+    async def run() -> None:
+        books = FileBooks(None)
+        assert await books.reserve("a USD", 1, 10**18)
+        for _ in range(3):
+            books.settle("a USD", 1, 10**30)
+        (account,) = await books.accounts()
+        assert (account.taken, account.charged) == (MOST, MOST)
+
+    asyncio.run(run())
+
+
+def test_the_end_logs_the_accounts(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        await shop.begin()
+        await shop.buy("USD 0.02")
+        await shop.purchases.close()
+
+    asyncio.run(run())
+    assert "Payments to shop.test: USD 0.02 charged; USD 0.03 counts as spent too" in caplog.text

@@ -1,0 +1,386 @@
+"""Sites that ask for payment or a licence, and a site that sells, by what the servers saw, in both modes of Scrapy."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Spider
+from scrapy.http import Request, Response
+
+if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
+    from tests.conftest import Crawled, Loopback
+    from tests.conftest import Serve as Servers
+    from tests.live.test_jobdir import Project
+
+Serve = Callable[..., "Loopback"]
+Crawl = Callable[..., "Crawled"]
+
+OPEN = "User-agent: *\nDisallow:\n"
+TOLD = {"COMITY_DROP_UNUSABLE": False}  # or what errbacks say is dropped
+
+
+class Buyer(Spider):
+    """Asks for URLs, and says what came of each."""
+
+    name = "buyer"
+    urls: list[str] | str
+    handle_httpstatus_list = (401, 402)
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.urls.split() if isinstance(self.urls, str) else self.urls:
+            yield Request(url, self.parse, errback=self.failed, cb_kwargs={"asked": url})
+
+    def parse(self, response: Response, asked: str) -> Any:
+        yield {"asked": asked, "got": response.status}
+
+    def failed(self, failure: Any) -> Any:
+        yield {"asked": failure.request.cb_kwargs["asked"], "error": str(failure.value)}
+
+
+class Seller:
+    """The pages of a site that sells, and its own books.
+
+    A request that offers enough is charged `price`. Others get status 402 with the price."""
+
+    def __init__(
+        self, serve: Servers, price: str = "0.01", pages: int = 10, **options: Any
+    ) -> None:
+        self.price = Decimal(price)
+        self.sold: list[str] = []
+        self._lock = threading.Lock()
+        self._answer = serve.Answer
+        routes: dict[str, Any] = {f"/{page}": self.sell for page in range(pages)}
+        self.server = serve({"/robots.txt": OPEN} | routes, **options)
+
+    def sell(self, handler: Any) -> Any:
+        offered = handler.headers.get_all("crawler-max-price", [])
+        if len(offered) == 1 and Decimal(offered[0].removeprefix("USD ")) >= self.price:
+            with self._lock:
+                self.sold.append(handler.path)
+            return self._answer("page", headers={"crawler-charged": f"USD {self.price}"})
+        return self._answer("pay", status=402, headers={"crawler-price": f"USD {self.price}"})
+
+    @property
+    def earned(self) -> Decimal:
+        return self.price * len(self.sold)
+
+    @property
+    def urls(self) -> list[str]:
+        return [self.server.url(path) for path in self.server.routes if path != "/robots.txt"]
+
+
+def arranged(most: str, total: str, host: str = "127.0.0.1") -> dict[str, Any]:
+    return {"COMITY_ARRANGEMENTS": {host: [{"max_price": most, "sum": total}]}}
+
+
+def answer(serve: Servers, status: int, body: bytes | str = b"", **headers: str) -> Any:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return serve.Answer(body, status=status, headers=named)
+
+
+def pages(server: Loopback) -> list[str]:
+    return [path for path in server.paths if path != "/robots.txt"]
+
+
+def fields(server: Loopback, name: str) -> dict[str, str]:
+    """Return path -> the value of a header field, for all requests that have it."""
+    return {seen.path: seen.headers[name] for seen in server.seen if name in seen.headers}
+
+
+@pytest.mark.requirement("PAY-1", "RSL-4")
+def test_a_refusal_names_its_offer(serve: Servers, crawl: Crawl) -> None:
+    x402 = {"x402Version": 1, "accepts": [{"maxAmountRequired": "9", "asset": "A", "network": "N"}]}
+    offers = {
+        "/price": answer(serve, 402, crawler_price="USD 0.01"),
+        "/nan": answer(serve, 402, crawler_price="USD NaN"),
+        "/escape": answer(serve, 402, crawler_price="USD 1\x1b[31m"),
+        "/x402": answer(serve, 402, json.dumps(x402)),
+        "/link": answer(serve, 402, Link='</rsl.xml>; rel="license"'),
+        "/none": answer(serve, 402, "pay at the counter"),
+        "/token": answer(serve, 401, WWW_Authenticate='License error="invalid_request"'),
+    }
+    basic = {"/basic": answer(serve, 401, WWW_Authenticate="Basic")}
+    server = serve({"/robots.txt": OPEN} | offers | basic)
+    asked = [server.url(path) for path in (*offers, *basic)]
+    crawled = crawl(Buyer, TOLD | {"RETRY_HTTP_CODES": [401, 402, 503]}, urls=asked)
+    # A status that the project retries is retried, unless it is an offer.
+    assert Counter(pages(server)) == Counter([*offers, *["/basic"] * 3])
+    errors = {
+        item["asked"].removeprefix(server.origin): item["error"]
+        for item in crawled.items
+        if "error" in item
+    }
+    assert errors.keys() == offers.keys()
+    assert "comity.payment (RFC 9110 section-15.5.3)" in errors["/price"]
+    assert "'402, crawler-price: USD 0.01'" in errors["/price"]
+    assert "crawler-price: USD NaN" in errors["/nan"]
+    assert "crawler-price: USD 1\ufffd[31m" in errors["/escape"]
+    assert "x402: 9 units of A on N" in errors["/x402"]
+    assert f"license: {server.url('/rsl.xml')}" in errors["/link"]
+    assert "comity.license (RSL 1.0)" in errors["/token"]
+    assert "WWW-Authenticate: License" in errors["/token"]
+    stats = crawled.stats
+    assert stats["comity/offers/402"] == stats["comity/access/stopped/comity.payment"] == 6
+    assert stats["comity/offers/402/USD 0.01"] == 1
+    assert stats["comity/offers/402/no price"] == 5
+    assert stats["comity/offers/401"] == stats["comity/access/stopped/comity.license"] == 1
+    assert "crawler-price: USD 0.01" in crawled.log
+    assert not fields(server, "crawler-max-price")
+
+
+@pytest.mark.requirement("PAY-1")
+def test_prices_of_sites_do_not_fill_the_statistics(serve: Servers, crawl: Crawl) -> None:
+    routes = {
+        f"/{number}": answer(serve, 402, crawler_price=f"USD {number}") for number in range(120)
+    }
+    server = serve({"/robots.txt": OPEN} | routes)
+    crawled = crawl(Buyer, urls=[server.url(path) for path in routes])
+    prices = {name for name in crawled.stats if name.startswith("comity/offers/402/")}
+    assert len(prices) == 101
+    assert crawled.stats["comity/offers/402/other prices"] == 20
+
+
+@pytest.mark.requirement("PAY-1", "REPORT-1")
+def test_the_report_counts_offers_by_their_terms(
+    serve: Servers, crawl: Crawl, tmp_path: Path
+) -> None:
+    from comity.report.value import read_report
+
+    sellers = [Seller(serve, "0.01", host=f"127.0.0.{number}") for number in (2, 3)]
+    file = tmp_path / "report.json"
+    urls = [url for seller in sellers for url in seller.urls]
+    crawled = crawl(Buyer, {"COMITY_REPORT": str(file)}, urls=urls)
+    (refusal,) = read_report(file.read_text()).stopped
+    assert (refusal.rule, refusal.count) == ("comity.payment", 20)
+    assert {row.name: row.count for row in refusal.hosts.rows} == {"127.0.0.2": 10, "127.0.0.3": 10}
+    assert [(line.text, line.count) for line in refusal.lines] == [
+        ("402, crawler-price: USD 0.01", 20)
+    ]
+    assert "they ask for payment" in crawled.log
+
+
+@pytest.mark.requirement("PAY-1")
+@pytest.mark.parametrize("own_handler", [False, True])
+def test_what_is_paid_equals_the_books_of_the_seller(
+    serve: Servers, crawl: Crawl, own_handler: bool
+) -> None:
+    seller = Seller(serve, "0.01")
+    settings = TOLD | {"COMITY_DOWNLOAD_HANDLER": own_handler}
+    crawled = crawl(Buyer, settings | arranged("USD 0.05", "USD 0.14"), urls=seller.urls)
+    assert sorted(seller.sold) == sorted(pages(seller.server))
+    assert [item["got"] for item in crawled.items] == [200] * 10
+    assert fields(seller.server, "crawler-max-price").keys() == set(seller.sold)
+    assert "Payments to 127.0.0.1: USD 0.10 charged; USD 0.00 counts as spent too" in crawled.log
+    assert crawled.stats["comity/payments/charged"] == 10
+
+
+@pytest.mark.requirement("PAY-1")
+def test_the_sum_is_never_exceeded(serve: Servers, crawl: Crawl) -> None:
+    seller = Seller(serve, "0.01", pages=30)
+    settings = arranged("USD 0.01", "USD 0.05") | {"CONCURRENT_REQUESTS_PER_DOMAIN": 16}
+    crawled = crawl(Buyer, TOLD | settings, urls=seller.urls)
+    assert seller.earned == Decimal("0.05")
+    assert Counter("got" in item for item in crawled.items) == {True: 5, False: 25}
+    assert crawled.stats["comity/offers/402/USD 0.01"] == 25
+    assert "less than USD 0.01 is left of the sum USD 0.05" in crawled.log
+
+
+@pytest.mark.requirement("PAY-1")
+def test_a_price_above_the_highest_is_not_paid_and_costs_nothing(
+    serve: Servers, crawl: Crawl
+) -> None:
+    seller = Seller(serve, "0.02")
+    crawled = crawl(Buyer, TOLD | arranged("USD 0.01", "USD 0.01"), urls=seller.urls)
+    assert not seller.sold
+    assert len(fields(seller.server, "crawler-max-price")) == 10
+    assert all("crawler-price: USD 0.02" in item["error"] for item in crawled.items)
+    assert "Payments to 127.0.0.1: USD 0.00 charged; USD 0.00 counts" in crawled.log
+
+
+@pytest.mark.requirement("PAY-1", "RSL-4")
+def test_no_offer_and_no_token_goes_to_another_host(
+    serve: Servers, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("s3cret\n")
+    terms = [{"license_token": f"file:{secret}"}, {"max_price": "USD 1", "sum": "USD 9"}]
+    other = serve({"/robots.txt": OPEN, "/c": "c"}, host="127.0.0.2")
+    server = serve(
+        {
+            "/robots.txt": OPEN,
+            "/a": answer(serve, 302, Location=other.url("/c")),
+            "/b": answer(serve, 302, Location="/d"),
+            "/d": "d",
+        }
+    )
+    crawled = crawl(
+        Buyer,
+        TOLD | {"COMITY_ARRANGEMENTS": {"127.0.0.1": terms}},
+        urls=[server.url("/a"), server.url("/b"), other.url("/c?2")],
+    )
+    assert [item.get("got") for item in crawled.items] == [200, 200, 200]
+    for name, value in (("crawler-max-price", "USD 1"), ("authorization", "License s3cret")):
+        # Neither a policy file nor another host has it.
+        assert fields(server, name) == dict.fromkeys(("/a", "/b", "/d"), value)
+        assert not fields(other, name)
+    assert "s3cret" not in crawled.log
+
+
+@pytest.mark.requirement("RSL-4")
+def test_a_refused_token_is_a_refusal(serve: Servers, crawl: Crawl, tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("s3cret\n")
+
+    def check(handler: Any) -> Any:
+        if handler.headers["Authorization"] == "License s3cret" and handler.path == "/a":
+            return answer(serve, 200, "a")
+        return answer(serve, 401, WWW_Authenticate='License error="invalid_token"')
+
+    server = serve({"/robots.txt": OPEN, "/a": check, "/b": check})
+    crawled = crawl(
+        Buyer,
+        TOLD | {"COMITY_ARRANGEMENTS": {"127.0.0.1": [{"license_token": f"file:{secret}"}]}},
+        urls=[server.url("/a"), server.url("/b")],
+    )
+    outcomes = {item["asked"]: item.get("got") or item["error"] for item in crawled.items}
+    assert outcomes[server.url("/a")] == 200
+    assert "invalid_token" in outcomes[server.url("/b")]
+
+
+@pytest.mark.requirement("PAY-1")
+def test_policy_files_are_never_bought(serve: Servers, crawl: Crawl) -> None:
+    price = answer(serve, 402, crawler_price="USD 0.01")
+    server = serve({"/robots.txt": price, "/.well-known/tdmrep.json": price, "/a": "a"})
+    crawled = crawl(Buyer, arranged("USD 0.01", "USD 1"), urls=[server.url("/a")])
+    # RFC 9309 section-2.3.1.3: with a status of 400 to 499 there is no file.
+    assert [item.get("got") for item in crawled.items] == [200]
+    assert Counter(server.paths)["/robots.txt"] == 1
+    assert fields(server, "crawler-max-price").keys() == {"/a"}
+
+
+@pytest.mark.requirement("PAY-1")
+def test_a_lost_answer_counts_as_paid(serve: Servers, crawl: Crawl) -> None:
+    seller = Seller(serve, "0.01", pages=3)
+
+    def charge_and_break_off(handler: Any) -> None:
+        seller.sell(handler)
+        handler.connection.close()
+
+    for path in ("/0", "/1"):
+        seller.server.routes[path] = charge_and_break_off
+    settings = arranged("USD 0.01", "USD 0.03") | {"RETRY_TIMES": 5}
+    crawl(Buyer, TOLD | settings, urls=seller.urls[:2])
+    assert seller.earned == Decimal("0.03")
+
+
+@pytest.mark.requirement("PAY-1")
+@pytest.mark.slow
+def test_a_host_that_cannot_be_reached_costs_nothing(serve: Servers, crawl: Crawl) -> None:
+    server = serve({"/robots.txt": OPEN, "/a": "a"})
+    url = server.url("/b")
+
+    def close(handler: Any) -> Any:
+        threading.Thread(target=server.close).start()
+        return answer(serve, 200, "a", crawler_charged="USD 0.01", Connection="close")
+
+    server.routes["/a"] = close
+    settings = arranged("USD 0.01", "USD 0.02") | {"RETRY_TIMES": 1, "COMITY_MIN_DELAY": 1}
+    crawled = crawl(Buyer, TOLD | settings, urls=[server.url("/a"), url])
+    assert "Payments to 127.0.0.1: USD 0.01 charged; USD 0.00 counts" in crawled.log
+
+
+@pytest.mark.requirement("PAY-1")
+def test_an_answer_from_the_cache_is_not_paid_again(
+    serve: Servers, crawl: Crawl, tmp_path: Path
+) -> None:
+    seller = Seller(serve, "0.01", pages=2)
+    settings = TOLD | {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    crawled = crawl(Buyer, settings, urls=seller.urls)
+    assert all("error" in item for item in crawled.items)  # and no offer is in the cache
+    for _ in range(2):
+        bought = crawl(Buyer, settings | arranged("USD 0.01", "USD 1"), urls=seller.urls)
+        assert [item["got"] for item in bought.items] == [200, 200]
+    assert seller.earned == Decimal("0.02")
+
+
+@pytest.fixture
+def project(mode: str, tmp_path: Path) -> Iterator[Project]:
+    from tests.live.test_jobdir import Project
+
+    project = Project(tmp_path, reactor=mode == "reactor")
+    project._settings |= {"ITEM_PIPELINES": {}, "SPIDER_MODULES": ["test_offers"]}
+    yield project
+    project.close()
+
+
+@pytest.mark.requirement("PAY-1", "SEC-6")
+@pytest.mark.parametrize("mode", ["reactor"], indirect=True)
+def test_kill_9_never_makes_a_crawl_pay_more(
+    serve: Servers, project: Project, in_full: bool
+) -> None:
+    seller = Seller(serve, "0.01", pages=60)
+    settings = arranged("USD 0.01", "USD 0.30")
+    urls = " ".join(seller.urls)
+    for kill in range(6 if in_full else 2):
+        running = project.begin(Buyer, settings, urls=urls)
+        sold = 4 * (kill + 1)
+        while len(seller.sold) < sold and not running.has_ended:
+            time.sleep(0.002)  # between two looks at another process
+        running.kill()
+        assert seller.earned <= Decimal("0.30")
+    log = project.crawl(Buyer, settings, urls=urls)
+    charged, lost = books(log)
+    # Pages that were out at a kill are paid again, as others are; only the sum counts.
+    assert charged <= seller.earned <= charged + lost <= Decimal("0.30")
+    assert seller.earned > Decimal("0.15")
+
+
+def books(log: str) -> tuple[Decimal, Decimal]:
+    """Return the amount that was charged, and the amount that counts as spent too."""
+    line = next(line for line in log.splitlines() if "Payments to 127.0.0.1" in line)
+    words = line.split()
+    charged, lost = (words[place + 1] for place, word in enumerate(words) if word == "USD")
+    return Decimal(charged), Decimal(lost)
+
+
+@pytest.mark.requirement("PAY-1", "STATE-4")
+@pytest.mark.parametrize("mode", ["reactor"], indirect=True)
+@pytest.mark.slow
+def test_workers_share_the_sum(serve: Servers, project: Project) -> None:
+    sellers = [Seller(serve, "0.01", pages=40, host=f"127.0.0.{number}") for number in (2, 3)]
+    terms = [{"max_price": "USD 0.01", "sum": "USD 0.15"}]
+    settings = {
+        "COMITY_ARRANGEMENTS": {seller.server.host: terms for seller in sellers},
+        "COMITY_STATE": f"sqlite:///{project.folder / 'state.sqlite'}",
+        "COMITY_WORKER_TIMEOUT": 2,
+        "JOBDIR": "",
+    }
+    urls = " ".join(url for seller in sellers for url in seller.urls)
+    workers = [project.begin(Buyer, settings, urls=urls) for _ in range(2)]
+    workers[0].until(lambda: any(len(seller.sold) >= 4 for seller in sellers))
+    workers[0].kill()
+    workers.append(project.begin(Buyer, settings, urls=urls))
+    for worker in workers[1:]:
+        assert worker.end() == 0, worker.log
+    for seller in sellers:
+        assert Decimal("0.10") < seller.earned <= Decimal("0.15")
+
+
+@pytest.mark.requirement("PAY-1")
+def test_a_store_that_may_lose_payments_is_refused() -> None:
+    from scrapy.settings import Settings
+
+    from comity.crawler.crawl import open_early
+    from comity.gate.options import Options, SettingsError
+
+    settings = arranged("USD 0.01", "USD 1") | {"COMITY_STATE": "redis://127.0.0.1:1/0"}
+    with pytest.raises(SettingsError, match="a database of PostgreSQL or SQLite"):
+        open_early(Options.from_settings(Settings(settings)))
