@@ -10,7 +10,7 @@ The statements are in comity/policies/vocabulary/honoured_signals.toml."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -30,7 +30,8 @@ from comity.policies.vocabulary.honoured_signals import (
 
 EVERYBODY = "*"
 MAX_NAMES = 5  # the maximum number of readers that a sentence names
-_WITHIN_LINES = ("word", "field", "member", "element", "attribute")  # forms of directives
+_CARRIERS = {"header": "field", "meta": "meta"}  # kinds of parts -> forms of directives
+_WITHIN_LINES = ("word", "member", "element", "attribute")  # forms of directives
 _PLURALS = {HONOURS: "honour", IGNORES: "ignore"}
 _FORMATS_OF_RULES = {
     rule.partition(".")[0]: format_ for format_ in FORMATS for rule in format_.rules
@@ -82,7 +83,7 @@ class Honouring(NamedTuple):
                 yield f"{_listed(names)} {_verb(answer, names)} {shown}, as documented."
         if self.silent:
             silent = _listed([f"`{printable(name)}`" for name in self.silent])
-            yield f"Nothing was found about {silent} and {shown}."
+            yield f"No statement was found about {shown} for {silent}."
         elif not self.statements:
             day = searched(self.format)
             when = f" The last search was on {day}." if day else " Nobody has searched yet."
@@ -96,14 +97,14 @@ def honouring_of(
 
     `directive`: None means the format as a whole.
     `agents`: the crawlers to which the line applies. Without any, and with "*", all are meant.
-    `carrier`: the field or element with the directive, such as "X-Robots-Tag". Statements about
-    other fields and elements are left out. "" means any."""
+    `carrier`: "field" if a header field has the directive, and "meta" if an element has it.
+    Statements about the other carrier only are left out. "" means any."""
     name, spec = (directive.name, directive.spec) if directive else ("", "")
-    carriers = {one.name for one in format_.authoring.directives if one.form in ("field", "meta")}
+    forms = {one.name: one.form for one in format_.authoring.directives}
     found = tuple(
         one
         for one in statements_on(format_.name, name, spec)
-        if carrier not in carriers or one.is_on(carrier) or not carriers & {*one.directives}
+        if not carrier or _is_read_in(carrier, {forms.get(each, "") for each in one.directives})
     )
     names = tuple(dict.fromkeys(agents))
     if not names or EVERYBODY in names:
@@ -114,6 +115,11 @@ def honouring_of(
         for one in found
     )
     return Honouring(format_.name, name, names, tuple(one for one in of_agents if one.crawlers))
+
+
+def _is_read_in(carrier: str, forms: Collection[str]) -> bool:
+    """Return True if a statement about directives of these forms is about a carrier."""
+    return carrier in forms or not {"field", "meta"} & {*forms}
 
 
 def claim(statement: HonourStatement, name: str, *, is_about_crawlers: bool = False) -> str:
@@ -155,10 +161,10 @@ def lines_of(explanation: Explanation) -> Iterator[DecidingLine]:
             )
         )
         for citation in citations:
-            format_ = _FORMATS_OF_RULES.get(citation.rule.partition(".")[0])
-            if format_ and citation.text:
+            format_ = _format_of(citation)
+            if format_ and citation.text and citation.part != "status":
                 directives = directives_in(format_, citation.text, citation.spec) or (None,)
-                carrier = citation.part.removeprefix("header ")
+                carrier = _CARRIERS.get(citation.part.partition(" ")[0], "")
                 yield DecidingLine(
                     citation,
                     group.agents,
@@ -169,21 +175,41 @@ def lines_of(explanation: Explanation) -> Iterator[DecidingLine]:
                 )
 
 
+def _format_of(citation: Citation) -> Format | None:
+    """Return the format of a line. None: it belongs to no format.
+
+    Lines about rates are cited without a rule. Their format is the first that has the line."""
+    of_rule = _FORMATS_OF_RULES.get(citation.rule.partition(".")[0])
+    return of_rule or next(
+        (format_ for format_ in FORMATS if _line_directive(format_, citation.text)), None
+    )
+
+
+def _line_directive(format_: Format, text: str, spec: str = "") -> Directive | None:
+    """Return the directive before the colon of a line. None: the text is no line of the format."""
+    name, colon, _ = text.partition(":")
+    named = [
+        one
+        for one in format_.authoring.directives
+        if one.form == "line" and one.name.lower() == name.strip().lower() and colon
+    ]
+    return next((one for one in named if one.spec == spec), next(iter(named), None))
+
+
 def directives_in(format_: Format, text: str, spec: str = "") -> Sequence[Directive]:
     """Return the directives of a format in the text of a line, field or element.
 
     For a line, this is the name before its colon.
     `spec`: the specification of the line, which decides between directives with one name."""
-    named: dict[str, Directive] = {}
-    for one in format_.authoring.directives:
-        if one.name.lower() not in named or one.spec == spec:
-            named[one.name.lower()] = one
-    name, colon, _ = text.partition(":")
-    line = named.get(name.strip().lower())
-    if colon and line and line.form == "line":
+    if line := _line_directive(format_, text, spec):
         return (line,)
-    words = dict.fromkeys(word.lower() for word in _WORD.findall(text))
-    return [named[word] for word in words if word in named and named[word].form in _WITHIN_LINES]
+    words = {word.lower() for word in _WORD.findall(text)}
+    named = {
+        one.name.lower(): one
+        for one in reversed(format_.authoring.directives)
+        if one.form in _WITHIN_LINES and one.name.lower() in words
+    }
+    return [*reversed(named.values())]
 
 
 def _verb(answer: str, names: Sequence[str]) -> str:

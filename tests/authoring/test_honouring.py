@@ -25,6 +25,7 @@ def sentences(format_: str, name: str, *agents: str, carrier: str = "") -> str:
     return " ".join(about.sentences())
 
 
+@pytest.mark.requirement("IDE-3")
 @pytest.mark.parametrize(
     ("format_", "name", "agents", "expected"),
     [
@@ -47,14 +48,14 @@ def sentences(format_: str, name: str, *agents: str, carrier: str = "") -> str:
             "robots",
             "Disallow",
             ["Bytespider"],
-            "Nothing was found about `Bytespider` and `Disallow`.",
+            "No statement was found about `Disallow` for `Bytespider`.",
         ),
         (
             "robots",
             "Crawl-delay",
             ["bingbot", "examplebot"],
             "bingbot honours `Crawl-delay`, as documented."
-            " Nothing was found about `examplebot` and `Crawl-delay`.",
+            " No statement was found about `Crawl-delay` for `examplebot`.",
         ),
         (
             "rsl",
@@ -87,8 +88,8 @@ def test_a_line_for_everybody_names_operators_and_the_crawlers_that_may_ignore_i
 
 
 def test_readers_of_fields_do_not_obey_elements() -> None:
-    assert sentences("robots-meta", "noai", carrier="X-Robots-Tag").startswith("img2dataset")
-    assert sentences("robots-meta", "noai", carrier="robots").startswith("No reader is known")
+    assert sentences("robots-meta", "noai", carrier="field").startswith("img2dataset")
+    assert sentences("robots-meta", "noai", carrier="meta").startswith("No reader is known")
 
 
 def test_a_format_without_directives_is_asked_as_a_whole() -> None:
@@ -130,9 +131,10 @@ def test_directives_are_found_in_texts(
     assert all(one.spec == spec for one in found if spec)
 
 
+@pytest.mark.requirement("IDE-3")
 def test_each_deciding_line_of_a_site_has_its_readers(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text(
-        "User-agent: *\nContent-Usage: train-ai=n\nDisallow: /private\n\n"
+        "User-agent: *\nContent-Usage: train-ai=n\nCrawl-delay: 5\nDisallow: /private\n\n"
         "User-agent: GPTBot\nUser-agent: Bytespider\nDisallow: /\n",
         "utf-8",
     )
@@ -144,6 +146,16 @@ def test_each_deciding_line_of_a_site_has_its_readers(tmp_path: Path) -> None:
     ]
     assert told["Disallow: /", ("Bytespider", "GPTBot")] == [
         "GPTBot honours `Disallow`, as documented.",
-        "Nothing was found about `Bytespider` and `Disallow`.",
+        "No statement was found about `Disallow` for `Bytespider`.",
     ]
     assert ("Disallow: /private", ()) in told
+    assert told["Crawl-delay: 5", ()][-1].endswith("ignore `Crawl-delay`, as documented.")
+
+
+def test_the_readers_of_a_page_are_those_of_its_words(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<meta name="robots" content="noai, nosnippet">', "utf-8")
+    lines = [*lines_of(explain(load(str(tmp_path)), Agent("examplebot")))]
+    told = {
+        each.name: [one.who for one in each.statements] for line in lines for each in line.honouring
+    }
+    assert told == {"noai": [], "nosnippet": ["Apple", "Google", "Microsoft"]}

@@ -12,6 +12,7 @@ from comity.authoring.wishes.wish import (
     AIPREF,
     AUTOMATION,
     ELEMENT,
+    FIELD,
     META,
     RFC,
     RSL,
@@ -71,7 +72,8 @@ _OF_RFC = Reader(
 def readers_of(form: Form) -> tuple[Reader, ...]:
     """Return the statements about the crawlers that obey a form."""
     honourings = [*_honourings_of(form)]
-    readers = [_OF_RFC] if any(one.name in ("Allow", "Disallow") for one in honourings) else []
+    is_rule = any((one.format, one.name) == ("robots", "Disallow") for one in honourings)
+    readers = [_OF_RFC] if is_rule else []
     for honouring in honourings:
         readers += _of_honouring(honouring)
     if readers:
@@ -97,7 +99,7 @@ def _honourings_of(form: Form) -> Iterator[Honouring]:
     format_ = _FORMATS[FORMATS_OF_WISHES[form.format]]
     spec = _SPAWNING_SPEC if form.format == SPAWNING else ""
     for artefact in form.artefacts:
-        carrier = "robots" if artefact.location == ELEMENT else "X-Robots-Tag"
+        carrier = {ELEMENT: "meta", FIELD: "field"}.get(artefact.location, "")
         agents = [crawler.token for crawler in named_crawlers(artefact)]
         for directive in _directives(format_, artefact, spec):
             yield honouring_of(format_, directive, agents, carrier)

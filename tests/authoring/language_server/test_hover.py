@@ -29,7 +29,7 @@ CASES = [
         "User-agent: GPTBot\nUser-agent: x\nDis|allow: /",
         [
             "[GPTBot](<https://developers.openai.com/api/docs/bots>) honours `Disallow`",
-            "Nothing was found about `x`",
+            "No statement was found about `Disallow` for `x`",
         ],
     ),
     (

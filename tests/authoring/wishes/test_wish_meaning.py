@@ -520,7 +520,7 @@ def test_each_form_has_statements_about_its_readers_with_sources() -> None:
     for wish in WISHES:
         for form in wish.forms:
             for reader in readers_of(form):
-                is_unknown = reader.statement.startswith(("Nothing was found", "comity obeys"))
+                is_unknown = reader.statement.startswith(("No statement was found", "comity obeys"))
                 is_list = "docs/honoured-signals.md" in reader.statement
                 assert bool(reader.source) == (not is_unknown and not is_list)
 
@@ -533,7 +533,7 @@ def test_readers_are_those_of_the_line_and_of_the_crawlers_in_a_form() -> None:
     training = statements("no-training", "robots.txt")
     assert "RFC 9309 requests all crawlers to obey the file" in training
     assert any(one.startswith("GPTBot honours `Disallow`") for one in training)
-    assert any("Nothing was found about" in one and "`Bytespider`" in one for one in training)
+    assert any("No statement was found" in one and "`Bytespider`" in one for one in training)
     assert "Googlebot ignores `Crawl-delay`" not in training
     slower = statements("slower", "robots.txt")
     assert "Google ignores `Crawl-delay`" in slower

@@ -89,7 +89,7 @@ def _readers(outline: FileOutline, statement: FileStatement, word: Word) -> Iter
     """Yield sentences about the crawlers that would obey a line, in Markdown."""
     if AGENT not in word.value_kinds:
         agents = outline.agents_of(statement)
-        carrier = statement.name if word.directive.form == "word" else ""
+        carrier = "meta" if word.directive.form == "word" else ""
         honouring = honouring_of(word.format, word.directive, agents, carrier)
         yield from honouring.sentences(lambda one, name: f"[{name}](<{one.source}>)")
 
