@@ -1016,9 +1016,9 @@ MISTAKES = [
         "tdmrep BOM",
         ".well-known/tdmrep.json",
         '\ufeff[{"location": "/", "tdm-reservation": 1}]\n',
-        "",
+        "tdmrep.strict",
         1,
-        "",
+        "safe",
     ),
     Mistake(
         "tdmrep duplicate key",
@@ -1532,12 +1532,17 @@ MISTAKES = [
         "meta semicolon",
         "page.html",
         '<meta name="robots" content="noindex; nofollow">\n',
-        "",
+        "robots-meta.misspelled",
         1,
-        "",
+        "safe",
     ),
     Mistake(
-        "meta space", "page.html", '<meta name="robots" content="noindex nofollow">\n', "", 1, ""
+        "meta space",
+        "page.html",
+        '<meta name="robots" content="noindex nofollow">\n',
+        "robots-meta.misspelled",
+        1,
+        "safe",
     ),
     Mistake(
         "meta attribute",
@@ -1555,7 +1560,14 @@ MISTAKES = [
         1,
         "changes",
     ),
-    Mistake("meta value attr", "page.html", '<meta name="robots" value="noindex">\n', "", 1, ""),
+    Mistake(
+        "meta value attr",
+        "page.html",
+        '<meta name="robots" value="noindex">\n',
+        "robots-meta.attribute",
+        1,
+        "",
+    ),
     Mistake(
         "meta contradiction",
         "page.html",
@@ -1605,7 +1617,12 @@ MISTAKES = [
         "changes",
     ),
     Mistake(
-        "meta no-index hyphen", "page.html", '<meta name="robots" content="no-index">\n', "", 1, ""
+        "meta no-index hyphen",
+        "page.html",
+        '<meta name="robots" content="no-index">\n',
+        "robots-meta.misspelled",
+        1,
+        "safe",
     ),
     Mistake(
         "meta image preview",
@@ -1616,7 +1633,12 @@ MISTAKES = [
         "",
     ),
     Mistake(
-        "meta http-equiv", "page.html", '<meta http-equiv="robots" content="noindex">\n', "", 1, ""
+        "meta http-equiv",
+        "page.html",
+        '<meta http-equiv="robots" content="noindex">\n',
+        "robots-meta.attribute",
+        1,
+        "",
     ),
     Mistake(
         "meta curly quotes",
@@ -1635,7 +1657,12 @@ MISTAKES = [
         "",
     ),
     Mistake(
-        "meta tdm underscore", "page.html", '<meta name="tdm_reservation" content="1">\n', "", 1, ""
+        "meta tdm underscore",
+        "page.html",
+        '<meta name="tdm_reservation" content="1">\n',
+        "tdmrep.member",
+        1,
+        "changes",
     ),
     Mistake(
         "meta obsolete",
