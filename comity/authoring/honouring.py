@@ -1,9 +1,7 @@
 """The crawlers that would obey a line, as their operators say.
 
-    honouring = honouring_of("robots", directive, agents)
-    honouring.sentences()     sentences for people, with sources
-
-    lines_of(explanation)     the lines that decide about a site, each with its crawlers
+    honouring_of(format_, directive, agents).sentences()    sentences about one line
+    lines_of(explanation)                                   each line that decides about a site
 
 The statements are in comity/policies/vocabulary/honoured_signals.toml."""
 
