@@ -36,7 +36,7 @@ from comity.policies.vocabulary.honoured_signals import (
     HONOURS,
     WHOLE,
     HonourStatement,
-    searched,
+    search_day,
     statements,
     statements_by,
 )
@@ -236,7 +236,7 @@ def honoured() -> str:
                 f"[{one.title}](#{_anchor(one.title)})",
                 ", ".join(sorted({said.who for said in _said(one) if said.answer == HONOURS}))
                 or NOTHING,
-                str(searched(one.name) or "none"),
+                str(search_day(one.name) or "none"),
             )
             for one in policies.FORMATS
         ),

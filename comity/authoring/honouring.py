@@ -22,7 +22,7 @@ from comity.policies.vocabulary.honoured_signals import (
     HONOURS,
     IGNORES,
     HonourStatement,
-    searched,
+    search_day,
     statements_on,
 )
 
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class Honouring(NamedTuple):
-    """What is known about the readers of a directive.
+    """The statements about the readers of a directive.
 
     Attributes:
         format: The name of the format.
@@ -78,20 +78,20 @@ class Honouring(NamedTuple):
             }
             if readers:
                 names = [*readers.values()]
-                yield f"{_listed(names)} {_verb(answer, names)} {shown}, as documented."
+                yield f"{_join(names)} {_verb(answer, names)} {shown}, as documented."
         if self.silent:
-            silent = _listed([f"`{printable(name)}`" for name in self.silent])
+            silent = _join([f"`{printable(name)}`" for name in self.silent])
             yield f"No statement was found about {shown} for {silent}."
         elif not self.statements:
-            day = searched(self.format)
-            when = f" The last search was on {day}." if day else " Nobody has searched yet."
+            day = search_day(self.format)
+            when = f" The last search was on {day}." if day else " There was no search yet."
             yield f"No reader is known that says that it honours {shown}.{when}"
 
 
 def honouring_of(
     format_: Format, directive: Directive | None, agents: Iterable[str] = (), carrier: str = ""
 ) -> Honouring:
-    """Return what is known about the readers of a directive.
+    """Return the statements about the readers of a directive.
 
     `directive`: None means the format as a whole.
     `agents`: the crawlers to which the line applies. Without any, and with "*", all are meant.
@@ -100,9 +100,10 @@ def honouring_of(
     name, spec = (directive.name, directive.spec) if directive else ("", "")
     forms = {one.name: one.form for one in format_.authoring.directives}
     found = tuple(
-        one
-        for one in statements_on(format_.name, name, spec)
-        if not carrier or _is_read_in(carrier, {forms.get(each, "") for each in one.directives})
+        statement
+        for statement in statements_on(format_.name, name, spec)
+        if not carrier
+        or _is_read_in(carrier, {forms.get(directive, "") for directive in statement.directives})
     )
     names = tuple(dict.fromkeys(agents))
     if not names or EVERYBODY in names:
@@ -126,7 +127,7 @@ def claim(statement: HonourStatement, name: str, *, is_about_crawlers: bool = Fa
     `name`: the directive. `is_about_crawlers`: name the crawlers instead of the operator."""
     names = statement.crawlers if is_about_crawlers and statement.crawlers else (statement.who,)
     detail = f": {statement.detail}" if statement.detail else ""
-    return f"{_listed(names)} {_verb(statement.answer, names)} `{name}`{detail}"
+    return f"{_join(names)} {_verb(statement.answer, names)} `{name}`{detail}"
 
 
 class DecidingLine(NamedTuple):
@@ -135,7 +136,7 @@ class DecidingLine(NamedTuple):
     Attributes:
         citation: The line.
         agents: The crawlers to which it applies. () means everybody.
-        honouring: What is known about its readers, one entry for each directive in it.
+        honouring: The statements about its readers, one entry for each directive in it.
     """
 
     citation: Citation
@@ -187,11 +188,12 @@ def _line_directive(format_: Format, text: str, spec: str = "") -> Directive | N
     """Return the directive before the colon of a line. None: the text is no line of the format."""
     name, colon, _ = text.partition(":")
     named = [
-        one
-        for one in format_.authoring.directives
-        if one.form == "line" and one.name.lower() == name.strip().lower() and colon
+        directive
+        for directive in format_.authoring.directives
+        if colon and directive.form == "line" and directive.name.lower() == name.strip().lower()
     ]
-    return next((one for one in named if one.spec == spec), next(iter(named), None))
+    same = (directive for directive in named if directive.spec == spec)
+    return next(same, next(iter(named), None))
 
 
 def directives_in(format_: Format, text: str, spec: str = "") -> Sequence[Directive]:
@@ -203,9 +205,9 @@ def directives_in(format_: Format, text: str, spec: str = "") -> Sequence[Direct
         return (line,)
     words = {word.lower() for word in _WORD.findall(text)}
     named = {
-        one.name.lower(): one
-        for one in reversed(format_.authoring.directives)
-        if one.form in _WITHIN_LINES and one.name.lower() in words
+        directive.name.lower(): directive
+        for directive in reversed(format_.authoring.directives)
+        if directive.form in _WITHIN_LINES and directive.name.lower() in words
     }
     return [*reversed(named.values())]
 
@@ -214,7 +216,7 @@ def _verb(answer: str, names: Sequence[str]) -> str:
     return _PLURALS.get(answer, answer) if len(names) > 1 else answer
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     if len(names) > MAX_NAMES:
         return f"{', '.join(names[:MAX_NAMES])} and {len(names) - MAX_NAMES} more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

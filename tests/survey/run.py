@@ -1,4 +1,4 @@
-"""Write docs/survey.md: what the sites of some samples say, in which formats, with which words.
+"""Write docs/survey.md: the formats, lines, words and mistakes in the files of some samples.
 
     python -m tests.survey.run [--samples FILE.toml] [--folder FOLDER] [--page FILE.md]
 
@@ -40,7 +40,7 @@ def page(samples: Samples) -> str:
     )
     return "\n".join(
         [
-            "# Survey: what sites say",
+            "# Survey of policy files",
             "",
             "This page counts the formats, lines, words and mistakes in files of real sites. The",
             "counts are the reason to read a format. `python -m tests.survey.run` writes the page,",
@@ -138,6 +138,13 @@ def page(samples: Samples) -> str:
                     for rule, _ in _sorted(main.rules + others.rules)
                 ),
             ).rstrip(),
+            "",
+            "## Count other sites",
+            "",
+            "[`comity crawl policies`](policy-captures.md) fetches the policy files of many sites",
+            "into a WARC file. Common Crawl has WARC files with robots.txt files. Name such a file",
+            "in a description like `tests/survey/corpus.toml`, and run `python -m tests.survey.run",
+            "--samples FILE.toml --folder FOLDER --page PAGE.md` in the source tree.",
             "",
         ]
     ).replace("\n\n\n", "\n\n")

@@ -18,7 +18,7 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 
 from comity.policies import Fetched
 from comity.policies.formats import WELL_KNOWN
-from comity.policies.syntax.urls import origin_of
+from comity.policies.syntax.urls import origin_or_empty
 
 WARC_ENDINGS = (".warc", ".warc.gz")
 ORIGIN = "https://example.com"
@@ -118,10 +118,9 @@ def _of_warc(path: Path) -> Iterator[SampledSite]:
     sites: dict[str, SampledSite] = {}
     with path.open("rb") as file:
         for record in ArchiveIterator(file):
-            if record.rec_type != "response":
-                continue
             url = record.rec_headers.get_header("WARC-Target-URI")
-            origin = origin_of(url)
+            if record.rec_type != "response" or not (origin := origin_or_empty(url)):
+                continue
             site = sites.setdefault(origin, SampledSite(origin, origin, {}, {}))
             fetched = Fetched(
                 status=int(record.http_headers.get_statuscode()),

@@ -86,6 +86,7 @@ def test_warc_files_are_samples_of_several_sites(tmp_path: Path) -> None:
         for url in (
             "http://a.example/robots.txt",
             "http://a.example/page",
+            "http:///robots.txt",  # no host
             "http://b.example/robots.txt",
         ):
             write_answer(records, url, fetched)

@@ -95,7 +95,7 @@ def _of_honouring(honouring: Honouring) -> Iterator[Reader]:
 
 
 def _honourings_of(form: Form) -> Iterator[Honouring]:
-    """Yield what is known about the readers of each directive that a form states something with."""
+    """Yield the statements about the readers of each directive that a form uses."""
     format_ = _FORMATS[FORMATS_OF_WISHES[form.format]]
     spec = _SPAWNING_SPEC if form.format == SPAWNING else ""
     for artefact in form.artefacts:

@@ -1,11 +1,11 @@
 """The signals that crawlers honour, as their operators say.
 
-The statements and their sources are in honoured_signals.toml. No statement about a signal means
-that nothing was found, not that nobody honours it.
+The statements and their sources are in honoured_signals.toml. If there is no statement about a
+signal, nothing was found. Crawlers may honour the signal all the same.
 
 statements_on("robots", "Crawl-delay")    the statements about a line of robots.txt
 statements_by("bingbot")                  the statements about a crawler
-searched("rsl")                           the day of the last search about a format"""
+search_day("rsl")                           the day of the last search about a format"""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def statements_by(token: str) -> tuple[HonourStatement, ...]:
     return tuple(one for one in statements() if name in map(str.lower, one.crawlers))
 
 
-def searched(format_: str) -> date | None:
+def search_day(format_: str) -> date | None:
     """Return the day of the last search about a format. None: there was no search."""
     return _table()[1].get(format_)
 

@@ -15,7 +15,7 @@ from comity.policies.vocabulary.honoured_signals import (
     IGNORES,
     WHOLE,
     HonourStatement,
-    searched,
+    search_day,
     statements,
     statements_by,
     statements_on,
@@ -57,9 +57,9 @@ def test_the_crawlers_of_a_statement_are_in_the_list_of_known_crawlers(
 
 def test_each_format_was_searched_for() -> None:
     """A new format needs its day in [searched], so that no statement means that none was found."""
-    missing = [one.name for one in FORMATS if one not in INSTALLED and not searched(one.name)]
+    missing = [one.name for one in FORMATS if one not in INSTALLED and not search_day(one.name)]
     assert missing == []
-    assert searched("nosuch") is None
+    assert search_day("nosuch") is None
 
 
 def test_no_crawler_has_two_answers_about_a_directive() -> None:
