@@ -43,6 +43,7 @@ FORMATS_OF_WISHES = {
     AIPREF: "aipref",
     SIGNALS: "content-signals",
     TRAINING_RULES: "training-rules",
+    "trust.txt": "trust-txt",
     AI_TXT: "ai-txt",
     SPAWNING: "ai-txt",
     META: "robots-meta",
