@@ -32,6 +32,15 @@ from comity.policies import formats as policies
 from comity.policies.answers.rule import RULES, Effect
 from comity.policies.formats.format import Format
 from comity.policies.tag import schema
+from comity.policies.vocabulary.honoured_signals import (
+    HONOURS,
+    WHOLE,
+    HonourStatement,
+    search_day,
+    statements,
+    statements_by,
+)
+from comity.policies.vocabulary.known_crawlers import known_crawlers
 from comity.policies.vocabulary.table import ANY, Vocabulary
 
 ROOT = Path(__file__).parent.parent
@@ -215,6 +224,74 @@ def _location(artefact: Artefact) -> str:
 def _language(artefact: Artefact) -> str:
     return next(
         (language for end, language in LANGUAGES.items() if artefact.location.endswith(end)), ""
+    )
+
+
+def honoured() -> str:
+    """Return the sections of docs/honoured-signals.md: the statements about each format."""
+    overview = table(
+        ("format", "readers that honour a part of it", "last search"),
+        (
+            (
+                f"[{one.title}](#{_anchor(one.title)})",
+                ", ".join(sorted({said.who for said in _said(one) if said.answer == HONOURS}))
+                or NOTHING,
+                str(search_day(one.name) or "none"),
+            )
+            for one in policies.FORMATS
+        ),
+    )
+    sections = _block(line for one in policies.FORMATS for line in _of_format(one))
+    return f"{overview.rstrip()}{sections}".removesuffix("\n")
+
+
+NOTHING = "nothing was found"
+
+
+def _said(format_: Format) -> list[HonourStatement]:
+    return [one for one in statements() if one.format == format_.name]
+
+
+def _of_format(format_: Format) -> Iterator[str]:
+    said = _said(format_)
+    yield from (f"## {format_.title}", "")
+    if said:
+        yield from (
+            table(("reader", "answer", "lines and words", "addition", "source"), map(_row, said))
+            .strip()
+            .split("\n")
+        )
+        yield ""
+    silent = [
+        name
+        for name in dict.fromkeys(one.name for one in format_.authoring.directives)
+        if not any(one.is_on(name) for one in said)
+    ]
+    names = ", ".join(f"`{name}`" for name in silent) or "the format"
+    if silent or not said:
+        yield from (f"Nothing was found about {names}.", "")
+
+
+def _row(said: HonourStatement) -> tuple[str, ...]:
+    crawlers = ", ".join(f"`{token}`" for token in said.crawlers)
+    whole = said.directives == (WHOLE,)
+    words = "all" if whole else ", ".join(f"`{one}`" for one in said.directives)
+    quoted = f", quoted by [another page]({said.quoted_by})" if said.quoted_by else ""
+    return (
+        f"{said.who}: {crawlers}" if crawlers else said.who,
+        said.answer,
+        words,
+        said.detail,
+        f"[{said.date}]({said.source}){quoted}",
+    )
+
+
+def silent_crawlers() -> str:
+    """Return the known crawlers about which nothing was found, for docs/honoured-signals.md."""
+    return _listed(
+        f"`{one.token}`"
+        for one in known_crawlers()
+        if not one.retired and not statements_by(one.token)
     )
 
 
@@ -521,6 +598,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     },
     "docs/formats.md": {"formats": format_pages},
     "docs/guard.md": {"files": partial(files, "")},
+    "docs/honoured-signals.md": {"formats": honoured, "silent": silent_crawlers},
     "docs/policy-captures.md": {"files": partial(files, "/")},
     "docs/policy-command.md": {"files": partial(files, "DIR/")},
     "docs/profiles.md": {"wishes": profile_wishes, "profiles": profiles},

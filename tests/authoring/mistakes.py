@@ -1049,9 +1049,9 @@ MISTAKES = [
         "tdmrep BOM",
         ".well-known/tdmrep.json",
         '\ufeff[{"location": "/", "tdm-reservation": 1}]\n',
-        "",
+        "tdmrep.strict",
         1,
-        "",
+        "safe",
     ),
     Mistake(
         "tdmrep duplicate key",
@@ -1565,12 +1565,17 @@ MISTAKES = [
         "meta semicolon",
         "page.html",
         '<meta name="robots" content="noindex; nofollow">\n',
-        "",
+        "robots-meta.misspelled",
         1,
-        "",
+        "safe",
     ),
     Mistake(
-        "meta space", "page.html", '<meta name="robots" content="noindex nofollow">\n', "", 1, ""
+        "meta space",
+        "page.html",
+        '<meta name="robots" content="noindex nofollow">\n',
+        "robots-meta.misspelled",
+        1,
+        "safe",
     ),
     Mistake(
         "meta attribute",
@@ -1588,7 +1593,14 @@ MISTAKES = [
         1,
         "changes",
     ),
-    Mistake("meta value attr", "page.html", '<meta name="robots" value="noindex">\n', "", 1, ""),
+    Mistake(
+        "meta value attr",
+        "page.html",
+        '<meta name="robots" value="noindex">\n',
+        "robots-meta.attribute",
+        1,
+        "",
+    ),
     Mistake(
         "meta contradiction",
         "page.html",
@@ -1638,7 +1650,12 @@ MISTAKES = [
         "changes",
     ),
     Mistake(
-        "meta no-index hyphen", "page.html", '<meta name="robots" content="no-index">\n', "", 1, ""
+        "meta no-index hyphen",
+        "page.html",
+        '<meta name="robots" content="no-index">\n',
+        "robots-meta.misspelled",
+        1,
+        "safe",
     ),
     Mistake(
         "meta image preview",
@@ -1649,7 +1666,12 @@ MISTAKES = [
         "",
     ),
     Mistake(
-        "meta http-equiv", "page.html", '<meta http-equiv="robots" content="noindex">\n', "", 1, ""
+        "meta http-equiv",
+        "page.html",
+        '<meta http-equiv="robots" content="noindex">\n',
+        "robots-meta.attribute",
+        1,
+        "",
     ),
     Mistake(
         "meta curly quotes",
@@ -1668,7 +1690,12 @@ MISTAKES = [
         "",
     ),
     Mistake(
-        "meta tdm underscore", "page.html", '<meta name="tdm_reservation" content="1">\n', "", 1, ""
+        "meta tdm underscore",
+        "page.html",
+        '<meta name="tdm_reservation" content="1">\n',
+        "tdmrep.member",
+        1,
+        "changes",
     ),
     Mistake(
         "meta obsolete",

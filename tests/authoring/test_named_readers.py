@@ -1,4 +1,4 @@
-"""`comity lint --readers`: the documented readings of Google and Lighthouse."""
+"""`comity lint --readers`: the documented readings of search engines and Lighthouse."""
 
 from __future__ import annotations
 
@@ -47,6 +47,33 @@ def test_a_reader_is_noted_at_its_lines(
         assert {problem["severity"] for problem in problems} <= {"info"}
 
 
+@pytest.mark.parametrize(
+    ("reader", "text", "lines"),
+    [
+        ("bing", "User-agent: *\nCrawl-delay: 1\nCrawl-delay: 30\nCrawl-delay: x\n", []),
+        ("bing", "User-agent: *\nCrawl-delay: 0.5\nCrawl-delay: 31\n", [2, 3]),
+        ("yandex", "User-agent: *\nDisallow: /a\n\nUser-agent: a\nAllow: /b\n", []),
+        ("yandex", "User-agent: *\n# the first\nDisallow: /a\nCrawl-delay: 5\n", [4]),
+        ("yandex", "User-agent: *\n\nDisallow: /a\n \n# more\nAllow: /b\n", [3, 6]),
+        ("yandex", "\nDisallow: /a\n", []),  # no group is above
+        ("yandex", "User-agent: *\n" + "#" * 500_000, [None]),
+    ],
+)
+def test_bing_and_yandex_are_noted_at_their_lines(
+    reader: str,
+    text: str,
+    lines: list[int | None],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "robots.txt"
+    file.write_text(text)
+    arguments = ["--format", "json", "--select", "comity.reader", "--readers", reader]
+    assert main(["lint", *arguments, str(file)]) == 0
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert [problem["line"] for problem in problems] == lines
+
+
 @pytest.mark.requirement("IDE-4")
 @pytest.mark.parametrize(
     "name",
@@ -78,4 +105,7 @@ def test_an_unknown_reader_is_one_clear_line(
 ) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /a\n")
     assert main(["lint", "--readers", "gogle", str(tmp_path)]) == 2
-    assert "--readers: `gogle` is unknown. Write google or lighthouse." in capsys.readouterr().err
+    assert (
+        "--readers: `gogle` is unknown. Write bing, google, lighthouse or yandex."
+        in capsys.readouterr().err
+    )

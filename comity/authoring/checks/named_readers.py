@@ -16,7 +16,10 @@ from comity.policies.formats.authoring import Draft, Remarks
 
 RULE = "comity.reader"
 GOOGLE_BYTES = 500 * 1024  # section "File format"
+YANDEX_BYTES = 500 * 1000  # "Using robots.txt"
+BING_SECONDS = (1, 30)  # the Crawl-delay that Bing reads
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^ ]+\Z", re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _OF_GOOGLE = ("user-agent", "allow", "disallow", "sitemap")
 # Google's parser (github.com/google/robotstxt) accepts names that begin with one of these. Google's
 # documentation says that typos are not supported, so there is no finding for them.
@@ -110,7 +113,34 @@ def _lighthouse(draft: Draft) -> Iterator[tuple[int, str]]:
             yield number, "reports this rule. Put a User-agent line above it."
 
 
+def _bing(draft: Draft) -> Iterator[tuple[int, str]]:
+    shortest, longest = BING_SECONDS
+    for number, name, value in _lines(draft):
+        is_number = name == "crawl-delay" and _NUMBER.fullmatch(value)
+        if is_number and not shortest <= float(value) <= longest:
+            yield number, f"reads from {shortest} to {longest} seconds."
+
+
+def _yandex(draft: Draft) -> Iterator[tuple[int, str]]:
+    if len(draft.body) > YANDEX_BYTES:
+        yield 0, "reads no file of more than 500 KB."
+    previous, group = 0, False  # the line before, and whether a User-agent line is above
+    for number, name, _ in _lines(draft):
+        if name == "crawl-delay":
+            yield number, "ignores this line since 2018."
+        is_apart = any(not draft.line(one).strip() for one in range(previous + 1, number))
+        if name in ("allow", "disallow") and group and is_apart:
+            yield number, "wants no empty line above this rule."
+        group = group or name == "user-agent"
+        previous = number
+
+
 NAMED_READERS = {
+    "bing": NamedReader(
+        "Bing",
+        "https://blogs.bing.com/webmaster/2012/05/03/to-crawl-or-not-to-crawl-that-is-bingbots-question",
+        _bing,
+    ),
     "google": NamedReader(
         "Google",
         "https://developers.google.com/search/docs/crawling-indexing/robots/robots_txt",
@@ -120,6 +150,11 @@ NAMED_READERS = {
         "Lighthouse",
         "https://developer.chrome.com/docs/lighthouse/seo/invalid-robots-txt",
         _lighthouse,
+    ),
+    "yandex": NamedReader(
+        "Yandex",
+        "https://yandex.com/support/webmaster/robot-workings/allow-disallow.html",
+        _yandex,
     ),
 }
 

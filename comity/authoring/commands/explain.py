@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from comity.authoring.expectations.judging import Judge
 from comity.authoring.expectations.sentences import write
 from comity.authoring.expectations.today import sentences_of_today
 from comity.authoring.explaining import AgentGroup, ExplainedAnswer, Explanation, explain
+from comity.authoring.honouring import DecidingLine, Honouring, lines_of
 from comity.authoring.sites import agent_for, is_url, load
 from comity.authoring.source import DEFAULT_ORIGIN, SiteSource
 from comity.gate.run.console import add_row, complain, line, open_console, read_or_not, say, table
@@ -22,6 +24,8 @@ from comity.policies.syntax.printable import unhidden
 
 FAILED = 2  # exit status: wrong usage, or no file and no page could be read
 FORMATS = ("table", "markdown", "json")
+READERS_TITLE = "Crawlers that would obey each line, as their operators say"
+SOURCES = "docs/honoured-signals.md, or --format json"
 COLORS = {"allow": "green", "deny": "red", "defer": "yellow", "limit": "yellow"}
 
 
@@ -48,6 +52,11 @@ def add_options(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         help="sample URL or path; may be repeated (default: the root, and the paths in the files)",
+    )
+    parser.add_argument(
+        "--readers",
+        action="store_true",
+        help="add the crawlers that would obey each line, as their operators say",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
@@ -80,15 +89,17 @@ def run(options: Namespace) -> int:
             complain(note)
         complain(f"comity explain: no policy file and no page of {options.target} could be fetched")
         return FAILED
+    lines = tuple(lines_of(explanation)) if options.readers else ()
     if options.as_expectations:
         say(as_expectations(options, source))
     elif options.format == "json":
-        say(json.dumps(as_json(explanation), indent=2))
+        readers = {"readers": [_line(one) for one in lines]} if options.readers else {}
+        say(json.dumps(as_json(explanation) | readers, indent=2))
     elif options.format == "markdown":
-        say(as_markdown(explanation))
+        say(as_markdown(explanation, lines))
     else:
         with read_or_not():
-            show(explanation, open_console())
+            show(explanation, open_console(), lines)
     return 0
 
 
@@ -135,24 +146,67 @@ def _answer(answer: ExplainedAnswer) -> dict[str, Any]:
     }
 
 
-def as_markdown(explanation: Explanation) -> str:
-    """Return the explanation in Markdown. Quotations from the files are code, or are escaped."""
-    lines = [f"# The meaning of the files of {_escape(explanation.origin)}", ""]
+def _line(deciding: DecidingLine) -> dict[str, Any]:
+    return {
+        "line": deciding.citation._asdict(),
+        "agents": list(deciding.agents),
+        "directives": [_honouring(one) for one in deciding.honouring],
+    }
+
+
+def _honouring(honouring: Honouring) -> dict[str, Any]:
+    return {
+        "format": honouring.format,
+        "directive": honouring.name,
+        "statements": [
+            {
+                "who": one.who,
+                "crawlers": list(one.crawlers),
+                "answer": one.answer,
+                "detail": one.detail,
+                "source": one.source,
+                "quoted_by": one.quoted_by,
+                "date": one.date.isoformat(),
+            }
+            for one in honouring.statements
+        ],
+        "silent": list(honouring.silent),
+    }
+
+
+def as_markdown(explanation: Explanation, lines: Iterable[DecidingLine] = ()) -> str:
+    """Return the explanation in Markdown. Quotations from the files are code, or are escaped.
+
+    `lines`: the lines with the crawlers that would obey them."""
+    parts = [f"# The meaning of the files of {_escape(explanation.origin)}", ""]
     for group in explanation.groups:
-        lines += [f"## {_escape(_heading(group, explanation))}", ""]
-        lines += [f"- {_escape(answer.sentence)}" for answer in group.answers]
-        lines.append("")
+        parts += [f"## {_escape(_heading(group, explanation))}", ""]
+        parts += [f"- {_escape(answer.sentence)}" for answer in group.answers]
+        parts.append("")
     if explanation.as_everybody:
-        lines += [f"As everybody else: {_escape(', '.join(explanation.as_everybody))}.", ""]
-    lines += [
+        parts += [f"As everybody else: {_escape(', '.join(explanation.as_everybody))}.", ""]
+    for number, one in enumerate(lines):
+        parts += [f"## {READERS_TITLE}", ""] if number == 0 else []
+        parts += [f"### {_escape(_place(one))}", ""]
+        parts += [
+            f"- {_escape(sentence)}" for each in one.honouring for sentence in each.sentences()
+        ]
+        parts.append("")
+    parts += [
         "## Files",
         "",
         *(f"- {_escape(name)}: {_escape(outcome)}" for name, outcome in explanation.files),
         "",
     ]
     if explanation.notes:
-        lines += ["## Notes", "", *(f"- {_escape(note)}" for note in explanation.notes), ""]
-    return "\n".join(lines)
+        parts += ["## Notes", "", *(f"- {_escape(note)}" for note in explanation.notes), ""]
+    return "\n".join(parts)
+
+
+def _place(deciding: DecidingLine) -> str:
+    """Return the text and place of a line, and its crawlers."""
+    agents = f" for {', '.join(deciding.agents)}" if deciding.agents else ""
+    return f"`{deciding.citation.text}` ({deciding.citation}){agents}"
 
 
 def _escape(text: str) -> str:
@@ -176,8 +230,10 @@ def _heading(group: AgentGroup, explanation: Explanation) -> str:
     return "Everybody else" if len(explanation.groups) > 1 else "Everybody"
 
 
-def show(explanation: Explanation, console: Console) -> None:
-    """Print the explanation for people."""
+def show(explanation: Explanation, console: Console, lines: Iterable[DecidingLine] = ()) -> None:
+    """Print the explanation for people.
+
+    `lines`: the lines with the crawlers that would obey them."""
     rows = table(
         f"The meaning of the files of {explanation.origin}", "agents", "about", "answer", "sentence"
     )
@@ -201,5 +257,11 @@ def show(explanation: Explanation, console: Console) -> None:
         add_row(files, name, outcome)
     if files.row_count:
         console.print(files)
+    readers = table(READERS_TITLE, "line", "readers")
+    for one in lines:
+        add_row(readers, _place(one), " ".join(one.sentences()))
+    if readers.row_count:
+        console.print(readers)
+        console.print(line(f"Sources: {SOURCES}"))
     for note in explanation.notes:
         console.print(line(note))

@@ -186,7 +186,8 @@ def _readers(options: Namespace) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(filter(None, written)))
     for name in names:
         if name not in NAMED_READERS:
-            known = " or ".join(NAMED_READERS)
+            *first, last = NAMED_READERS
+            known = f"{', '.join(first)} or {last}"
             raise PolicyError(f"--readers: `{printable(name)}` is unknown. Write {known}.")
     return names
 

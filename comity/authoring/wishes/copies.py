@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from comity.authoring.wishes.readers import google
 from comity.authoring.wishes.wish import (
     ACAP,
     AI_TXT,
@@ -60,13 +59,11 @@ NO_SNIPPETS = Wish(
             "The element says this, and also refuses whole copies and answers by AI. "
             "`max-snippet:50` permits 50 characters instead. `data-nosnippet` on an element "
             "refuses that element only.",
-            (google("nosnippet"),),
         ),
         Form(
             META,
             (Artefact(FIELD, "X-Robots-Tag: nosnippet\n"),),
             "The field says the same as the element, for files of any type.",
-            (google("nosnippet"),),
         ),
     ),
     (
@@ -106,13 +103,11 @@ SHORT_SNIPPETS = Wish(
             (Artefact(ELEMENT, '<meta name="robots" content="max-snippet:$characters">\n'),),
             "The element counts characters: six for each word. It also limits answers by AI and "
             "shown copies.",
-            (google("max-snippet"),),
         ),
         Form(
             META,
             (Artefact(FIELD, "X-Robots-Tag: max-snippet:$characters\n"),),
             "The field says the same as the element, for files of any type.",
-            (google("max-snippet"),),
         ),
     ),
     (

@@ -1,14 +1,18 @@
-"""Crawlers that obey the formats, as their operators document it."""
+"""The crawlers that obey a form of a wish, as their operators say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from comity.authoring.honouring import Honouring, claim, directives_in, honouring_of
 from comity.authoring.wishes.wish import (
     ACAP,
     AI_TXT,
     AIPREF,
     AUTOMATION,
+    ELEMENT,
+    FIELD,
     META,
     RFC,
     RSL,
@@ -20,84 +24,100 @@ from comity.authoring.wishes.wish import (
     USAGE,
     Artefact,
     Form,
-    Reader,
 )
+from comity.policies.formats import FORMATS
+from comity.policies.formats.authoring import Directive
+from comity.policies.formats.format import Format
 from comity.policies.vocabulary.known_crawlers import KnownCrawler, known
 
-
-def google(directive: str) -> Reader:
-    """Return that Google obeys a directive of robots meta elements."""
-    return Reader(
-        f"Google documents `{directive}`",
-        "https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag",
-    )
-
-
-IMAGE_FIELD_READERS = (
-    google("noimageindex"),
-    Reader(
-        "img2dataset skips images with this field",
-        "https://github.com/rom1504/img2dataset#opt-out-directives",
-    ),
-)
-CRAWL_DELAY_READERS = (
-    Reader(
-        "Bing fetches one page in this time, up to 30 seconds",
-        "https://blogs.bing.com/webmaster/2012/05/03/to-crawl-or-not-to-crawl-that-is-bingbots-question",
-    ),
-    Reader("Common Crawl obeys the line", "http://www.commoncrawl.org/bot.html"),
-    Reader(
-        "The crawlers of Anthropic support the line",
-        "https://support.anthropic.com/en/articles/"
-        "8896518-does-anthropic-crawl-data-from-the-web-and-how-can-site-owners-block-the-crawler",
-    ),
-    Reader(
-        "Google does not read the line",
-        "https://developers.google.com/search/blog/2019/07/a-note-on-unsupported-rules-in-robotstxt",
-    ),
-)
-REQUEST_RATE_READERS = (
-    Reader(
-        "Programs with Python's `urllib.robotparser` can read the line",
-        "https://docs.python.org/3/library/urllib.robotparser.html",
-    ),
-)
-
-_UNKNOWN = Reader("comity obeys the format. No operator of another crawler is known to do so")
-READERS: Mapping[str, tuple[Reader, ...]] = {
-    RFC: (
-        Reader(
-            "RFC 9309 requests all crawlers to obey the file",
-            "https://www.rfc-editor.org/rfc/rfc9309",
-        ),
-    ),
-    SIGNALS: (
-        Reader(
-            "The crawl endpoint of Cloudflare obeys the key `use` of Content Signals",
-            "https://developers.cloudflare.com/changelog/post/2026-08-31-crawl-content-use/",
-        ),
-    ),
-    SPAWNING: (
-        Reader(
-            "Spawning passes the file on to its partners, Hugging Face and Stability AI among them",
-            "https://spawning.substack.com/p/aitxt-a-new-way-for-websites-to-set",
-        ),
-    ),
-    META: (
-        Reader(
-            "img2dataset obeys `noai` and `noimageai` in the field beside an image",
-            "https://github.com/rom1504/img2dataset#opt-out-directives",
-        ),
-    ),
-    **dict.fromkeys(
-        (ACAP, AUTOMATION, USAGE, AIPREF, TRAINING_RULES, TRUST, AI_TXT, TDMREP, RSL), (_UNKNOWN,)
-    ),
+# A list of readers that is longer than this is shortened to sentences.
+MAX_STATEMENTS = 12
+PAGE = "docs/honoured-signals.md"
+AGENT = "User-agent"
+_FORMATS = {format_.name: format_ for format_ in FORMATS}
+# The formats of wishes, and the names in the registry. Two have several forms in one format.
+FORMATS_OF_WISHES = {
+    RFC: "robots",
+    ACAP: "acap",
+    AUTOMATION: "automation",
+    USAGE: "aipref",
+    AIPREF: "aipref",
+    SIGNALS: "content-signals",
+    TRAINING_RULES: "training-rules",
+    TRUST: "trust-txt",
+    AI_TXT: "ai-txt",
+    SPAWNING: "ai-txt",
+    META: "robots-meta",
+    TDMREP: "tdmrep",
+    RSL: "rsl",
 }
+_SPAWNING_SPEC = "Spawning's ai.txt (docs/ai-txt.md)"
+
+
+class Reader(NamedTuple):
+    """A statement about the crawlers that obey a form.
+
+    Attributes:
+        statement: The statement, in one sentence without its full stop.
+        source: The URL of the document that supports it. "" if there is none to cite.
+    """
+
+    statement: str
+    source: str = ""
+
+
+_OF_RFC = Reader(
+    "RFC 9309 requests all crawlers to obey the file", "https://www.rfc-editor.org/rfc/rfc9309"
+)
 
 
 def readers_of(form: Form) -> tuple[Reader, ...]:
     """Return the statements about the crawlers that obey a form."""
-    return form.readers or READERS[form.format]
+    honourings = [*_honourings_of(form)]
+    is_rule = any((one.format, one.name) == ("robots", "Disallow") for one in honourings)
+    readers = [_OF_RFC] if is_rule else []
+    for honouring in honourings:
+        readers += _of_honouring(honouring)
+    if readers:
+        return tuple(dict.fromkeys(readers))
+    return (Reader("comity obeys the format. No operator of another crawler is known to do so"),)
+
+
+def _of_honouring(honouring: Honouring) -> Iterator[Reader]:
+    if len(honouring.statements) > MAX_STATEMENTS and not honouring.agents:
+        for sentence in honouring.sentences():
+            yield Reader(f"{sentence.rstrip('.')}: see {PAGE}")
+        return
+    for statement in honouring.statements:
+        text = claim(statement, honouring.name, is_about_crawlers=bool(honouring.agents))
+        yield Reader(text, statement.source)
+    if honouring.silent:
+        *_, silence = honouring.sentences()
+        yield Reader(silence.rstrip("."))
+
+
+def _honourings_of(form: Form) -> Iterator[Honouring]:
+    """Yield the statements about the readers of each directive that a form uses."""
+    format_ = _FORMATS[FORMATS_OF_WISHES[form.format]]
+    spec = _SPAWNING_SPEC if form.format == SPAWNING else ""
+    for artefact in form.artefacts:
+        carrier = {ELEMENT: "meta", FIELD: "field"}.get(artefact.location, "")
+        agents = [crawler.token for crawler in named_crawlers(artefact)]
+        for directive in _directives(format_, artefact, spec):
+            yield honouring_of(format_, directive, agents, carrier)
+
+
+def _directives(format_: Format, artefact: Artefact, spec: str) -> list[Directive]:
+    """Return the directives in a text that have a value, and do not name a crawler."""
+    lines = (line.strip() for line in artefact.template.splitlines())
+    found = (
+        directive
+        for line in lines
+        if line.rpartition(":")[2].strip()
+        for directive in directives_in(format_, line, spec)
+        if directive.name != AGENT
+    )
+    return [*dict.fromkeys(found)]
 
 
 def named_crawlers(artefact: Artefact) -> list[KnownCrawler]:

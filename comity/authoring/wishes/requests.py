@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from comity.authoring.wishes.readers import (
-    CRAWL_DELAY_READERS,
-    IMAGE_FIELD_READERS,
-    REQUEST_RATE_READERS,
-    google,
-)
 from comity.authoring.wishes.wish import (
     ACAP,
     AI_TXT,
@@ -52,13 +46,11 @@ SLOWER = Wish(
             (in_group("Crawl-delay: $seconds"),),
             "The line is not in RFC 9309, but old and widely obeyed. Google ignores it. Repeat "
             "the line in every group for a single crawler.",
-            CRAWL_DELAY_READERS,
         ),
         Form(
             RFC,
             (in_group("Request-rate: 1/$seconds"),),
             "This line is older and rarer. It can be limited to times of the day.",
-            REQUEST_RATE_READERS,
         ),
         Form(
             AUTOMATION,
@@ -247,14 +239,12 @@ TEXT_BUT_NO_IMAGES = Wish(
             (Artefact(ELEMENT, '<meta name="robots" content="noimageindex, noimageai">\n'),),
             "The element refuses previews with the images of the page, and their use for AI. They "
             "may be fetched.",
-            (google("noimageindex"),),
         ),
         Form(
             META,
             (Artefact(FIELD, "X-Robots-Tag: noimageindex, noimageai\n"),),
             "The field says the same as the element. Beside an image it refuses the index, and "
             "that search results show the image.",
-            IMAGE_FIELD_READERS,
         ),
     ),
     (

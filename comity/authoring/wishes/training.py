@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from comity.authoring.wishes.readers import google
 from comity.authoring.wishes.wish import (
     ACAP,
     AI_TXT,
@@ -326,13 +325,11 @@ NO_SEARCH_BUT_TRAINING = Wish(
             (Artefact(ELEMENT, '<meta name="robots" content="noindex">\n'),),
             "The element refuses an index, and that search results show any of the page. It leaves"
             " training open. Crawlers have to fetch the page to read it.",
-            (google("noindex"),),
         ),
         Form(
             META,
             (Artefact(FIELD, "X-Robots-Tag: noindex\n"),),
             "The field says the same as the element, for files of any type.",
-            (google("noindex"),),
         ),
         Form(
             RSL,

@@ -84,18 +84,6 @@ class Parameter(NamedTuple):
     is_required: bool = False
 
 
-class Reader(NamedTuple):
-    """A statement about the crawlers that obey a form.
-
-    Attributes:
-        statement: The statement, in one sentence.
-        source: The URL of the document that supports it. "" if there is none to cite.
-    """
-
-    statement: str
-    source: str = ""
-
-
 class Artefact(NamedTuple):
     """One file, header field or element.
 
@@ -124,13 +112,11 @@ class Form(NamedTuple):
         format: The format, one of FORMATS.
         artefacts: The files, fields and elements, which have an effect only together.
         remark: A sentence about the difference between the form and the wish.
-        readers: The crawlers that obey the form. () means those that obey the format.
     """
 
     format: str
     artefacts: tuple[Artefact, ...]
     remark: str
-    readers: tuple[Reader, ...] = ()
 
 
 class Unsaid(NamedTuple):

@@ -352,6 +352,12 @@ class Content:
                 if name is not None and content is not None:
                     yield name.strip().lower(), content, tag.line
 
+    def metas_without_content(self) -> Iterator[tuple[str, int]]:
+        """Yield the name in lower case, and the line, of each `meta` without `content`."""
+        for tag in self._tags:
+            if tag.name == "meta" and "content" not in tag.attributes:
+                yield tag.attributes.get("name", "").strip().lower(), tag.line
+
     def links(self, relation: str) -> Iterator[tuple[str, str]]:
         """Yield the media type and the URL of each `link` with this relation.
 

@@ -191,3 +191,40 @@ def test_policies_that_cannot_be_had_are_explained(
     assert "cannot be fetched: HTTP status 503" in shown
     assert "was not fetched" in shown
     assert server.paths == ["/robots.txt"]
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_people_see_the_readers_of_each_line(
+    form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    assert run("site", "--format", form) == 0
+    title = "Crawlers that would obey each line, as their operators say"
+    assert title not in capsys.readouterr().out
+    assert run("site", "--readers", "--format", form) == 0
+    shown = capsys.readouterr().out
+    assert title in shown
+    assert "`Disallow: /` (site/robots.txt:5) for GPTBot" in shown
+    assert "GPTBot honours `Disallow`, as documented." in shown
+
+
+@pytest.mark.usefixtures("site")
+def test_json_has_the_statements_about_the_readers_of_each_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("site", "--readers", "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)["readers"]
+    [line] = [one for one in found if one["agents"] == ["GPTBot"]]
+    assert line["line"]["line"] == 5
+    [directive] = line["directives"]
+    assert (directive["format"], directive["directive"], directive["silent"]) == (
+        "robots",
+        "Disallow",
+        [],
+    )
+    [statement] = directive["statements"]
+    assert statement["who"] == "OpenAI"
+    assert statement["answer"] == "honours"
+    assert statement["source"].startswith("https://")
+    assert statement["date"] == "2026-11-28"

@@ -47,7 +47,7 @@ def test_the_texts_of_a_wish_are_printed_with_the_crawlers_that_obey(new: Run) -
     status, out, error = new("one request each 5 seconds")
     assert (status, error) == (0, "")
     assert out.startswith("Slower: Crawlers may fetch everything, but not so fast.\n")
-    assert "  Google does not read the line (https://developers.google.com/" in out
+    assert "  Google ignores `Crawl-delay` (https://developers.google.com/" in out
     assert out.endswith(f"/robots.txt:\n\n{ROBOTS}\n")
     beginning, _, end = (DOCS / "authoring.md").read_text("utf-8").partition("...\n```\n")
     example = beginning.partition('$ comity new "one request each 5 seconds"\n')[2]
@@ -126,7 +126,7 @@ def test_json_has_the_texts_the_values_and_the_readers(new: Run, tmp_path: Path)
     found = json.loads(out)
     assert found["values"] == {"words": "20", "characters": "120"}
     assert [form["format"] for form in found["forms"]] == ["ACAP", "robots meta"]
-    assert found["forms"][1]["readers"][0]["statement"] == "Google documents `max-snippet`"
+    assert found["forms"][1]["readers"][0]["statement"].startswith("Google honours `max-snippet`")
     assert found["files"]["/robots.txt"].startswith("ACAP-crawler: *\n")
     assert found["others"] == [
         {"place": "HTML element", "text": '<meta name="robots" content="max-snippet:120">\n'}

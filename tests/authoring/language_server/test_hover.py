@@ -26,6 +26,19 @@ CASES = [
     ("robots.txt", "User-agent: GPT|Bot\nDisallow: /", ["OpenAI", "training"]),
     (
         "robots.txt",
+        "User-agent: GPTBot\nUser-agent: x\nDis|allow: /",
+        [
+            "[GPTBot](<https://developers.openai.com/api/docs/bots>) honours `Disallow`",
+            "No statement was found about `Disallow` for `x`",
+        ],
+    ),
+    (
+        "robots.txt",
+        "User-agent: *\nCrawl-|delay: 5",
+        ["[Google", "honour `Crawl-delay`", "ignore `Crawl-delay`"],
+    ),
+    (
+        "robots.txt",
         "User-agent: a\nContent-Usage: train-ai|=n",
         ["refused: training of models", "draft-ietf-aipref-attach"],
     ),
@@ -75,7 +88,11 @@ CASES = [
         '<ai-txt><user-agent names="a"><path><element><dis|allow actions="Train"/>',
         ["must not do this"],
     ),
-    ("a.html", '<meta name="robots" content="no|ai">', ["must not be trained"]),
+    (
+        "a.html",
+        '<meta name="robots" content="no|ai">',
+        ["must not be trained", "No reader is known that says that it honours `noai`"],
+    ),
     ("a.html", '<meta name="tdm-reservation" content="|1">', ["the right is reserved"]),
 ]
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from lsprotocol.types import Hover, MarkupContent, MarkupKind, Position, Range
 
+from comity.authoring.honouring import honouring_of
 from comity.authoring.language_server.features.diagnostics import place_of
 from comity.authoring.language_server.outline import FileOutline, ValueWord
 from comity.authoring.language_server.statements import FileStatement, Span
@@ -81,23 +82,34 @@ def of_name(outline: FileOutline, statement: FileStatement, word: Word) -> str:
     ]
     if AGENT not in word.value_kinds and (agents := outline.agents_of(statement)):
         lines.append(f"For {addressees(agents, word)}.")
-    return "\n\n".join([*lines, section(directive.spec)])
+    return "\n\n".join([*lines, *_readers(outline, statement, word), section(directive.spec)])
+
+
+def _readers(outline: FileOutline, statement: FileStatement, word: Word) -> Iterator[str]:
+    """Yield sentences about the crawlers that would obey a line, in Markdown."""
+    if AGENT not in word.value_kinds:
+        agents = outline.agents_of(statement)
+        carrier = "meta" if word.directive.form == "word" else ""
+        honouring = honouring_of(word.format, word.directive, agents, carrier)
+        yield from honouring.sentences(lambda one, name: f"[{name}](<{one.source}>)")
 
 
 def _of_value(outline: FileOutline, statement: FileStatement, word: Word, value: ValueWord) -> str:
+    # The value may be a name of the format itself, for example in a list.
+    item = outline.words.get(value.text, statement.name)
+    readers = _readers(outline, statement, item) if item and item.format is word.format else ()
     for kind in value.kinds:
         for name, summary in word.values_of(kind).items():
             if name.lower() == value.text.lower():
                 return "\n\n".join(
-                    [f"{quote_code(name)}: {summary}.", section(word.directive.spec)]
+                    [f"{quote_code(name)}: {summary}.", *readers, section(word.directive.spec)]
                 )
-    # The value may be a name of the format itself, for example in a list.
-    item = outline.words.get(value.text, statement.name)
     if item:
         return "\n\n".join(
             [
                 f"**{item.directive.name}**",
                 f"{item.directive.summary}.",
+                *readers,
                 section(item.directive.spec),
             ]
         )

@@ -25,6 +25,12 @@ AUTHORING = Authoring(
             "robots-directive",
             form="field",
         ),
+        Directive(
+            "data-nosnippet",
+            _SPEC,
+            "No text of the element may be shown in search, or be input of AI",
+            form="attribute",
+        ),
         *(
             Directive(name, _SPEC, summary, "", _CARRIERS, "word")
             for name, summary in SUMMARIES.items()

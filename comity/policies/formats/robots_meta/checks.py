@@ -38,6 +38,8 @@ _OPPOSITES = {
 }
 _FIELD = "x-robots-tag"
 _INFORMAL = ("noai", "noimageai", "noml")
+_PLAIN = re.compile(r"[A-Za-z_;\s-]*")  # directives without values
+_NAME = re.compile(r"[a-z_-]+")
 _EQUALS = re.compile(r"[A-Za-z_ -]+=")
 _OBSOLETE = ("noodp", "noydir", "noyaca", "nositelinkssearchbox")
 
@@ -81,6 +83,17 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     for agent, directives in addressed.items():
         _check_name(remarks, agent, directives)
         _check(remarks, directives)
+    texts = [(text, line) for _, text, line in (*named, *others)]
+    for text, line in (*fields, *equivalents, *texts):
+        _check_separators(remarks, text[:MAX_CHARS], line)
+    for name, line in content.metas_without_content() if content.is_markup else ():
+        if name == "robots":
+            message = "The element has no `content`, so it states nothing. Add the directives."
+            remarks.report("robots-meta.attribute", message, line=line)
+    for name, _, line in _metas(content, "http-equiv"):
+        if name == "robots":
+            message = 'No crawler reads `http-equiv` here. Write `name="robots"`.'
+            remarks.report("robots-meta.attribute", message, line=line)
     for name, _, line in others:
         message = 'Few crawlers read `property`. Write `name="{}"`.'
         remarks.report("robots-meta.attribute", message, name.encode("utf-8", "replace"), line=line)
@@ -166,6 +179,18 @@ def _check(remarks: Remarks, directives: list[_Directive]) -> None:
         )
 
 
+def _check_separators(remarks: Remarks, text: str, line: int) -> None:
+    """Report directives with other separators than commas between them."""
+    for part in text.split(","):
+        directives = [each for member in MEMBER.findall(part) for each in directives_in(member)]
+        is_plain = _PLAIN.fullmatch(part) and all(each.name for each in directives)
+        if len(directives) > 1 and is_plain:
+            right = ", ".join(SPELLINGS[each.name] for each in directives)
+            message = f"Other crawlers do not read `{{}}`. Write `{right}`."
+            octets = part.strip()[:200].encode("utf-8", "replace")
+            remarks.report("robots-meta.misspelled", message, octets, line=line)
+
+
 def _check_name(remarks: Remarks, name: str, directives: list[_Directive]) -> None:
     """Report a misspelled name of an agent."""
     crawler = nearest_crawler(name) if name != "robots" else None
@@ -196,11 +221,21 @@ def _check_word(remarks: Remarks, directive: _Directive) -> None:
         right = f"{SPELLINGS.get(directive.name, directive.name)}:{directive.value}"
         message = f"Other crawlers do not read `{{}}`. Write `{literal(printable(right))}`."
         _report(remarks, "robots-meta.misspelled", message, directive)
+    elif directive.name and _is_respelled(directive):
+        right = SPELLINGS[directive.name] + (f":{directive.value}" if directive.value else "")
+        message = f"Other crawlers do not read `{{}}`. Write `{literal(printable(right))}`."
+        _report(remarks, "robots-meta.misspelled", message, directive)
     elif not directive.name:
         for word in directive.text.split():
             if near := nearest(word.partition(":")[0], SPELLINGS.values()):
                 message = f"`{{}}` is not a directive. Write `{near}`."
                 _report(remarks, "robots-meta.misspelled", message, directive._replace(text=word))
+
+
+def _is_respelled(directive: _Directive) -> bool:
+    """Return True if the name of a directive has other hyphens than its documentation."""
+    name = directive.text.partition(":")[0].strip().lower()
+    return bool(_NAME.fullmatch(name)) and name != SPELLINGS[directive.name]
 
 
 def _report(remarks: Remarks, rule: str, message: str, directive: _Directive) -> None:

@@ -70,10 +70,10 @@ RULES = {
     "robots-meta.attribute": Rule(
         FINDING,
         "robots meta (docs/robots-meta.md)",
-        "an element has `property` or `http-equiv` instead of `name`",
-        why="Most crawlers look for the attribute `name` only. They do not see the directives, "
-        "so they index the page.",
-        fix='Write `name="robots"`.',
+        "an element has no `content`, or `property` or `http-equiv` instead of `name`",
+        why="Most crawlers look for the attributes `name` and `content` only. They do not see "
+        "the directives, so they index the page.",
+        fix='Write `name="robots"`, and the directives in `content`.',
         example=Example(
             bad="<!doctype html>\n"
             "<title>News</title>\n"
@@ -130,10 +130,10 @@ RULES = {
     "robots-meta.misspelled": Rule(
         FINDING,
         "robots meta (docs/robots-meta.md)",
-        "a directive or the name of a crawler is misspelled",
+        "a directive, its separator or the name of a crawler is misspelled",
         why="Crawlers ignore a misspelled directive, and directives for a crawler that does not "
         "exist. So they refuse nothing.",
-        fix="Write the directive or the name as it is documented.",
+        fix="Write the directive or the name as it is documented, and commas between directives.",
         example=Example(
             bad='<!doctype html>\n<title>News</title>\n<meta name="robots" content="noindx">\n',
             good='<!doctype html>\n<title>News</title>\n<meta name="robots" content="noindex">\n',

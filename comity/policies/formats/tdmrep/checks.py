@@ -10,6 +10,7 @@ octets, except for sorting the patterns.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -124,6 +125,9 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     for rule in by_object.values():
         _check_object(remarks, rule)
     _check_rules(remarks, tdmrep.rules)
+    if file.fetched.body.startswith(codecs.BOM_UTF8):
+        message = "Strict readers refuse the whole file: it begins with a byte order mark."
+        remarks.report("tdmrep.strict", message, line=1)
     return remarks.findings
 
 
@@ -131,19 +135,33 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
     """Return findings about the elements of a page and its header fields."""
     remarks = Remarks(url)
     fields = [(name.decode("latin-1").lower(), 0) for name, _ in content.headers]
-    has_elements = content.mentions(b"tdm-")
+    has_elements = content.mentions(b"tdm")
     metas = [(name, line) for name, _, line in content.metas_by_line()] if has_elements else []
     for attribute in ("property", "http-equiv") if has_elements else ():
         for name, _, line in content.metas_by_line(attribute):
             if name in (RESERVATION, POLICY):
                 message = f'Few crawlers read `{attribute}` here. Write `name="{name}"`.'
                 remarks.report("tdmrep.attribute", message, line=line)
+    for name, line in metas:
+        if right := _element_meant(name):
+            message = f"No crawler reads an element `{{}}`. Write `{right}`."
+            octets = name.encode("utf-8", "replace")
+            remarks.report("tdmrep.member", message, octets, line=line)
     for carrier in (fields, metas):
         names = dict(reversed(carrier))
         if POLICY in names and RESERVATION not in names:
             message = "A policy alone reserves nothing. Add `tdm-reservation` with the value 1."
             remarks.report("tdmrep.policy-alone", message, line=names[POLICY])
     return remarks.findings
+
+
+def _element_meant(name: str) -> str:
+    """Return the name that a misspelled name of an element means. "": it is none."""
+    names = (RESERVATION, POLICY)
+    hyphened = name.replace("_", "-")
+    if name in names:
+        return ""
+    return hyphened if hyphened in names else nearest(name, names)
 
 
 def _check_object(remarks: Remarks, rule: dict[str, RuleMember]) -> None:

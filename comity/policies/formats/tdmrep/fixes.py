@@ -40,6 +40,8 @@ def write_strict(draft: Draft, finding: Finding) -> Fix | None:
     change its rules.
     """
     start = len(codecs.BOM_UTF8) if draft.body.startswith(codecs.BOM_UTF8) else 0
+    if start and "byte order mark" in finding.message:
+        return Fix("Delete the byte order mark", (Edit(0, start, b""),))
     try:
         text = draft.body[start:].decode()
     except UnicodeDecodeError:
@@ -112,8 +114,11 @@ _DIGITS = {b"true": b"1", b"false": b"0"}
 
 
 def write_member(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the fix that writes the name of a member, in its quotes."""
+    """Return the fix that writes the name of a member, in its quotes, or of an element."""
     name = proposed(finding)
+    if name and not finding.column:
+        span = draft.mendable_quotation(finding)
+        return write(draft, finding, name, span) if span else None
     return write(draft, finding, b'"%s"' % name) if name else None
 
 

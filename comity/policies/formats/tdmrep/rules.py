@@ -31,11 +31,13 @@ RULES = {
     "tdmrep.strict": Rule(
         FINDING,
         "RFC 8259 section-2",
-        "strict readers refuse the JSON: it has comments, or too many or too few commas",
+        "strict readers refuse the JSON: it has comments, a byte order mark, or too many or too "
+        "few commas",
         severity=ERROR,
-        why="A strict reader refuses the whole file because of a comment, or of a comma too many "
-        "or too few. It then sees no reservation.",
-        fix="Delete comments and extra commas, and write one comma between two values.",
+        why="A strict reader refuses the whole file because of a comment, of a byte order mark "
+        "(RFC 8259, section 8.1), or of a comma too many or too few. It then sees no reservation.",
+        fix="Delete comments, extra commas and the byte order mark, and write one comma between "
+        "two values.",
         example=Example(
             bad='[\n  // the whole site\n  {"location": "/", "tdm-reservation": 1},\n]\n',
             good='[\n  {"location": "/", "tdm-reservation": 1}\n]\n',
@@ -109,7 +111,7 @@ RULES = {
     "tdmrep.member": Rule(
         FINDING,
         "W3C TDMRep section-4",
-        "an unknown member probably stands for a known one",
+        "an unknown member or element probably stands for a known one",
         why="Readers ignore a member that they do not know. A rule with a misspelled "
         "`tdm-reservation` reserves nothing.",
         fix="Write `location`, `tdm-reservation` or `tdm-policy`.",

@@ -32,7 +32,11 @@ def rules_in(*metas: tuple[str, str], fields: tuple[str, ...] = ()) -> list[tupl
         ("all, nofollow", ["robots-meta.contradiction"]),
         ("nosnippet, max-snippet:20", ["robots-meta.contradiction"]),
         ("max-snippet:20, max-snippet:40", ["robots-meta.contradiction"]),
-        ("noindex, no-index", ["robots-meta.duplicate"]),
+        ("noindex, no-index", ["robots-meta.duplicate", "robots-meta.misspelled"]),
+        ("no-index", ["robots-meta.misspelled"]),
+        ("max_snippet:50", ["robots-meta.misspelled"]),
+        ("noindex nofollow", ["robots-meta.misspelled"]),
+        ("noindex; nofollow, noarchive", ["robots-meta.misspelled"]),
         ("noai", ["robots-meta.informal"]),
         ("noodp", ["robots-meta.obsolete"]),
         ("noindx", ["robots-meta.misspelled"]),
@@ -51,7 +55,6 @@ def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[s
     [
         "noindex, nofollow",
         "index, follow, max-snippet:-1, max-image-preview:large, max-video-preview:-1",
-        "no-index",
         "none",
         "nosnippet, max-snippet:0",
         "unavailable_after: 2030-01-31",
@@ -67,6 +70,9 @@ def test_what_can_be_meant_is_left_alone(text: str) -> None:
 @pytest.mark.parametrize(
     ("element", "findings"),
     [
+        ('<meta name="robots" value="noindex">', ["robots-meta.attribute"]),
+        ('<meta name="author" value="noindex">', []),
+        ('<meta http-equiv="robots" content="noindex">', ["robots-meta.attribute"]),
         ('<meta property="robots" content="noindex">', ["robots-meta.attribute"]),
         (
             '<meta property="googlebot" content="noindx, noindex">',
