@@ -95,7 +95,7 @@ def _modules() -> Iterator[tuple[str, bytes]]:
     for name in _PACKAGES:
         for file in distribution(name).files or ():
             if file.suffix in _SUFFIXES and ".." not in file.parts:
-                yield file.as_posix(), file.locate().read_bytes()
+                yield file.as_posix(), file.read_binary()
     yield "lxml/__init__.py", b""
     yield "lxml/etree.py", b"from comity.authoring.workbench.lxml_etree import *\n" + _GETATTR
     yield "parsel.py", b"from comity.authoring.workbench.lxml_etree import Selector\n" + _GETATTR

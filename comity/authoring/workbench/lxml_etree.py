@@ -62,7 +62,7 @@ class Node(list["Node"]):
         self._parent = parent
         self._tree = tree
 
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # type: ignore[assignment]  # a node is equal to itself alone
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -302,7 +302,9 @@ class Selector:
         return [Selector(root=node) for node in self.root.iter("*") if _QUERIES[query](node)]
 
 
-def fromstring(body: bytes, parser: XMLParser) -> Node | None:
+def fromstring(body: bytes, parser: XMLParser) -> Node:
     """Return the root of a document."""
     parser.feed(body)
-    return parser.close()
+    root = parser.close()
+    assert root is not None  # a document without an element is an error of expat
+    return root
