@@ -225,10 +225,12 @@ def parsed(rules: int) -> Rounds:
     return in_turns(partial(decisions.parsed, body), rounds=5)[0].times(1024 / len(body))
 
 
-def held(site: Callable[[bytes], object]) -> Rounds:
+def held() -> Rounds:
     """Return the bytes of one of 100 sites with equal files."""
     body = decisions.mixed(10)
-    return Rounds((decisions.held(lambda: [site(body) for _ in range(100)]) / 100,))
+    return Rounds(
+        (decisions.held(lambda: [decisions.cached_site(body) for _ in range(100)]) / 100,)
+    )
 
 
 def page_decided(carriers: str) -> Rounds:
@@ -310,15 +312,7 @@ def measurements(folder: Path) -> list[Measurement]:
         us("decision, 10,000 rules of 63 lengths", partial(decided, decisions.lengths, 10_000), 4),
         us("parse and compile 1,000 rules, a KiB", partial(parsed, 1_000), 15),
         us("parse and compile 10,000 rules, a KiB", partial(parsed, 10_000), 15),
-        *(
-            Figures(
-                f"cached site of 0.2 KiB, {rules}, bytes", partial(held, site), 2048, form="{:,.0f}"
-            )
-            for rules, site in (
-                ("rules compiled", decisions.cached_site),
-                ("rules not compiled", decisions.forgotten_site),
-            )
-        ),
+        Figures("cached site of 0.2 KiB, bytes", held, 2048, form="{:,.0f}"),
         us("page with nothing to read", partial(page_decided, "nothing to read"), 45),
         us("page with all carriers", partial(page_decided, "all carriers"), 600),
         Figures("50 element rules on 99 kB, ms added", elements_added, 8, factor=1e3),

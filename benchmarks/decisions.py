@@ -165,13 +165,6 @@ def cached_site(body: bytes) -> Site:
     return site
 
 
-def forgotten_site(body: bytes) -> Site:
-    """As most sites of a crawl: it was asked before, and its rules are compiled again if needed."""
-    site = cached_site(body)
-    site.forget_readings()
-    return site
-
-
 def memory() -> Table:
     table = Table(
         "rules",

@@ -78,8 +78,7 @@ class Site:
         decision = site.access(Agent("examplebot"), "https://example.com/page")
         decision.verdict is Verdict.ALLOW
 
-    It is immutable. The first question compiles the rules. Compiled rules and decisions are
-    cached, until `forget_readings` is called.
+    It is immutable. The first question compiles the rules. Compiled rules and decisions are cached.
 
     Attributes:
         origin: scheme, host and port, without a slash at the end.
@@ -92,22 +91,13 @@ class Site:
         self.origin = origin
         self.files = dict(files)
         self._formats = None if formats is None else tuple(formats)
-        self.forget_readings()
-
-    def forget_readings(self) -> None:
-        """Drop the compiled rules and the cached decisions. The next question makes them again.
-
-        No answer changes. A site without them takes a fraction of the memory."""
-        self._made_readings: Readings | None = None
         self._agent: Agent | None = None  # the last agent that asked, and its view
         self._view_of_agent: AgentView | None = None
 
-    @property
+    @cached_property
     def _readings(self) -> Readings:
-        if self._made_readings is None:
-            formats = FORMATS if self._formats is None else self._formats
-            self._made_readings = Readings(self.origin, self.files, formats)
-        return self._made_readings
+        formats = FORMATS if self._formats is None else self._formats
+        return Readings(self.origin, self.files, formats)
 
     @classmethod
     def from_files(cls, origin: str, files: Mapping[str, bytes | Fetched]) -> Self:

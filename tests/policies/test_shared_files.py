@@ -76,11 +76,9 @@ def test_shared_or_not(number: int) -> None:
                     patch.setattr(module, "_bodies", ParsedBodies(module._Body))
                 alone = answers(Site.from_files(site.origin, files), agent, made)
             assert answers(site, agent, made) == alone
-            site.forget_readings()
-            assert answers(site, agent, made) == alone
 
 
-def test_a_site_forgets_its_readings_and_makes_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_question_reads_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     read_site = robots_file.RobotsFile.__init__
 
@@ -90,13 +88,10 @@ def test_a_site_forgets_its_readings_and_makes_them_again(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(robots_file.RobotsFile, "__init__", noted)
     site, agent = Site.from_files(ORIGIN, {"/robots.txt": ROBOTS}), Agent("examplebot")
-    assert read == []  # no question yet
-    decisions = [site.access(agent, f"{ORIGIN}/closed") for _ in range(2)]
+    assert read == []
+    first, second = (site.access(agent, f"{ORIGIN}/closed") for _ in range(2))
+    assert first == second
     assert read == [f"{ORIGIN}/robots.txt"]
-    site.forget_readings()
-    decisions += [site.access(agent, f"{ORIGIN}/closed") for _ in range(2)]
-    assert read == [f"{ORIGIN}/robots.txt"] * 2
-    assert decisions == decisions[:1] * 4
 
 
 FILES = {

@@ -26,7 +26,6 @@ ClosingError tells callers that the crawl ends and that nothing was learnt."""
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -52,9 +51,6 @@ logger = logging.getLogger(__name__)
 MAX_SITES = 10_000  # the maximum number of origins in memory; the store has all of them
 # The maximum octets of all policy files in memory. Compiled rules take up to three times as much.
 MAX_SITE_BYTES = 32 * 1024 * 1024
-# The maximum number of origins with compiled rules in memory. Rules of other origins are compiled
-# again when they are needed, which takes about 50 us for a small file.
-MAX_COMPILED = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,33 +338,10 @@ class PolicyFetcher:
 
 
 class Sites(BoundedSize[str, OriginPolicies]):
-    """The policies of the origins asked for last, within MAX_SITES and MAX_SITE_BYTES.
-
-    The rules of the MAX_COMPILED origins asked for last stay compiled."""
+    """The policies of the origins asked for last, within MAX_SITES and MAX_SITE_BYTES."""
 
     def __init__(self) -> None:
         super().__init__(MAX_SITES, MAX_SITE_BYTES, _size)
-        # The origins with compiled rules, in the order of the last questions.
-        self._compiled: OrderedDict[str, None] = OrderedDict()
-
-    def get(self, key: str) -> OriginPolicies | None:
-        policies = super().get(key)
-        if policies is not None:
-            self._count_compiled(key)
-        return policies
-
-    def put(self, key: str, value: OriginPolicies) -> None:
-        super().put(key, value)
-        self._count_compiled(key)
-
-    def _count_compiled(self, origin: str) -> None:
-        """Count an origin that is about to be asked, and drop the rules of the first one."""
-        self._compiled[origin] = None
-        self._compiled.move_to_end(origin)
-        if len(self._compiled) > MAX_COMPILED:
-            first, _ = self._compiled.popitem(last=False)
-            if (policies := self._entries.get(first)) is not None:
-                policies.site.forget_readings()
 
 
 def _size(policies: OriginPolicies) -> int:

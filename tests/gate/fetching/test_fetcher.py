@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import tracemalloc
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,9 +21,7 @@ from comity.gate.fetching.policy_copy import PolicyFile
 from comity.gate.fetching.reach import Reach
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.run.flights import ClosingError
-from comity.policies import Agent, Decision, Fetched, Verdict
-from comity.policies.formats import WELL_KNOWN
-from comity.policies.site import Readings
+from comity.policies import Agent, Fetched
 
 ORIGIN = "https://a.test"
 ROBOTS = "/robots.txt"
@@ -347,73 +343,6 @@ def test_origins_in_memory_are_within_bounds(monkeypatch: pytest.MonkeyPatch) ->
         world.look_up(origins[number])
         world.fetcher._sites.put(origins[number], world.found[-1])
     assert [world.fetcher.cached(origin) is not None for origin in origins[:2]] == [True, True]
-
-
-def test_the_rules_of_the_last_origins_only_stay_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are compiled again when they are needed, and answer the same."""
-    monkeypatch.setattr(module, "MAX_COMPILED", 2)
-    compiled: list[str] = []
-    read = Readings.__init__
-
-    def noted(self: Readings, origin: str, *arguments: Any) -> None:
-        compiled.append(origin)
-        read(self, origin, *arguments)
-
-    monkeypatch.setattr(Readings, "__init__", noted)
-    world, agent = World(), Agent("testbot")
-    world.files[ROBOTS] = had(b"User-agent: *\nDisallow: /closed\n")
-    origins = [f"https://{number}.test" for number in range(3)]
-
-    def ask(number: int) -> Decision:
-        policies = world.fetcher.cached(origins[number]) or world.look_up(origins[number])
-        return policies.site.access(agent, f"{origins[number]}/closed")
-
-    asked = [(number, ask(number)) for number in (0, 1, 2, 1, 2, 0, 2, 0, 1)]
-    assert compiled == [origins[number] for number in (0, 1, 2, 0, 1)]
-    assert [world.fetcher.cached(origin) for origin in origins] == world.found
-    assert all(decision == asked[number][1] for number, decision in asked)
-    assert {decision.verdict for _, decision in asked} == {Verdict.DENY}
-
-
-def test_a_site_without_compiled_rules_takes_2_kb(tmp_path: Path) -> None:
-    """It has a robots.txt of 0.2 KiB, as other sites have, and no other policy file."""
-    store, agent = PolicyStore(tmp_path / "policies.sqlite"), Agent("testbot")
-    origins = [f"https://host-{number:05}.example" for number in range(200)]
-    body = b"User-agent: *\n" + b"Disallow: /section/print/\n" * 7
-    headers = ((b"Date", b"Sat, 21 Nov 2026 10:00:00 GMT"), (b"Content-Type", b"text/plain"))
-    for number, origin in enumerate(origins):
-        fetched_at = datetime.fromtimestamp(NOW + number, UTC)
-        files = {}
-        for path in WELL_KNOWN:
-            has_it = path == ROBOTS
-            copy = Fetched(
-                status=200 if has_it else 404,
-                body=body if has_it else b"",
-                headers=(*headers, (b"ETag", b'"%05d"' % number)) if has_it else headers,
-                url=f"{origin}{path}",
-                fetched_at=fetched_at,
-            )
-            files[path] = PolicyFile(due=NOW + DAY, copy=copy)
-        store.save(origin, files)
-
-    def load(origin: str) -> OriginPolicies:
-        policies = policies_of(origin, store.load(origin), NOW)
-        assert policies.site.access(agent, f"{origin}/").verdict is Verdict.ALLOW
-        policies.site.forget_readings()
-        return policies
-
-    sites = [load(origins[0])]
-    gc.collect()
-    tracemalloc.start()
-    sites += [load(origin) for origin in origins[1:]]
-    gc.collect()
-    before, _ = tracemalloc.get_traced_memory()
-    del sites[1:]
-    gc.collect()
-    after, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    store.close()
-    assert (before - after) / (len(origins) - 1) < 2048
 
 
 def test_it_is_left_once_and_nothing_is_looked_up_after_that() -> None:
