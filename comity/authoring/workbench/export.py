@@ -69,7 +69,9 @@ def export(desk: Desk, folder: Path, pyodide: Path) -> int:
         ):
             shutil.copyfile(path, folder / path.name)
         (folder / "python.zip").write_bytes(python_archive())
-        (folder / SITE).write_text(pack(desk.title, desk.state()), "utf-8")
+        # The path of a folder on this machine is nothing to publish.
+        title = desk.title if desk.folder is None else desk.start.origin
+        (folder / SITE).write_text(pack(title, desk.state()), "utf-8")
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     except OSError as error:
         raise PolicyError(

@@ -93,7 +93,8 @@ class Bench:
         try:
             self._act(fields, answer)
         except PolicyError as error:
-            answer["say"] = f"{error}."
+            message = str(error)
+            answer["say"] = f"{message[:1].upper()}{message[1:]}."
         self._view = _view(self._state)
         answer["parts"] = self._parts()
         answer["frame"] = self._view.preview.html if self._view.preview else ""

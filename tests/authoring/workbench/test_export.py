@@ -367,6 +367,7 @@ def test_the_export_answers_in_the_browser_alone_as_the_server_does(
         )
         page.goto(url)
         wait_for_answer(page, 1)
+        assert page.locator("#title").inner_text() == ORIGIN  # and not the path of the folder
         normal = "html => { const box = document.createElement('div'); box.innerHTML = html; return box.innerHTML; }"
         for count, (name, (files, choices)) in enumerate(FILE_SETS.items(), 2):
             state = replace(start, files=state_of(files, {}).files).with_choices(**choices)

@@ -97,7 +97,10 @@ function show(answer) {
 editor.addEventListener("input", () => ask({ act: "type", url, text: editor.value }));
 addEventListener("click", (event) => {
   const button = event.target.closest("button[data-act]");
-  if (button) ask({ ...button.dataset });
+  if (!button) return;
+  // The list of findings may belong to an older text.
+  if (isBusy && ["fix", "text"].includes(button.dataset.act)) say("Your last change is being read. Press again.");
+  else ask({ ...button.dataset });
 });
 part("form").addEventListener("input", ({ target }) => ask({ act: "choose", name: target.name, value: target.value }));
 addEventListener("submit", (event) => {

@@ -8,6 +8,14 @@ const load = async (name) => {
   return response;
 };
 
+let hasStarted = false;
+
+// The last line of a traceback says what is wrong.
+function report(error) {
+  const reason = error.message.trim().split("\n").at(-1);
+  postMessage({ error: `${hasStarted ? "This action has failed" : "Python has not started"}: ${reason}` });
+}
+
 const bench = (async () => {
   const begin = performance.now();
   const [python, archive, site] = await Promise.all([
@@ -18,15 +26,16 @@ const bench = (async () => {
   python.unpackArchive(archive, "zip", { extractDir: "/comity" });
   python.runPython("import sys; sys.path.append('/comity')");
   const started = python.pyimport("comity.authoring.workbench.in_browser").Bench(site);
+  hasStarted = true;
   postMessage({ seconds: ((performance.now() - begin) / 1000).toFixed(1) });
   return started;
 })();
-bench.catch((error) => postMessage({ error: `Python has not started: ${error.message}` }));
+bench.catch(report);
 
 onmessage = async ({ data }) => {
   try {
     postMessage({ answer: (await bench).handle(data) });
   } catch (error) {
-    postMessage({ error: `Python has stopped: ${error.message}` });
+    report(error);
   }
 };
