@@ -28,7 +28,7 @@ test-all: editors  ## every test in full, the tests with the oldest dependencies
 		times="$$times$$(($$(date +%s) - begin)) s: $$phase\n"; \
 	done
 
-set-up: .venv/ready-for-engines .venv/compiled .venv-oldest/ready-to-test
+set-up: .venv/ready-for-engines .venv/compiled .venv-oldest/ready-to-test $(CODE_SERVER)/ready
 
 test-in-full: .venv/compiled .venv/ready-for-engines
 	$(BIN)/$(TESTS) --all
@@ -49,6 +49,17 @@ EXTENSION = editors/vscode
 vsix:  ## the extension for Visual Studio Code, as dist/comity-VERSION.vsix
 	mkdir -p $(VSIX)
 	cd $(EXTENSION) && npm ci --no-audit --no-fund && npm run package -- --out $(abspath $(VSIX))/
+
+# Visual Studio Code as a server, for the test of its extension. Version 4.100 is the last for Node.js 20.
+# Its own scripts would download programs that the test does not need. Only argon2 has to be compiled.
+CODE_SERVER = .venv/code-server
+NPM_INSTALL = npm install --ignore-scripts --no-audit --no-fund --silent
+
+$(CODE_SERVER)/ready: | .venv/bin/python
+	$(NPM_INSTALL) --prefix $(CODE_SERVER) code-server@4.100.3
+	cd $(CODE_SERVER)/node_modules/code-server/lib/vscode && $(NPM_INSTALL) --omit=dev
+	cd $(CODE_SERVER) && npm_config_nodedir=$$(dirname $$(dirname $$(command -v node))) npm rebuild --silent argon2
+	@touch $@
 
 quick: .venv/compiled
 	$(BIN)/$(TESTS)
