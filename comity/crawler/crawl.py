@@ -228,7 +228,11 @@ class Crawl(Parts):
         Each sending is signed anew, after all middlewares. Afterwards the fields of the signature
         are taken off, so no redirect, retry, cache or log repeats them."""
         client = self.options.client
-        return _UNSIGNED if client.signer is None else Fields(request, client.signed_fields(request.url))
+        return (
+            _UNSIGNED
+            if client.signer is None
+            else Fields(request, client.signed_fields(request.url))
+        )
 
     async def _buy(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
         """Download the request, with the header fields of what it buys.
