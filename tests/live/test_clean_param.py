@@ -33,18 +33,28 @@ ONCE = [
 ]
 
 
+class Numbered(Request):
+    """A request of a class that cannot be made from the attributes of a request."""
+
+    def __init__(self, address: str, *, method: str = "GET", callback: Any = None) -> None:
+        super().__init__(address, method=method, callback=callback)
+
+
 class Links(Spider):
     """Follows the links of the first page."""
 
     name = "links"
     url = ""
+    request: type[Request] = Request
 
     async def start(self) -> Any:
         yield Request(self.url)
 
     def parse(self, response: Any) -> Iterator[Request]:
         for href in response.css("a::attr(href)").getall():
-            yield response.follow(href, self.parse_page)
+            yield self.request(response.urljoin(href), callback=self.parse_page)
+        for number in (1, 2):
+            yield self.request(response.urljoin(f"/p?sid={number}"), method="POST")
 
     def parse_page(self, response: Any) -> Iterator[dict[str, str]]:
         yield {"url": response.url}
@@ -78,8 +88,18 @@ def test_a_page_is_requested_once(
     assert pages(site) == ONCE
     assert crawled.stats["comity/scheduler/cleaned"] == 4
     # The spider sees the links as they were found.
+    assert {"/p?sid=1", "/p?sid=2"} <= set(site.paths)  # POST
     seen = sorted(item["url"].partition("#")[0] for item in crawled.items)
     assert seen == [site.url(path) for path in ONCE]
+
+
+class NumberedLinks(Links):
+    request = Numbered
+
+
+def test_requests_of_any_class_are_compared(crawl: Callable[..., Crawled], site: Any) -> None:
+    crawl(NumberedLinks, url=site.url("/"))
+    assert pages(site) == ONCE
 
 
 def test_each_link_is_requested_without_the_setting(

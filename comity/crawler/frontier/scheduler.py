@@ -187,7 +187,9 @@ class Scheduler(BaseScheduler):
             return request
         if crawl.access.decide(policies, request, waits=True).verdict is Verdict.DENY:
             return request
-        return request.replace(url=url)
+        # Not `replace`: the class of a request may have other arguments.
+        others = {name: getattr(request, name) for name in Request.attributes if name != "url"}
+        return Request(url, **others)
 
     def next_request(self) -> Request | None:
         request = self._turns.next()
