@@ -337,14 +337,13 @@ class Site:
             access = view.access(spellings(url), facts, now, access_rules)
             if access.verdict is Verdict.DENY:
                 return access
+        # Only a page that was searched for all statements that count can be found to be unread.
+        of_equivalents = _of_equivalents(content, response) if agent.uses else NO_CARRIER
         if refused := (*view.unread_access_rules(document), *_reasons_of_unread(url, content)):
             return Decision(verdict=Verdict.DENY, reasons=with_page_url(refused, url))
         if not agent.uses:
             return None
-        of_headers, of_equivalents = (
-            _of_headers(content.headers, response),
-            _of_equivalents(content, response),
-        )
+        of_headers = _of_headers(content.headers, response)
         carriers = [NO_CARRIER, of_headers, of_equivalents, document]
         carriers.append(_of_documents(carriers, resources or {}, url))
         outcome = combine_carriers(carriers)

@@ -18,6 +18,8 @@ from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, Pass, WSGIMidd
 from comity.guard.agents import MAX_WORDS
 from comity.guard.pages import MAX_PAGE, HeldPage, readable_codings
 from comity.policies import PolicyError
+from comity.policies.document import html
+from comity.policies.document.html.tinyhtml5_tree import MAX_CHARACTERS
 from tests.guard.paged import EVENT, PAGES, annotated
 from tests.guard.paged import MAX_PAGE as SITE_MAX_PAGE
 from tests.selection import one_in
@@ -436,6 +438,17 @@ def test_a_user_agent_with_too_many_names_gets_no_page() -> None:
     assert (answer.status, json.loads(answer.body)["rule"]) == (431, "comity.long-fields")
     for_last = annotated(userAgent="name15x", allowedPurposes=[])
     assert hold(for_last, user_agent=" ".join(names)).answer is not None
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-1")
+def test_a_page_that_its_parser_gives_up_is_refused_for_its_uses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its elements are unknown, so one of them may refuse."""
+    monkeypatch.setattr(html, "_chosen", ["tinyhtml5"])
+    page = b'<meta http-equiv="Content-Usage" content="tdm=n">' + b"a" * MAX_CHARACTERS
+    guard = Guard("https://example.com", GUARDED, uses=lambda _: ("train",))
+    assert sent_by(guard, [page])[0] == 403
 
 
 @pytest.mark.requirement("GUARD-2")

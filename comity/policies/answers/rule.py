@@ -477,8 +477,9 @@ declare(
         "comity.ignore": Rule(
             FINDING,
             "comity, docs/authoring.md",
-            "a `comity: ignore` comment or .comity.toml names no rule",
-            why="The name matches no rule, so nothing is ignored. It may be misspelled.",
+            "a `comity: ignore` comment or .comity.toml names no rule, or cannot be read",
+            why="The name matches no rule, or the comment or key has a mistake. Nothing is ignored "
+            "by it.",
             fix="Write the rule of the finding. `comity rule` lists all rules.",
             example=Example(
                 bad="User-agent: ExampleBot  # comity: ignore comity.agent-unkown\nDisallow: /\n",
