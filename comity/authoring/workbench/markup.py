@@ -15,8 +15,8 @@ from comity.authoring.expectations.sentences import EVERYBODY
 from comity.authoring.problems import Problem
 from comity.authoring.wishes import WISHES
 from comity.authoring.wishes.files import WishFiles
-from comity.authoring.wishes.readers import readers_of
-from comity.authoring.wishes.wish import ELEMENT, FIELD, FORMATS, Parameter, Reader, Wish
+from comity.authoring.wishes.readers import Reader, readers_of
+from comity.authoring.wishes.wish import ELEMENT, FIELD, FORMATS, Parameter, Wish
 from comity.authoring.workbench.expectations import CheckedSentence, expectations_file
 from comity.authoring.workbench.preview import PreviewPart
 from comity.authoring.workbench.state import State, View, safe_fixes
