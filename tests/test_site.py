@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Literal
 
@@ -124,6 +125,28 @@ def test_everybody_can_use_it(browser: Browser, site: Path, name: str) -> None:
         )
         if page.evaluate("document.documentElement.scrollWidth") > width:
             wrong.append(f"{scheme} {width}: too wide")
+    page.context.close()
+    assert wrong == []
+
+
+def test_everybody_can_use_every_other_page(browser: Browser, site: Path) -> None:
+    """axe finds nothing in the other pages either, each in one size and one scheme."""
+    wrong: list[str] = []
+    shown = {site / f"{name}.html" for name in SHOWN}
+    paths = sorted({*site.rglob("*.html")} - shown)
+    assert len(paths) > 50
+    page = opened(browser, paths[0], wrong)
+    for path, (scheme, (width, height)) in zip(paths, cycle(LOOKS), strict=False):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(path.as_uri())
+        where = f"{path.relative_to(site)} {scheme} {width}"
+        wrong += (
+            f"{where}: {found['id']}: {found['nodes'][0]['html']}"
+            for found in Axe().run(page).response["violations"]
+        )
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            wrong.append(f"{where}: too wide")
     page.context.close()
     assert wrong == []
 

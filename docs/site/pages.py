@@ -97,6 +97,8 @@ _REPAIRS = {
     # Two parts of a page need two names.
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer': '<aside aria-label="This page" class="toc-drawer',
+    # An empty cell in the head of a table is no heading.
+    '<th class="head"><p></p></th>': "<td></td>",
     # The page of the search has no heading.
     '<div id="search-results">': '<h1>Search</h1>\n<div id="search-results">',
 }
