@@ -57,7 +57,7 @@ def pytest_unconfigure() -> None:
 
 
 # No test is about time: other programs run on this machine.
-settings.register_profile("quick", deadline=None, max_examples=15, derandomize=True)
+settings.register_profile("quick", deadline=None, max_examples=10, derandomize=True)
 settings.register_profile("all", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("quick")

@@ -687,7 +687,7 @@ MISTAKES = [
     Mistake(
         "robots too large",
         "robots.txt",
-        "User-agent: *\nDisallow: /a/\n" + f"# {'x' * 997}\n" * 520,
+        "User-agent: *\n" + f"Disallow: /{'a' * 990}\n" * 600,
         "robots.oversized",
         0,
         "",
