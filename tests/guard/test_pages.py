@@ -266,6 +266,7 @@ def test_a_write_whose_preferences_cannot_be_promised_is_refused(
                 ("train-ai=y", 403),
                 ("no dictionary(", 403),
                 ("unheard=n", 403),
+                ("train-ai=?0", 403),
             ):
                 asked = len(json.loads(person.ask("/seen").body)["asked"])
                 got = client.ask("/upload/a", method, "x" * 1000, Content_Usage=field)
