@@ -7,7 +7,7 @@
 
 Draft-liao-aipref-autoctl-ext section-6: servers should process the annotations of a page. They may
 be anywhere in the page, so no octet of it may go out before the last one is read. Only responses
-that may be HTML wait. Everything else is sent as it comes."""
+that may be HTML or XML wait. Everything else is sent as it comes."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ class Pages:
         """Return the response if it has to wait, else None.
 
         `judge`, `refuse`: return the refusal. `judges_fields`: True to judge the header fields of
-        responses that are not HTML."""
+        responses that do not wait."""
         page = HeldPage(fields, self._max_page, judge, refuse)
         media_type = b",".join(_values(fields, b"content-type")).lower()
         is_multipart = status == PARTIAL and b"multipart/byteranges" in media_type
-        if not (is_multipart or Content(fields, b"").is_html):
+        if not (is_multipart or Content(fields, b"").may_be_markup):
             page.answer = judge(Content(fields, b"")) if judges_fields else None
             return page if page.answer else None
         if status == PARTIAL and (is_multipart or not _is_whole(fields)):

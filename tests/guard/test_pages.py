@@ -319,12 +319,54 @@ def sent_by(
     return start["status"], b"".join(message.get("body", b"") for message in bodies)
 
 
-def wsgi_sent_by(guard: Guard, parts: list[bytes], body_type: type) -> tuple[int, bytes]:
+XHTML = (
+    b'<html xmlns="http://www.w3.org/1999/xhtml"><body>secret text<script '
+    b'type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": []}'
+    b"</script></body></html>"
+)
+
+
+@pytest.mark.requirement("GUARD-2")
+@pytest.mark.parametrize(
+    ("media_type", "waits"),
+    [
+        ("", True),
+        ("application/xml", True),
+        ("TEXT/XML; charset=utf-8", True),
+        ("image/svg+xml", True),
+        ("application/rss+xml", True),
+        ("unknown/unknown", True),
+        ("application/unknown", True),
+        ("*/*", True),
+        ("html", True),
+        ("text", True),
+        ("text/plain, text/xml", True),
+        ("text/xml, text/plain", True),
+        ("text/plain", False),
+        ("application/octet-stream", False),
+        ("application/json", False),
+        ("text/event-stream", False),
+    ],
+)
+def test_types_that_crawlers_read_as_pages_wait(media_type: str, *, waits: bool) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    for parts in ([XHTML], [XHTML[:9], XHTML[9:]]):
+        for status, body in (
+            sent_by(guard, parts, media_type=media_type),
+            wsgi_sent_by(guard, parts, iter, media_type=media_type),
+        ):
+            assert (status == 403) == waits
+            assert (b"secret text" in body) != waits
+
+
+def wsgi_sent_by(
+    guard: Guard, parts: list[bytes], body_type: type, *, media_type: str = "text/html"
+) -> tuple[int, bytes]:
     """The status and body that a client of a WSGI application gets."""
     started: list[str] = []
 
     def site(environ: dict[str, Any], start_response: Any) -> Any:
-        start_response("200 OK", [("Content-Type", "text/html")])
+        start_response("200 OK", [("Content-Type", media_type)])
         return body_type(parts)
 
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/page", "HTTP_USER_AGENT": "testbot"}
