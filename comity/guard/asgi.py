@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -189,6 +190,23 @@ async def _read_page(
             raise
 
 
+async def _end(held: HeldPage) -> None:
+    """Judge a response. A long one is judged in a thread, so that the event loop goes on."""
+    if held.is_long and held.answer is None and _runs_asyncio():
+        await asyncio.to_thread(held.end)
+    else:
+        held.end()
+
+
+def _runs_asyncio() -> bool:
+    """Return True if this is an event loop of asyncio. Some servers have others, e.g. Trio's."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 class _PageSender:
     """Sends the response of an application, or the answer of the guard in its place.
 
@@ -223,7 +241,7 @@ class _PageSender:
         if kind == "http.response.body":
             held.add(message.get("body", b""))
             if not message.get("more_body"):
-                held.end()
+                await _end(held)
         if held.answer is not None:
             self._is_refused = True
             await _answer(held.answer, self._scope, self._send)

@@ -17,13 +17,14 @@ from collections.abc import Callable, Sequence
 from comity.guard.answers import Answer
 from comity.policies.answers.errors import PolicyError
 from comity.policies.document.document import Content
-from comity.policies.syntax.content_coding import decoded
+from comity.policies.syntax.content_coding import decoded, is_coded
 
 Fields = Sequence[tuple[bytes, bytes]]  # names and values of header fields
 Judge = Callable[[Content], Answer | None]  # returns the refusal of a response
 Refuse = Callable[[str], Answer]  # returns the refusal of a response that cannot be read
 
 MAX_PAGE = 4 * 1024 * 1024  # octets of a page, by default
+MAX_AT_ONCE = 16 * 1024  # octets of a page that is judged without letting others go on
 
 PARTIAL = 206
 # RFC 9110 section-14.4
@@ -41,11 +42,17 @@ class HeldPage:
     def __init__(self, fields: Fields, max_page: int, judge: Judge, refuse: Refuse) -> None:
         self.answer: Answer | None = None
         self._fields = fields
+        self._coding = b",".join(_values(fields, b"content-encoding")).lower()
         self._max_page = max_page
         self._judge = judge
         self._refuse = refuse
         self._parts: list[bytes] = []
         self._octets = 0
+
+    @property
+    def is_long(self) -> bool:
+        """True if `end` may take long enough to let other requests go on."""
+        return self._octets > MAX_AT_ONCE or is_coded(self.body, self._coding)
 
     @property
     def body(self) -> bytes:
@@ -65,9 +72,8 @@ class HeldPage:
         """Judge the response, because its body is complete."""
         if self.answer is not None:
             return
-        coding = b",".join(_values(self._fields, b"content-encoding")).lower()
         try:
-            body, is_cut = decoded(self.body, coding, is_cut=False, most=self._max_page)
+            body, is_cut = decoded(self.body, self._coding, is_cut=False, most=self._max_page)
         except ValueError as error:
             self._refuse_as(str(error))
             return

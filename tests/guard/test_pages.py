@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,11 +17,11 @@ from hypothesis import strategies as st
 
 from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, Pass, WSGIMiddleware
 from comity.guard.agents import MAX_WORDS
-from comity.guard.pages import MAX_PAGE, HeldPage, readable_codings
-from comity.policies import PolicyError
+from comity.guard.pages import MAX_AT_ONCE, MAX_PAGE, HeldPage, readable_codings
+from comity.policies import PolicyError, Site
 from comity.policies.document import html
 from comity.policies.document.html.tinyhtml5_tree import MAX_CHARACTERS
-from tests.guard.paged import EVENT, PAGES, annotated
+from tests.guard.paged import EVENT, NO_PURPOSE, PAGES, annotated
 from tests.guard.paged import MAX_PAGE as SITE_MAX_PAGE
 from tests.selection import one_in
 
@@ -294,10 +295,21 @@ def sent_by(
     guard: Guard, parts: list[bytes], *, user_agent: str = "testbot", media_type: str = "text/html"
 ) -> tuple[int, bytes]:
     """The status and body that a client of an ASGI application gets."""
+    return asyncio.run(asgi_sent_by(guard, parts, user_agent=user_agent, media_type=media_type))
+
+
+async def asgi_sent_by(
+    guard: Guard,
+    parts: list[bytes],
+    *,
+    user_agent: str = "testbot",
+    media_type: str = "text/html",
+    fields: Sequence[tuple[bytes, bytes]] = (),
+) -> tuple[int, bytes]:
     sent: list[MutableMapping[str, Any]] = []
 
     async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-        headers = [(b"content-type", media_type.encode())]
+        headers = [(b"content-type", media_type.encode()), *fields]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         for part in parts:
             await send({"type": "http.response.body", "body": part, "more_body": True})
@@ -312,7 +324,7 @@ def sent_by(
         "path": "/page",
         "headers": [(b"user-agent", user_agent.encode())],
     }
-    asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+    await ASGIMiddleware(site, guard)(scope, nothing, send)
     start, *bodies = sent
     assert [message["type"] for message in sent[1:]] == ["http.response.body"] * len(bodies)
     assert [bool(message.get("more_body")) for message in bodies][-1:] == [False]
@@ -430,8 +442,10 @@ def test_a_small_body_that_unpacks_to_a_long_page_is_refused() -> None:
     assert hold(gzip.compress(b"x" * MAX_PAGE), coding=b"gzip").answer is None
 
 
-def hold(body: bytes, *, coding: bytes = b"", user_agent: str = "testbot") -> HeldPage:
-    guard = Guard("https://example.com", GUARDED)
+def hold(
+    body: bytes, *, coding: bytes = b"", user_agent: str = "testbot", guard: Guard | None = None
+) -> HeldPage:
+    guard = guard or Guard("https://example.com", GUARDED)
     passed = guard.check(Incoming("GET", "/page", {"user-agent": user_agent}))
     assert isinstance(passed, Pass)
     fields = [(b"content-type", b"text/html"), (b"content-encoding", coding)]
@@ -492,6 +506,69 @@ def test_a_page_that_its_parser_gives_up_is_refused_for_its_uses(
     page = b'<meta http-equiv="Content-Usage" content="tdm=n">' + b"a" * MAX_CHARACTERS
     guard = Guard("https://example.com", GUARDED, uses=lambda _: ("train",))
     assert sent_by(guard, [page])[0] == 403
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-3")
+def test_other_requests_are_judged_while_a_page_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    judged, read = Event(), Site.refused_by_response
+
+    def slow(*arguments: Any) -> Any:
+        assert judged.wait(10)
+        return read(*arguments)
+
+    monkeypatch.setattr(Site, "refused_by_response", slow)
+    with ThreadPoolExecutor(1) as pool:
+        page = pool.submit(hold, NO_PURPOSE, guard=guard)
+        assert isinstance(
+            guard.check(Incoming("GET", "/private/", {"user-agent": "otherbot"})), Answer
+        )
+        judged.set()
+        assert page.result().answer is not None
+    assert guard.refused == {"robots.disallow": 1, "automation.purpose": 1}
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-3")
+@pytest.mark.parametrize(
+    ("body", "coding"),
+    [
+        (NO_PURPOSE + b"x" * MAX_AT_ONCE, b""),
+        (gzip.compress(NO_PURPOSE), b"gzip"),
+        (gzip.compress(NO_PURPOSE), b""),
+    ],
+)
+def test_an_event_loop_goes_on_while_a_long_page_is_read(
+    monkeypatch: pytest.MonkeyPatch, body: bytes, coding: bytes
+) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    went_on, read = Event(), Site.refused_by_response
+
+    def slow(*arguments: Any) -> Any:
+        assert went_on.wait(10)
+        return read(*arguments)
+
+    monkeypatch.setattr(Site, "refused_by_response", slow)
+
+    async def ask() -> tuple[int, bytes]:
+        asyncio.get_running_loop().call_later(0, went_on.set)
+        return await asgi_sent_by(guard, [body], fields=[(b"content-encoding", coding)])
+
+    assert asyncio.run(ask())[0] == 403
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_pages_are_judged_by_their_own_agents_in_many_threads() -> None:
+    guard = Guard("https://example.com", GUARDED)
+    names = [f"name{number}bot" for number in range(8)]
+    pages = {name: annotated(userAgent=name, allowedPurposes=[]) for name in names}
+
+    def is_refused_to(asking: str, name: str) -> bool:
+        return hold(pages[name], guard=guard, user_agent=asking).answer is not None
+
+    with ThreadPoolExecutor(8) as pool:
+        pairs = [(asking, name) for asking in names for name in names] * 4
+        refused = list(pool.map(lambda pair: is_refused_to(*pair), pairs))
+    assert refused == [asking == name for asking, name in pairs]
 
 
 @pytest.mark.requirement("GUARD-2")

@@ -14,6 +14,20 @@ MAX_MEMBERS = 100
 _GZIP = b"\x1f\x8b\x08"
 
 
+def is_coded(body: bytes, content_encoding: bytes) -> bool:
+    """Return True if `decoded` has to decode the body. The arguments are those of `decoded`."""
+    # LENIENT: gzip without its field, for a file that is stored compressed.
+    return bool(_codings(content_encoding)) or body.startswith(_GZIP)
+
+
+def _codings(content_encoding: bytes) -> list[bytes]:
+    return [
+        coding
+        for coding in map(bytes.strip, content_encoding.split(b","))
+        if coding not in (b"", b"identity")
+    ]
+
+
 def decoded(
     body: bytes, content_encoding: bytes, *, is_cut: bool, most: int = MAX_BYTES
 ) -> tuple[bytes, bool]:
@@ -25,14 +39,9 @@ def decoded(
         body: the octets as received.
         content_encoding: value of the field, in lower case.
         is_cut: True if octets are missing at the end of the body."""
-    codings = [
-        coding
-        for coding in map(bytes.strip, content_encoding.split(b","))
-        if coding not in (b"", b"identity")
-    ]
-    # LENIENT: gzip without its field, for a file that is stored compressed.
-    if not codings and not body.startswith(_GZIP):
+    if not is_coded(body, content_encoding):
         return body, is_cut
+    codings = _codings(content_encoding)
     if codings not in ([], [b"gzip"], [b"x-gzip"], [b"deflate"]):
         raise ValueError(f"Content-Encoding {printable(content_encoding)}, which was not asked for")
     content, rest = b"", body
