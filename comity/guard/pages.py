@@ -72,8 +72,9 @@ class HeldPage:
         """Judge the response, because its body is complete."""
         if self.answer is not None:
             return
+        coding = self._coding if self._octets else b""  # a redirect may have the field alone
         try:
-            body, is_cut = decoded(self.body, self._coding, is_cut=False, most=self._max_page)
+            body, is_cut = decoded(self.body, coding, is_cut=False, most=self._max_page)
         except ValueError as error:
             self._refuse_as(str(error))
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -365,7 +366,7 @@ def test_types_that_crawlers_read_as_pages_wait(media_type: str, *, waits: bool)
     for parts in ([XHTML], [XHTML[:9], XHTML[9:]]):
         for status, body in (
             sent_by(guard, parts, media_type=media_type),
-            wsgi_sent_by(guard, parts, iter, media_type=media_type),
+            wsgi_sent_by(guard, parts, list, media_type=media_type),
         ):
             assert (status == 403) == waits
             assert (b"secret text" in body) != waits
@@ -430,7 +431,7 @@ def test_octets_in_a_coding_are_sent_or_refused(octets: bytes, coding: str) -> N
         is_gzip = coding.lower() == "gzip" and bool(gzip.decompress(octets))
     except (OSError, EOFError):
         is_gzip = False
-    assert isinstance(held.answer, Answer) or is_gzip or coding == "deflate"
+    assert isinstance(held.answer, Answer) or is_gzip or coding == "deflate" or not octets
     assert held.answer is not None or held.body == octets
 
 
@@ -440,6 +441,23 @@ def test_a_small_body_that_unpacks_to_a_long_page_is_refused() -> None:
     assert held.answer is not None
     assert json.loads(held.answer.body)["rule"] == "comity.unread"
     assert hold(gzip.compress(b"x" * MAX_PAGE), coding=b"gzip").answer is None
+
+
+@pytest.mark.requirement("GUARD-2")
+@pytest.mark.parametrize("coding", [b"gzip", b"deflate", b"br", b"gzip, br"])
+def test_a_response_without_octets_has_nothing_to_decode(coding: bytes) -> None:
+    held = hold(b"", coding=coding)
+    assert (held.answer, held.body) == (None, b"")
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_a_page_in_deflate_without_the_header_of_zlib_is_read() -> None:
+    """Some servers send it so, and browsers read it (RFC 9110 section-8.4.1.2)."""
+    for body in (PAGES["plain"][1], NO_PURPOSE):
+        held = hold(zlib.compress(body, wbits=-zlib.MAX_WBITS), coding=b"deflate")
+        assert (held.answer is None) == (body is not NO_PURPOSE)
+        if held.answer:
+            assert json.loads(held.answer.body)["rule"] == "automation.purpose"
 
 
 def hold(

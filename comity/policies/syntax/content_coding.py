@@ -44,9 +44,12 @@ def decoded(
     codings = _codings(content_encoding)
     if codings not in ([], [b"gzip"], [b"x-gzip"], [b"deflate"]):
         raise ValueError(f"Content-Encoding {printable(content_encoding)}, which was not asked for")
+    # RFC 9110 section-8.4.1.2: some send "deflate" without the zlib wrapper. Browsers read it.
+    is_raw = codings == [b"deflate"] and not body.startswith(_GZIP) and not _is_zlib(body)
     content, rest = b"", body
     for _ in range(MAX_MEMBERS):
-        decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, by its first octets
+        # Raw, or else gzip or zlib, by its first octets.
+        decoder = zlib.decompressobj(-zlib.MAX_WBITS if is_raw else zlib.MAX_WBITS | 32)
         try:
             content += decoder.decompress(rest, most + 1 - len(content))
         except zlib.error as error:
@@ -58,3 +61,8 @@ def decoded(
     if not is_more and (rest or not decoder.eof):
         raise ValueError("compressed content that breaks off or goes on after its end")
     return content, is_more
+
+
+def _is_zlib(body: bytes) -> bool:
+    """Return True if a body begins with the header of zlib (RFC 1950 section-2.2)."""
+    return len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
