@@ -63,7 +63,7 @@ class HeldPage:
         """Add octets of the body. This refuses a page that is too long."""
         if self.answer is not None:
             return
-        self._parts.append(octets)
+        self._parts.append(bytes(octets))  # the application may use its buffer again
         self._octets += len(octets)
         if self._octets > self._max_page:
             self._refuse_as(f"at most {self._max_page} octets")

@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -373,7 +373,11 @@ def test_types_that_crawlers_read_as_pages_wait(media_type: str, *, waits: bool)
 
 
 def wsgi_sent_by(
-    guard: Guard, parts: list[bytes], body_type: type, *, media_type: str = "text/html"
+    guard: Guard,
+    parts: list[bytes],
+    body_type: Callable[[list[bytes]], object],
+    *,
+    media_type: str = "text/html",
 ) -> tuple[int, bytes]:
     """The status and body that a client of a WSGI application gets."""
     started: list[str] = []
@@ -394,6 +398,95 @@ def wsgi_sent_by(
 def cut(page: bytes, places: list[int]) -> list[bytes]:
     ends = sorted(place % (len(page) + 1) for place in places)
     return [page[start:end] for start, end in zip([0, *ends], [*ends, len(page)], strict=True)]
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_middleware_sees_what_the_application_writes_into_the_scope() -> None:
+    seen: list[object] = []
+    read: list[tuple[object, object]] = []
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        scope["route"] = "/page"
+        read.append((list(scope["headers"]), dict(scope.get("extensions", {}))))
+        fields = ([name, value] for name, value in [(b"content-type", b"text/html")])
+        await send({"type": "http.response.start", "status": 200, "headers": fields})
+        await send({"type": "http.response.body", "body": b"<p>x"})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        seen.append(scope.get("route"))
+
+    fields = [(b"user-agent", b"testbot"), (b"accept-encoding", b"br, gzip")]
+    readable = [(b"user-agent", b"testbot"), (b"accept-encoding", b"gzip")]
+    guard = Guard("https://example.com", GUARDED)
+    extensions: dict[str, Any]
+    for extensions in ({}, {"extensions": {"http.response.pathsend": {}, "tls": {}}}):
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": fields, **extensions}
+        given_scope = dict(scope)
+        asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+        assert scope == given_scope | {"route": "/page"}
+    assert seen == ["/page"] * 4
+    assert read == [(readable, {}), (readable, {"tls": {}})]
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-1")
+def test_the_method_of_the_request_decides_whether_there_is_a_page() -> None:
+    guard = Guard("https://example.com", GUARDED)
+    statuses: list[int] = []
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        scope["method"] = "HEAD"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": NO_PURPOSE})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        statuses.append(message.get("status", 0))
+
+    headers = [(b"user-agent", b"testbot")]
+    scope = {"type": "http", "method": "GET", "path": "/page", "headers": headers}
+    asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+    assert statuses == [403, 0]
+
+    def wsgi_site(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        environ["REQUEST_METHOD"] = "HEAD"
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [NO_PURPOSE]
+
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/page", "HTTP_USER_AGENT": "testbot"}
+    started: list[str] = []
+    middleware = WSGIMiddleware(wsgi_site, guard)
+    list(middleware(environ, lambda status, *_: started.append(status)))  # type: ignore[arg-type]
+    assert started == ["403 Forbidden"]
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_octets_that_the_application_overwrites_are_kept() -> None:
+    guard = Guard("https://example.com", GUARDED)
+    page = b"<p>first<p>second"
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        buffer = bytearray(page[:8])
+        await send({"type": "http.response.body", "body": buffer, "more_body": True})
+        buffer[:] = page[8:]
+        await send({"type": "http.response.body", "body": memoryview(buffer)})
+
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [(b"user-agent", b"testbot")]
+    scope = {"type": "http", "method": "GET", "path": "/page", "headers": headers}
+    asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+    assert sent[1]["body"] == page
+
+    def wsgi_parts(_: object) -> Iterator[bytes]:
+        buffer = bytearray(page[:8])
+        yield buffer  # type: ignore[misc]
+        buffer[:] = page[8:]
+        yield buffer  # type: ignore[misc]
+
+    assert wsgi_sent_by(guard, [], wsgi_parts) == (200, page)
 
 
 @pytest.mark.requirement("GUARD-2")
