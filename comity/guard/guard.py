@@ -369,9 +369,9 @@ class Guard:
         """Return the refusal of a request by the response to it, or None.
 
         The response is judged for each crawler that the User-Agent may name."""
-        agents = self._agents.addressed_by_pages(incoming.field("user-agent"), uses)
+        agents = self._agents.addressed_by_pages(incoming.field("user-agent"), uses, content)
         if agents is None:
-            at_most = f"User-Agent: at most {MAX_WORDS} names"
+            at_most = f"User-Agent: at most {MAX_WORDS} words that the response contains"
             return self._refuse_page(incoming, rule, (self._long(LONG_FIELDS, at_most),))
         url = self.origin + target_of(incoming.target)
         moment = datetime.fromtimestamp(self._clock(), UTC)

@@ -597,15 +597,48 @@ def test_a_part_of_a_page_is_sent_if_it_is_the_whole(
     assert several.answer is not None
 
 
+NAMES = [f"name{number}x" for number in range(MAX_WORDS + 1)]
+
+
 @pytest.mark.requirement("GUARD-2")
-def test_a_user_agent_with_too_many_names_gets_no_page() -> None:
-    names = [f"name{number}x" for number in range(MAX_WORDS)]
-    assert hold(b"<p>x", user_agent=" ".join(names)).answer is None
-    answer = hold(b"<p>x", user_agent=" ".join([*names, "another"])).answer
+def test_a_user_agent_with_too_many_names_gets_no_page_with_all_of_them() -> None:
+    page = b"<p>" + " ".join(NAMES).encode()
+    assert hold(page, user_agent=" ".join(NAMES[:MAX_WORDS])).answer is None
+    answer = hold(page, user_agent=" ".join(NAMES)).answer
     assert answer is not None
     assert (answer.status, json.loads(answer.body)["rule"]) == (431, "comity.long-fields")
-    for_last = annotated(userAgent="name15x", allowedPurposes=[])
-    assert hold(for_last, user_agent=" ".join(names)).answer is not None
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_names_that_a_page_does_not_have_are_not_too_many() -> None:
+    sentence = " ".join(NAMES)
+    assert hold(b"<p>name3x, Name16X &#39;x", user_agent=sentence).answer is None
+    for named in ("name16x", "NAME16X", "*"):
+        for page in (
+            annotated(userAgent=named, allowedPurposes=[]),
+            annotated(userAgent=named, allowedPurposes=[]).replace(b"16", b"\\u00316"),
+            annotated(userAgent=named, allowedPurposes=[]).decode().encode("utf-16"),
+            XHTML,
+        ):
+            assert hold(page, user_agent=sentence).answer is not None
+    other = annotated(userAgent="otherbot", allowedPurposes=[])
+    assert hold(other, user_agent=sentence).answer is None
+
+
+@pytest.mark.requirement("GUARD-2", "META-3")
+def test_a_page_and_its_fields_are_searched_for_names() -> None:
+    guard = Guard("https://example.com", GUARDED, uses=lambda _: ("train",))
+    sentence = " ".join(NAMES)
+    for page, fields, is_sent in (
+        (b"<p>x", [], True),
+        (b"<meta name='n&#97;me16x' content='noai'>", [], False),
+        (b"<p>x", [(b"X-Robots-Tag", b"name16x: noai")], False),
+        (b"<p>x", [(b"X-Robots-Tag", b"otherbot: noai")], True),
+        (b"<p>x", [(b"X-Robots-Tag", b"noai")], False),
+        (b"<p>&#%s;" % (b"1" * 5000), [], False),  # nobody knows the character
+    ):
+        sent = asgi_sent_by(guard, [page], user_agent=sentence, fields=fields)
+        assert (asyncio.run(sent)[0] == 200) == is_sent, page
 
 
 @pytest.mark.requirement("GUARD-2", "SEC-1")
