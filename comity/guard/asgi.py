@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from comity.guard.answers import Answer
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, target_from, target_of_path
-from comity.guard.pages import HeldPage, readable_codings
+from comity.guard.pages import HeldPage, has_several_ranges, readable_codings
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -174,12 +174,7 @@ async def _read_page(
     given = {name: scope[name] for name in ("headers", "extensions") if scope.get(name)}
     readable = dict(given)
     if "headers" in given:
-        readable["headers"] = [
-            (name, readable_codings(value.decode("latin-1")).encode("latin-1"))
-            if name.lower() == b"accept-encoding"
-            else (name, value)
-            for name, value in given["headers"]
-        ]
+        readable["headers"] = _readable_fields(given["headers"])
     if "extensions" in given:
         readable["extensions"] = {
             name: value for name, value in given["extensions"].items() if name not in _FILES
@@ -196,6 +191,19 @@ async def _read_page(
             raise
     finally:
         scope.update((name, given[name]) for name in given if scope.get(name) is readable[name])
+
+
+def _readable_fields(fields: Iterable[Sequence[bytes]]) -> list[Sequence[bytes]]:
+    """Return header fields that ask for a response that the guard can read."""
+    ranges = b",".join(value for name, value in fields if name.lower() == b"range")
+    has_several = has_several_ranges(ranges.decode("latin-1"))
+    return [
+        (name, readable_codings(value.decode("latin-1")).encode("latin-1"))
+        if name.lower() == b"accept-encoding"
+        else (name, value)
+        for name, value in fields
+        if not (has_several and name.lower() == b"range")
+    ]
 
 
 async def _end(held: HeldPage) -> None:

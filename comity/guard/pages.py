@@ -139,3 +139,11 @@ def readable_codings(accept_encoding: str) -> str:
         member for member in members if member.partition(";")[0].strip().lower() in _READABLE
     ]
     return ", ".join(readable) or "identity"
+
+
+def has_several_ranges(ranges: str) -> bool:
+    """Return True if a Range field asks for several parts in one response.
+
+    Their response does not show its type first, so the guard has the application send all of it:
+    RFC 9110 section-14.2 permits servers to ignore the field."""
+    return "," in ranges

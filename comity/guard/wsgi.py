@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from comity.guard.answers import Answer
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, target_from, target_of_path
-from comity.guard.pages import HeldPage, readable_codings
+from comity.guard.pages import HeldPage, has_several_ranges, readable_codings
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -192,6 +192,8 @@ class _PageBody:
         self._is_started = False  # True if the server has the status and the header fields
         if "HTTP_ACCEPT_ENCODING" in environ:
             environ["HTTP_ACCEPT_ENCODING"] = readable_codings(environ["HTTP_ACCEPT_ENCODING"])
+        if has_several_ranges(environ.get("HTTP_RANGE", "")):
+            del environ["HTTP_RANGE"]
         self._body = app(environ, self._start)
 
     @property

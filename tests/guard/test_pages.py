@@ -428,6 +428,58 @@ def test_middleware_sees_what_the_application_writes_into_the_scope() -> None:
     assert read == [(readable, {}), (readable, {"tls": {}})]
 
 
+@pytest.mark.requirement("GUARD-2")
+@pytest.mark.parametrize(
+    ("ranges", "is_kept"),
+    [
+        (["bytes=0-9"], True),
+        (["bytes=-5"], True),
+        (["bytes=0-9, 20-29"], False),
+        (["bytes=0-9,-1"], False),
+        (["bytes=0-9", "bytes=20-29"], False),
+        (["bytes=0-9", "x"], False),
+    ],
+)
+def test_applications_are_not_asked_for_several_ranges(ranges: list[str], *, is_kept: bool) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    received: list[list[str]] = []
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        received.append(
+            [value.decode() for name, value in scope["headers"] if name.lower() == b"range"]
+        )
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"<p>x"})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        pass
+
+    def wsgi_site(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        received.append([environ["HTTP_RANGE"]] if "HTTP_RANGE" in environ else [])
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [b"<p>x"]
+
+    browser = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+    for user_agent, is_read in (("testbot", True), (browser, False)):
+        sent = [(b"Range", value.encode()) for value in ranges]
+        headers = [(b"user-agent", user_agent.encode()), *sent]
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
+        asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+        assert scope["headers"] is headers
+        environ = {
+            "REQUEST_METHOD": "GET",
+            "PATH_INFO": "/",
+            "HTTP_USER_AGENT": user_agent,
+            "HTTP_RANGE": ",".join(ranges),
+        }
+        list(WSGIMiddleware(wsgi_site, guard)(environ, lambda *_: None))  # type: ignore[arg-type]
+        if is_kept or not is_read:
+            assert received == [ranges, [",".join(ranges)]]
+        else:
+            assert received == [[], []]
+        received.clear()
+
+
 @pytest.mark.requirement("GUARD-2", "SEC-1")
 def test_the_method_of_the_request_decides_whether_there_is_a_page() -> None:
     guard = Guard("https://example.com", GUARDED)
