@@ -353,6 +353,8 @@ XHTML = (
         ("*/*", True),
         ("html", True),
         ("text", True),
+        ('"text/html"', True),
+        ("text/x-server-parsed-html", True),
         ("text/plain, text/xml", True),
         ("text/xml, text/plain", True),
         ("text/plain", False),

@@ -180,7 +180,7 @@ class Content:
 
         LENIENT: not for `application/octet-stream`, the type of downloads."""
         is_nameless = _NAMELESS.fullmatch(self.media_type) and "octet-stream" not in self.media_type
-        return self.is_markup or bool(is_nameless)
+        return self.is_markup or bool(is_nameless) or "html" in file_types(self.served_as)
 
     @cached_property
     def is_xml(self) -> bool:
