@@ -307,6 +307,7 @@ async def asgi_sent_by(
     media_type: str = "text/html",
     fields: Sequence[tuple[bytes, bytes]] = (),
 ) -> tuple[int, bytes]:
+    """The status and body that a client of an ASGI application gets, within an event loop."""
     sent: list[MutableMapping[str, Any]] = []
 
     async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
@@ -752,6 +753,16 @@ def test_an_event_loop_goes_on_while_a_long_page_is_read(
         return await asgi_sent_by(guard, [body], fields=[(b"content-encoding", coding)])
 
     assert asyncio.run(ask())[0] == 403
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_a_long_page_is_read_without_asyncio() -> None:
+    """Some servers have another event loop, e.g. hypercorn that of Trio."""
+    guard = Guard("https://example.com", GUARDED)
+    asking = asgi_sent_by(guard, [NO_PURPOSE + b"x" * MAX_AT_ONCE])
+    with pytest.raises(StopIteration) as ended:
+        asking.send(None)
+    assert ended.value.value[0] == 403
 
 
 @pytest.mark.requirement("GUARD-2")
