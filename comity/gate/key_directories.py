@@ -170,12 +170,17 @@ class KeyDirectories:
             return
         directory.is_underway = True
         self._underway += named
-        Thread(
+        thread = Thread(
             target=self._fetch,
             args=(url, directory, named),
             name="comity-key-directory",
             daemon=True,
-        ).start()
+        )
+        try:
+            thread.start()
+        except RuntimeError:  # the system limits the number of threads
+            problem = "no thread can be started to fetch it"
+            self._end(url, directory, named, _Directory(problem=problem))
 
     def _fetch(self, url: str, directory: _Directory, named: int) -> None:
         fetched = _Directory(problem="the fetch failed")
@@ -183,14 +188,18 @@ class KeyDirectories:
             fetched = self._fetched(url)
         finally:
             with self._lock:
-                self._underway -= named
-                # A directory that fails "MUST NOT evict a cached entry" (section 6.10).
-                if fetched.keys is not None:
-                    directory.keys, directory.fetched_at = fetched.keys, fetched.fetched_at
-                directory.problem, directory.is_underway = fetched.problem, False
-                now = self._clock()
-                directory.retry_at = now + RETRY
-                directory.due_at = max(fetched.due_at, directory.retry_at)
+                self._end(url, directory, named, fetched)
+
+    def _end(self, url: str, directory: _Directory, named: int, fetched: _Directory) -> None:
+        """Note the outcome of a fetch. The caller has the lock."""
+        self._underway -= named
+        # A directory that fails "MUST NOT evict a cached entry" (section 6.10).
+        if fetched.keys is not None:
+            directory.keys, directory.fetched_at = fetched.keys, fetched.fetched_at
+        directory.problem, directory.is_underway = fetched.problem, False
+        now = self._clock()
+        directory.retry_at = now + RETRY
+        directory.due_at = max(fetched.due_at, directory.retry_at)
         if fetched.problem:
             logger.warning(
                 "The key directory %(url)s cannot be used: %(problem)s",

@@ -285,6 +285,40 @@ def test_few_directories_are_fetched_at_a_time(start: Start, directories: KeyDir
     settle()
 
 
+def test_without_a_thread_a_directory_fails_for_a_time(
+    start: Start, directories: KeyDirectories, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NoThread(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    server = start(1)
+    guard = Guard(
+        "https://example.com",
+        {"/robots.txt": b""},
+        proofs=Proofs({"testbot": server.origin}, directories, discovers=True),
+        clock=clock,
+    )
+    for agent_url in (server.origin, server.url(WELL_KNOWN + "/named")):
+        fields = signer(1, agent_url, clock.now).fields("https://example.com/")
+        signed = {name.lower(): value for name, value in fields.items()}
+        with monkeypatch.context() as patch:
+            patch.setattr(key_directories, "Thread", NoThread)
+            for _ in range(MAX_FETCHES + 1):
+                answer = guard.check(Incoming("GET", "/", {"user-agent": "testbot/1", **signed}))
+                assert not isinstance(answer, Pass)
+    for url, listed in ((server.url(WELL_KNOWN), True), (server.url(f"{WELL_KNOWN}/named"), False)):
+        outcome = find(directories, url, listed=listed)
+        assert outcome.problem.endswith("no thread can be started to fetch it")
+        assert outcome.wait == RETRY
+    assert server.seen == []
+    clock.now += RETRY
+    assert fetched(directories, server.url(WELL_KNOWN)).key
+    assert fetched(directories, server.url(f"{WELL_KNOWN}/named"), listed=False).problem.endswith(
+        "HTTP status 404"
+    )
+
+
 def test_the_fetches_of_another_process_are_forgotten(
     start: Start, directories: KeyDirectories
 ) -> None:
