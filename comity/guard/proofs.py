@@ -12,6 +12,7 @@ import enum
 import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from hashlib import sha256
 from threading import Lock
 from typing import NamedTuple, Protocol
 
@@ -97,7 +98,7 @@ class Proofs:
 
         PolicyError: an argument is invalid, or the extra is not installed."""
         with required("Proofs", "signatures", PolicyError):
-            from comity.signatures.verifier import InvalidError, directory_url, verify
+            from comity.signatures.verifier import MAX_URL, InvalidError, directory_url, verify
         self.urls: dict[str, frozenset[str]] = {}
         for name, value in agents.items():
             if not PRODUCT_TOKEN.fullmatch(name):
@@ -109,8 +110,8 @@ class Proofs:
                 self.urls[name.lower()] = frozenset(directory_url((url, {})) for url in urls)
             except InvalidError:
                 raise PolicyError(
-                    f"the key directory of `{name}` is not an https URL: write e.g."
-                    " https://bot.example.org"
+                    f"the key directory of `{name}` is not an https URL of at most {MAX_URL}"
+                    " characters: write e.g. https://bot.example.org"
                 ) from None
         names = self.urls if required_names is None else map(str.lower, required_names)
         self.required = frozenset(names)
@@ -171,7 +172,9 @@ class Proofs:
             if not self._needs_nonce:
                 return signature
             return signature._replace(outcome=Outcome.INVALID, problem="it has no nonce")
-        key = signature.url, signature.keyid, signature.nonce
+        # Only its digest is kept: clients choose the lengths. `repr` keeps the parts apart.
+        parts = signature.url, signature.keyid, signature.nonce
+        key = sha256(repr(parts).encode()).digest()
         nonces = self._nonces[signature.url if signature.url in self._listed else ""]
         if nonces.is_used(key, now):
             return signature._replace(outcome=Outcome.INVALID, problem=USED)
@@ -209,16 +212,16 @@ class Nonces:
 
     def __init__(self, most: int = MAX_NONCES) -> None:
         self._most = most
-        self._used: set[tuple[str, str, str]] = set()
-        self._ends: list[tuple[int, tuple[str, str, str]]] = []  # a heap
+        self._used: set[bytes] = set()
+        self._ends: list[tuple[int, bytes]] = []  # a heap
 
-    def is_used(self, key: tuple[str, str, str], now: float) -> bool:
-        """Return True if the nonce was used. `key`: directory, `keyid` and nonce."""
+    def is_used(self, key: bytes, now: float) -> bool:
+        """Return True if the nonce was used. `key`: a digest of directory, `keyid` and nonce."""
         while self._ends and self._ends[0][0] <= now:
             self._used.discard(heapq.heappop(self._ends)[1])
         return key in self._used
 
-    def use(self, key: tuple[str, str, str], expires: int) -> bool:
+    def use(self, key: bytes, expires: int) -> bool:
         """Note a nonce. Return False if there are too many: then it is not noted.
 
         `expires`: the end of its signature, in seconds since the epoch."""
