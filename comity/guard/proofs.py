@@ -17,6 +17,7 @@ from threading import Lock
 from typing import NamedTuple, Protocol
 
 from comity.extras import required
+from comity.forks import call_in_forks
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.errors import PolicyError
 from comity.signatures.message import KeyAnswer, Outcome, Signature, SignedRequest
@@ -127,9 +128,13 @@ class Proofs:
         self._needs_nonce = needs_nonce
         self._max_lifetime = max_lifetime
         self._verify = verify
-        self._lock = Lock()
+        self._renew_lock()
+        call_in_forks(self._renew_lock)
         # One for each listed directory, so that no other sender can fill it. "": all others.
         self._nonces = {url: Nonces() for url in (*self._listed, "")}
+
+    def _renew_lock(self) -> None:
+        self._lock = Lock()
 
     def check(self, request: SignedRequest, now: float) -> tuple[Signature, ...]:
         """Verify the signatures of a request. Each nonce counts as used from now on.

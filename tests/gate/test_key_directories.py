@@ -30,6 +30,7 @@ from comity.signatures import MEDIA_TYPE, WELL_KNOWN
 from comity.signatures.directory import key_directory
 from comity.signatures.keys import thumbprint
 from tests.signatures.vectors import new_key, signer
+from tests.test_forks import in_fork
 
 if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
@@ -319,16 +320,16 @@ def test_without_a_thread_a_directory_fails_for_a_time(
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_the_fetches_of_another_process_are_forgotten(
     start: Start, directories: KeyDirectories
 ) -> None:
     url = start(1).url(WELL_KNOWN)
-    # As after a fork: the fetch is under way in the other process, with the lock.
     directory = directories._directory(url, 0, is_listed=True)
     assert directory is not None
-    directory.is_underway, directories._underway, directories._pid = True, MAX_FETCHES, -1
-    directories._lock.acquire()
-    assert fetched(directories, url).key
+    directory.is_underway, directories._underway = True, MAX_FETCHES
+    assert in_fork(lambda: fetched(directories, url).key and directories._underway == 0)
+    assert (directory.is_underway, directories._underway) == (True, MAX_FETCHES)
 
 
 def test_a_guard_with_a_directory_of_the_network(
