@@ -133,10 +133,12 @@ class Bench:
         url, line = fields.get("url", ""), int(fields.get("line") or 0)
         match fields["act"]:
             case "start":
-                answer["say"] = self._restore(fields["fragment"])
-                answer["parts"] |= {"wishes": markup.wishes(), "wish": ""}
-                answer["parts"] |= markup.forms(self._state)
-                self._open(self._opened, 0, answer)
+                try:
+                    answer["say"] = self._restore(fields["fragment"])
+                finally:  # an invalid link leaves the page as it is
+                    answer["parts"] |= {"wishes": markup.wishes(), "wish": ""}
+                    answer["parts"] |= markup.forms(self._state)
+                    self._open(self._opened, 0, answer)
             case "type" if url in self._state.documents:
                 edited = text_of(self._state.documents[url].body)
                 if edited.is_editable:

@@ -166,7 +166,10 @@ def test_actions_change_the_files() -> None:
     fragment = asked(bench, act="link")["fragment"]
     linked = asked(bench, act="start", fragment=f"#{fragment}")
     assert "/robots.txt" in linked["say"]
-    assert asked(bench, act="start", fragment="#no link")["say"]
+    invalid = asked(bench, act="start", fragment="#no link")
+    assert invalid["say"]
+    assert invalid["editor"]
+    assert {"crawlers", "form", "wishes"} <= {*invalid["parts"]}
 
 
 def test_all_fixes_that_change_no_decision_are_made_at_once() -> None:
