@@ -626,9 +626,15 @@ class _GroupCheck:
                     line=rules.lines[rule],
                 )
             elif first != rule and group in exclusive:
+                # The first rule of a group ends its list of agents.
+                advice = (
+                    "Delete it."
+                    if rules.groups[rule - 1] == group
+                    else "Its group needs a rule: delete this one only if another is left."
+                )
                 self._report(
                     "robots.repeated",
-                    f"This rule repeats line {rules.lines[first]}. Delete it.",
+                    f"This rule repeats line {rules.lines[first]}. {advice}",
                     line=rules.lines[rule],
                 )
             elif (
