@@ -27,7 +27,8 @@ from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
 from comity.policies.syntax.records import RecordKind
 from tests.selection import one_in
 
-URL = "https://example.com/robots.txt"
+ORIGIN = "https://example.com"
+URL = f"{ORIGIN}/robots.txt"
 READING = "".join(map(inspect.getsource, (grammar, file)))
 
 
@@ -151,6 +152,12 @@ SAID: dict[str, list[tuple[int, str]]] = {
     "User-agent: Offline Explorer\nDisallow: /": [],
     "Sitemap: /sitemap.xml": [(1, "robots.sitemap-url")],
     "Sitemap: https://example.com/sitemap.xml": [],
+    f"{ANY}Disallow: /maps/\nSitemap: {ORIGIN}/maps/a.xml": [(3, "robots.sitemap-refused")],
+    f"{ANY}Disallow: /maps/\nSitemap: https://other.test/maps/a.xml": [],
+    f"{ANY}Disallow: /maps/\nAllow: /maps/*.xml$\nSitemap: {ORIGIN}/maps/a.xml": [],
+    f"User-agent: foo\nDisallow: /maps/\nSitemap: {ORIGIN}/maps/a.xml": [],
+    # Only the crawlers that the file names have a use for the sitemap.
+    f"{ANY}Disallow: /\nUser-agent: foo\nAllow: /\nSitemap: {ORIGIN}/a.xml": [],
     f"{ANY}Crawl-delay: ten\nDisallow:": [(2, "robots.rate-value")],
     f"{ANY}Request-rate: 10\nDisallow:": [(2, "robots.rate-value")],
     f"{ANY}Visit-time: always\nDisallow:": [(2, "robots.rate-value")],
