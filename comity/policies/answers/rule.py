@@ -235,14 +235,12 @@ declare(
             "RSL 1.0",
             "the site asks for a license token (status 401 with the scheme License); the reason has"
             " its offer",
-            status=401,
             depends_on_request=True,
         ),
         "comity.payment": Rule(
             REFUSES,
             "RFC 9110 section-15.5.3",
             "the site asks for payment (status 402); the reason has its offer",
-            status=402,
             depends_on_request=True,
         ),
         "comity.declaration": Rule(

@@ -294,7 +294,8 @@ def test_the_configuration_of_helix_has_documented_keys_and_the_command() -> Non
     (own,) = (language for language in configuration["language"] if "file-types" in language)
     assert own["indent"].keys() == {"tab-width", "unit"}
     names = [name for entry in PACKAGE["contributes"]["languages"] for name in entry["filenames"]]
-    assert own["file-types"] == [{"glob": name} for name in names]
+    # Visual Studio Code shows trust.txt as plain text.
+    assert own["file-types"] == [{"glob": name} for name in (*names, "trust.txt")]
 
 
 def test_a_grammar_of_the_extension_stands_for_each_of_its_languages() -> None:

@@ -11,6 +11,7 @@ from comity.cluster.sql import check as check_module
 from comity.cluster.sql.address import SqlAddress
 from comity.cluster.sql.check import check_database
 from comity.cluster.sql.connection import open_database
+from comity.cluster.sql.schema import DATA_VERSION
 from comity.policies import PolicyError
 from tests.redis_server import free_port
 from tests.sql_server import PostgresServer, SqliteFile
@@ -28,7 +29,7 @@ def test_a_sound_database_gets_its_tables(server: Database) -> None:
     assert check_database(address) == []
     assert check_database(address, is_dry=True) == []
     if isinstance(server, PostgresServer):
-        assert server.execute("SELECT number FROM comity.version") == [(1,)]
+        assert server.execute("SELECT number FROM comity.version") == [(DATA_VERSION,)]
     else:
         assert server.path.stat().st_mode & 0o777 == 0o600
 
