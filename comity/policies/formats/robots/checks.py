@@ -140,8 +140,7 @@ def _check_sitemaps(robots: Robots, remarks: Remarks, origin: str) -> None:
     Nothing is reported if these crawlers may not fetch the start page: the sitemaps are for others.
     Sitemaps at another origin are refused by the file of that origin.
     """
-    rules = robots.for_agent(ANY)
-    if not robots.sitemaps or _is_refused(rules, "/"):
+    if not _SITEMAP.search(robots.text) or _is_refused(rules := robots.for_agent(ANY), "/"):
         return
     number, before = 1, 0
     for match in _SITEMAP.finditer(robots.text):
