@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from html import unescape
 from itertools import count
 from typing import NamedTuple
 
 from comity.bounded import Bounded
 from comity.policies.agent import PRODUCT_TOKEN, Agent
+from comity.policies.document.document import Content
 from comity.policies.formats.acap import CrawlerNames
 
 # The maximum number of crawlers that one User-Agent may name. A request with more is refused.
@@ -28,6 +30,7 @@ MAX_PARSED = 2048
 # combination of ACAP names.
 MAX_AGENTS = 1000
 
+_ESCAPED = re.compile(r"\\u00([0-9a-f]{2})")  # an ASCII character in JSON, in lower case
 _ITEMS = re.compile(r"[^\s;,()<>\[\]{}\"'+]+")  # products, and words in comments
 
 # Words in the User-Agents of browsers, and of applications that show pages in a browser window. A
@@ -112,14 +115,17 @@ class Agents:
         return Asking(agents, tuple(tokens[:MAX_NAMED]), is_named, is_clear)
 
     def addressed_by_pages(
-        self, user_agent: str, uses: tuple[str, ...]
+        self, user_agent: str, uses: tuple[str, ...], content: Content
     ) -> tuple[Agent, ...] | None:
-        """Return an agent for each word of a User-Agent that a page may name as a crawler.
+        """Return an agent for each word of a User-Agent that a response may name as a crawler.
 
         A page may name crawlers that no file names. These agents are new, so judge them only by
-        pages, and not by files. None: there are more than MAX_WORDS words. `uses`: see `Agent`."""
+        pages, and not by files. If there are more than MAX_WORDS words, only the words that the
+        response contains count. None: these are too many too. `uses`: see `Agent`."""
         words = list(dict.fromkeys(words_of(user_agent)))
         words = [word for word in words if not is_of_browsers(word)] or words
+        if len(words) > MAX_WORDS:
+            words = _words_in(content, words)
         if len(words) > MAX_WORDS:
             return None
         return tuple(
@@ -151,6 +157,21 @@ class Agents:
     def _names_in_acap(self, user_agent: str) -> list[str]:
         names = CrawlerNames(Agent(self._nobody, user_agent=user_agent))
         return [name for name in self._others if names.mean(name)]
+
+
+def _words_in(content: Content, words: list[str]) -> list[str]:
+    """Return the words that a response contains. They are all words if that cannot be told."""
+    if content.is_xml:  # its sections and entities may divide a word
+        return words
+    fields = b"\n".join(value for _, value in content.headers).lower()
+    as_sent = (fields + b"\n" + content.octets).decode("latin-1")
+    try:
+        text = unescape(as_sent)
+    except ValueError:  # a reference with thousands of digits
+        return words
+    text = as_sent + _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    text = text.lower()
+    return [word for word in words if word in text]
 
 
 def words_of(user_agent: str) -> list[str]:

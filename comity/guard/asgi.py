@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from comity.guard.answers import Answer
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, target_from, target_of_path
-from comity.guard.pages import HeldPage, readable_codings
+from comity.guard.pages import HeldPage, has_several_ranges, readable_codings
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -129,16 +130,18 @@ async def _answer(answer: Answer, scope: Scope, send: Send) -> None:
 
 def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
     """Wrap `send`: report the end of the response to the guard before the last octets are sent."""
+    method = scope.get("method", "")  # the application may write another one into the scope
 
     async def counting_send(message: Message) -> None:
         if message["type"] == "http.response.start":
+            message = {**message, "headers": list(message.get("headers", ()))}
             lengths = (
                 value
-                for name, value in message.get("headers", ())
+                for name, value in message["headers"]
                 if bytes(name).lower() == b"content-length"
             )
             passed.begins(
-                bytes(next(lengths, b"")).decode("latin-1"), has_body=_has_body(scope, message)
+                bytes(next(lengths, b"")).decode("latin-1"), has_body=_has_body(method, message)
             )
         elif message["type"] == "http.response.body":
             if message.get("more_body"):
@@ -150,8 +153,8 @@ def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
     return counting_send
 
 
-def _has_body(scope: Scope, start: Message) -> bool:
-    return scope.get("method") != "HEAD" and start["status"] not in (204, 304)
+def _has_body(method: str, start: Message) -> bool:
+    return method != "HEAD" and start["status"] not in (204, 304)
 
 
 # Extensions by which an application hands a file to the server, past the guard.
@@ -168,25 +171,56 @@ async def _read_page(
     app: Application, passed: Pass, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Call the application, and hold its response until the guard has read the page."""
-    extensions = scope.get("extensions") or {}
-    headers = [
-        (name, readable_codings(value.decode("latin-1")).encode("latin-1"))
-        if name.lower() == b"accept-encoding"
-        else (name, value)
-        for name, value in scope.get("headers") or ()
-    ]
-    readable = {
-        **scope,
-        "headers": headers,
-        "extensions": {name: extensions[name] for name in extensions if name not in _FILES},
-    }
+    given = {name: scope[name] for name in ("headers", "extensions") if scope.get(name)}
+    readable = dict(given)
+    if "headers" in given:
+        readable["headers"] = _readable_fields(given["headers"])
+    if "extensions" in given:
+        readable["extensions"] = {
+            name: value for name, value in given["extensions"].items() if name not in _FILES
+        }
     sender = _PageSender(passed, scope, send)
+    # In the scope itself, not in a copy: middleware around the guard reads what the application
+    # writes into it, e.g. its route.
+    scope.update(readable)
     try:
-        await app(readable, receive, sender)
+        await app(scope, receive, sender)
     except Exception:
         # The client has its answer. The application may have failed only because it was told so.
         if not sender.has_interrupted:
             raise
+    finally:
+        scope.update((name, given[name]) for name in given if scope.get(name) is readable[name])
+
+
+def _readable_fields(fields: Iterable[Sequence[bytes]]) -> list[Sequence[bytes]]:
+    """Return header fields that ask for a response that the guard can read."""
+    ranges = b",".join(value for name, value in fields if name.lower() == b"range")
+    has_several = has_several_ranges(ranges.decode("latin-1"))
+    return [
+        (name, readable_codings(value.decode("latin-1")).encode("latin-1"))
+        if name.lower() == b"accept-encoding"
+        else (name, value)
+        for name, value in fields
+        if not (has_several and name.lower() == b"range")
+    ]
+
+
+async def _end(held: HeldPage) -> None:
+    """Judge a response. A long one is judged in a thread, so that the event loop goes on."""
+    if held.is_long and held.answer is None and _runs_asyncio():
+        await asyncio.to_thread(held.end)
+    else:
+        held.end()
+
+
+def _runs_asyncio() -> bool:
+    """Return True if this is an event loop of asyncio. Some servers have others, e.g. Trio's."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class _PageSender:
@@ -199,6 +233,7 @@ class _PageSender:
         self.has_interrupted = False
         self._passed = passed
         self._scope = scope
+        self._method = scope.get("method", "")
         self._send = send
         self._start: Message = {}
         self._held: HeldPage | None = None
@@ -213,9 +248,10 @@ class _PageSender:
             return
         if kind == "http.response.start":
             fields = [(bytes(name), bytes(value)) for name, value in message.get("headers", ())]
-            has_body = _has_body(self._scope, message)
-            self._start = message
+            has_body = _has_body(self._method, message)
+            self._start = {**message, "headers": fields}  # they may be an iterator
             self._held = self._passed.hold(message["status"], fields, has_body=has_body)
+            message = self._start
         held = self._held
         if held is None or kind not in ("http.response.start", "http.response.body"):
             await self._send(message)
@@ -223,7 +259,7 @@ class _PageSender:
         if kind == "http.response.body":
             held.add(message.get("body", b""))
             if not message.get("more_body"):
-                held.end()
+                await _end(held)
         if held.answer is not None:
             self._is_refused = True
             await _answer(held.answer, self._scope, self._send)

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import product
 from math import ceil
-from threading import Lock
+from threading import Lock, local
 from typing import NamedTuple
 
 from comity.forks import call_in_forks
@@ -164,7 +164,7 @@ class Guard:
         self._site = Site.from_files(self.origin, own_files.judging)
         published = Site.from_files(self.origin, own_files.fetched)
         # Pages are judged by themselves: the files have permitted the request before.
-        self._site_of_pages = Site.from_files(self.origin, {})
+        self._pages_of_thread = _PagesOfThread(self.origin)
         self._documents = published.files
         self._pages = Pages(max_page)
         self.findings: tuple[Finding, ...] = published.findings
@@ -374,20 +374,18 @@ class Guard:
         """Return the refusal of a request by the response to it, or None.
 
         The response is judged for each crawler that the User-Agent may name."""
-        agents = self._agents.addressed_by_pages(incoming.field("user-agent"), uses)
+        agents = self._agents.addressed_by_pages(incoming.field("user-agent"), uses, content)
         if agents is None:
-            at_most = f"User-Agent: at most {MAX_WORDS} names"
+            at_most = f"User-Agent: at most {MAX_WORDS} words that the response contains"
             return self._refuse_page(incoming, rule, (self._long(LONG_FIELDS, at_most),))
         url = self.origin + target_of(incoming.target)
         moment = datetime.fromtimestamp(self._clock(), UTC)
-        with self._lock:
-            decisions = [
-                self._site_of_pages.refused_by_response(
-                    agent, url, content, facts, moment, self._documents
-                )
-                for agent, facts in product(agents, kinds)
-            ]
-        self._settle()
+        # Without the lock: a long page would stop the requests of all clients.
+        site = self._pages_of_thread.site
+        decisions = [
+            site.refused_by_response(agent, url, content, facts, moment, self._documents)
+            for agent, facts in product(agents, kinds)
+        ]
         reasons = tuple(
             dict.fromkeys(
                 reason
@@ -483,6 +481,13 @@ class Guard:
             },
         )
         return self._problems.answer(incoming.method, reasons, detail=detail, retry_after=wait)
+
+
+class _PagesOfThread(local):
+    """The site that judges pages, one for each thread: a Site is used by one thread at a time."""
+
+    def __init__(self, origin: str) -> None:
+        self.site = Site.from_files(origin, {})
 
 
 class _Targets(NamedTuple):

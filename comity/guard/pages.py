@@ -7,7 +7,7 @@
 
 Draft-liao-aipref-autoctl-ext section-6: servers should process the annotations of a page. They may
 be anywhere in the page, so no octet of it may go out before the last one is read. Only responses
-that may be HTML wait. Everything else is sent as it comes."""
+that may be HTML or XML wait. Everything else is sent as it comes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from collections.abc import Callable, Sequence
 from comity.guard.answers import Answer
 from comity.policies.answers.errors import PolicyError
 from comity.policies.document.document import Content
-from comity.policies.syntax.content_coding import decoded
+from comity.policies.syntax.content_coding import decoded, is_coded
 
 Fields = Sequence[tuple[bytes, bytes]]  # names and values of header fields
 Judge = Callable[[Content], Answer | None]  # returns the refusal of a response
 Refuse = Callable[[str], Answer]  # returns the refusal of a response that cannot be read
 
 MAX_PAGE = 4 * 1024 * 1024  # octets of a page, by default
+MAX_AT_ONCE = 16 * 1024  # octets of a page that is judged without letting others go on
 
 PARTIAL = 206
 # RFC 9110 section-14.4
@@ -41,11 +42,17 @@ class HeldPage:
     def __init__(self, fields: Fields, max_page: int, judge: Judge, refuse: Refuse) -> None:
         self.answer: Answer | None = None
         self._fields = fields
+        self._coding = b",".join(_values(fields, b"content-encoding")).lower()
         self._max_page = max_page
         self._judge = judge
         self._refuse = refuse
         self._parts: list[bytes] = []
         self._octets = 0
+
+    @property
+    def is_long(self) -> bool:
+        """True if `end` may take long enough to let other requests go on."""
+        return self._octets > MAX_AT_ONCE or is_coded(self.body, self._coding)
 
     @property
     def body(self) -> bytes:
@@ -56,7 +63,7 @@ class HeldPage:
         """Add octets of the body. This refuses a page that is too long."""
         if self.answer is not None:
             return
-        self._parts.append(octets)
+        self._parts.append(bytes(octets))  # the application may use its buffer again
         self._octets += len(octets)
         if self._octets > self._max_page:
             self._refuse_as(f"at most {self._max_page} octets")
@@ -65,7 +72,7 @@ class HeldPage:
         """Judge the response, because its body is complete."""
         if self.answer is not None:
             return
-        coding = b",".join(_values(self._fields, b"content-encoding")).lower()
+        coding = self._coding if self._octets else b""  # a redirect may have the field alone
         try:
             body, is_cut = decoded(self.body, coding, is_cut=False, most=self._max_page)
         except ValueError as error:
@@ -100,11 +107,11 @@ class Pages:
         """Return the response if it has to wait, else None.
 
         `judge`, `refuse`: return the refusal. `judges_fields`: True to judge the header fields of
-        responses that are not HTML."""
+        responses that do not wait."""
         page = HeldPage(fields, self._max_page, judge, refuse)
         media_type = b",".join(_values(fields, b"content-type")).lower()
         is_multipart = status == PARTIAL and b"multipart/byteranges" in media_type
-        if not (is_multipart or Content(fields, b"").is_html):
+        if not (is_multipart or Content(fields, b"").may_be_markup):
             page.answer = judge(Content(fields, b"")) if judges_fields else None
             return page if page.answer else None
         if status == PARTIAL and (is_multipart or not _is_whole(fields)):
@@ -132,3 +139,11 @@ def readable_codings(accept_encoding: str) -> str:
         member for member in members if member.partition(";")[0].strip().lower() in _READABLE
     ]
     return ", ".join(readable) or "identity"
+
+
+def has_several_ranges(ranges: str) -> bool:
+    """Return True if a Range field asks for several parts in one response.
+
+    Their response does not show its type first, so the guard has the application send all of it:
+    RFC 9110 section-14.2 permits servers to ignore the field."""
+    return "," in ranges

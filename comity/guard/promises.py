@@ -16,6 +16,7 @@ from comity.policies.answers.decision import UseDecision, Verdict
 from comity.policies.formats.aipref import content_usage
 from comity.policies.formats.aipref.short_strings import MAX_FIELD, MAX_LABELS
 from comity.policies.site import Site
+from comity.policies.syntax.lines import Findings
 
 FIELD = "content-usage"
 # Methods whose content a server does not keep (RFC 9110 section-9.2.1).
@@ -31,12 +32,14 @@ def conflict(requested: str, promised: str) -> str:
     """Return why the site cannot promise the preferences of a request, as text. "": it can.
 
     `requested`: the Content-Usage field of the request. `promised`: the Content-Usage field with
-    which the site sends the content to others. A request whose preferences cannot be read, or that
-    has too many, is in conflict with all promises but an equal text."""
+    which the site sends the content to others. If preferences of a request cannot be read, or are
+    too many, it is in conflict with all promises but an equal text. A value other than y and n
+    cannot be read: it may have been meant as a refusal."""
     if requested.strip() == promised.strip():
         return ""
-    labels = content_usage.read(requested)
-    if labels is None or len(requested) > MAX_FIELD or len(labels) >= MAX_LABELS:
+    findings = Findings("")
+    labels = content_usage.read(requested, findings)
+    if labels is None or findings or len(requested) > MAX_FIELD or len(labels) >= MAX_LABELS:
         return "it cannot be read"
     of_request, of_site = _uses(requested), _uses(promised)
     for use in _AGENT.vocabulary.uses:

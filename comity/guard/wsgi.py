@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from comity.guard.answers import Answer
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, target_from, target_of_path
-from comity.guard.pages import HeldPage, readable_codings
+from comity.guard.pages import HeldPage, has_several_ranges, readable_codings
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -124,12 +124,13 @@ def _counting(
     passed: Pass, environ: WSGIEnvironment, start_response: StartResponse
 ) -> StartResponse:
     """Wrap `start_response` to report the length of the response to the guard."""
+    method = environ.get("REQUEST_METHOD", "")  # the application may write another one into it
 
     def counting_start_response(
         status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None, /
     ) -> Any:
         lengths = (value for name, value in headers if name.lower() == "content-length")
-        passed.begins(next(lengths, None), has_body=_has_body(environ, status))
+        passed.begins(next(lengths, None), has_body=_has_body(method, status))
         write = (
             start_response(status, headers, exc_info)
             if exc_info
@@ -169,8 +170,8 @@ class _CountedBody:
             self._passed.end()
 
 
-def _has_body(environ: WSGIEnvironment, status: str) -> bool:
-    return environ.get("REQUEST_METHOD") != "HEAD" and status[:3] not in ("204", "304")
+def _has_body(method: str, status: str) -> bool:
+    return method != "HEAD" and status[:3] not in ("204", "304")
 
 
 class _PageBody:
@@ -184,13 +185,15 @@ class _PageBody:
         start_response: StartResponse,
     ) -> None:
         self._passed = passed
-        self._environ = environ
+        self._method = environ.get("REQUEST_METHOD", "")
         self._start_response = start_response
         self._held: HeldPage | None = None
         self._held_start: tuple[str, list[tuple[str, str]]] = ("", [])
         self._is_started = False  # True if the server has the status and the header fields
         if "HTTP_ACCEPT_ENCODING" in environ:
             environ["HTTP_ACCEPT_ENCODING"] = readable_codings(environ["HTTP_ACCEPT_ENCODING"])
+        if has_several_ranges(environ.get("HTTP_RANGE", "")):
+            del environ["HTTP_RANGE"]
         self._body = app(environ, self._start)
 
     @property
@@ -213,7 +216,7 @@ class _PageBody:
             None
             if self._is_started
             else self._passed.hold(
-                int(status[:3]), fields, has_body=_has_body(self._environ, status)
+                int(status[:3]), fields, has_body=_has_body(self._method, status)
             )
         )
         if held is None:
@@ -223,7 +226,7 @@ class _PageBody:
                 if exc_info
                 else self._start_response(status, headers)
             )
-        self._held, self._held_start = held, (status, headers)
+        self._held, self._held_start = held, (status, list(headers))
         return held.add
 
     def __iter__(self) -> Iterator[bytes]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import Iterator, MutableMapping
+import zlib
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,11 +18,11 @@ from hypothesis import strategies as st
 
 from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, Pass, WSGIMiddleware
 from comity.guard.agents import MAX_WORDS
-from comity.guard.pages import MAX_PAGE, HeldPage, readable_codings
-from comity.policies import PolicyError
+from comity.guard.pages import MAX_AT_ONCE, MAX_PAGE, HeldPage, readable_codings
+from comity.policies import PolicyError, Site
 from comity.policies.document import html
 from comity.policies.document.html.tinyhtml5_tree import MAX_CHARACTERS
-from tests.guard.paged import EVENT, PAGES, annotated
+from tests.guard.paged import EVENT, NO_PURPOSE, PAGES, annotated
 from tests.guard.paged import MAX_PAGE as SITE_MAX_PAGE
 from tests.selection import one_in
 
@@ -266,6 +268,7 @@ def test_a_write_whose_preferences_cannot_be_promised_is_refused(
                 ("train-ai=y", 403),
                 ("no dictionary(", 403),
                 ("unheard=n", 403),
+                ("train-ai=?0", 403),
             ):
                 asked = len(json.loads(person.ask("/seen").body)["asked"])
                 got = client.ask("/upload/a", method, "x" * 1000, Content_Usage=field)
@@ -293,10 +296,21 @@ def sent_by(
     guard: Guard, parts: list[bytes], *, user_agent: str = "testbot", media_type: str = "text/html"
 ) -> tuple[int, bytes]:
     """The status and body that a client of an ASGI application gets."""
+    return asyncio.run(asgi_sent_by(guard, parts, user_agent=user_agent, media_type=media_type))
+
+
+async def asgi_sent_by(
+    guard: Guard,
+    parts: list[bytes],
+    *,
+    user_agent: str = "testbot",
+    media_type: str = "text/html",
+    fields: Sequence[tuple[bytes, bytes]] = (),
+) -> tuple[int, bytes]:
     sent: list[MutableMapping[str, Any]] = []
 
     async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-        headers = [(b"content-type", media_type.encode())]
+        headers = [(b"content-type", media_type.encode()), *fields]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         for part in parts:
             await send({"type": "http.response.body", "body": part, "more_body": True})
@@ -311,19 +325,65 @@ def sent_by(
         "path": "/page",
         "headers": [(b"user-agent", user_agent.encode())],
     }
-    asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+    await ASGIMiddleware(site, guard)(scope, nothing, send)
     start, *bodies = sent
     assert [message["type"] for message in sent[1:]] == ["http.response.body"] * len(bodies)
     assert [bool(message.get("more_body")) for message in bodies][-1:] == [False]
     return start["status"], b"".join(message.get("body", b"") for message in bodies)
 
 
-def wsgi_sent_by(guard: Guard, parts: list[bytes], body_type: type) -> tuple[int, bytes]:
+XHTML = (
+    b'<html xmlns="http://www.w3.org/1999/xhtml"><body>secret text<script '
+    b'type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": []}'
+    b"</script></body></html>"
+)
+
+
+@pytest.mark.requirement("GUARD-2")
+@pytest.mark.parametrize(
+    ("media_type", "waits"),
+    [
+        ("", True),
+        ("application/xml", True),
+        ("TEXT/XML; charset=utf-8", True),
+        ("image/svg+xml", True),
+        ("application/rss+xml", True),
+        ("unknown/unknown", True),
+        ("application/unknown", True),
+        ("*/*", True),
+        ("html", True),
+        ("text", True),
+        ("text/plain, text/xml", True),
+        ("text/xml, text/plain", True),
+        ("text/plain", False),
+        ("application/octet-stream", False),
+        ("application/json", False),
+        ("text/event-stream", False),
+    ],
+)
+def test_types_that_crawlers_read_as_pages_wait(media_type: str, *, waits: bool) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    for parts in ([XHTML], [XHTML[:9], XHTML[9:]]):
+        for status, body in (
+            sent_by(guard, parts, media_type=media_type),
+            wsgi_sent_by(guard, parts, list, media_type=media_type),
+        ):
+            assert (status == 403) == waits
+            assert (b"secret text" in body) != waits
+
+
+def wsgi_sent_by(
+    guard: Guard,
+    parts: list[bytes],
+    body_type: Callable[[list[bytes]], object],
+    *,
+    media_type: str = "text/html",
+) -> tuple[int, bytes]:
     """The status and body that a client of a WSGI application gets."""
     started: list[str] = []
 
     def site(environ: dict[str, Any], start_response: Any) -> Any:
-        start_response("200 OK", [("Content-Type", "text/html")])
+        start_response("200 OK", [("Content-Type", media_type)])
         return body_type(parts)
 
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/page", "HTTP_USER_AGENT": "testbot"}
@@ -338,6 +398,147 @@ def wsgi_sent_by(guard: Guard, parts: list[bytes], body_type: type) -> tuple[int
 def cut(page: bytes, places: list[int]) -> list[bytes]:
     ends = sorted(place % (len(page) + 1) for place in places)
     return [page[start:end] for start, end in zip([0, *ends], [*ends, len(page)], strict=True)]
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_middleware_sees_what_the_application_writes_into_the_scope() -> None:
+    seen: list[object] = []
+    read: list[tuple[object, object]] = []
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        scope["route"] = "/page"
+        read.append((list(scope["headers"]), dict(scope.get("extensions", {}))))
+        fields = ([name, value] for name, value in [(b"content-type", b"text/html")])
+        await send({"type": "http.response.start", "status": 200, "headers": fields})
+        await send({"type": "http.response.body", "body": b"<p>x"})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        seen.append(scope.get("route"))
+
+    fields = [(b"user-agent", b"testbot"), (b"accept-encoding", b"br, gzip")]
+    readable = [(b"user-agent", b"testbot"), (b"accept-encoding", b"gzip")]
+    guard = Guard("https://example.com", GUARDED)
+    extensions: dict[str, Any]
+    for extensions in ({}, {"extensions": {"http.response.pathsend": {}, "tls": {}}}):
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": fields, **extensions}
+        given_scope = dict(scope)
+        asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+        assert scope == given_scope | {"route": "/page"}
+    assert seen == ["/page"] * 4
+    assert read == [(readable, {}), (readable, {"tls": {}})]
+
+
+@pytest.mark.requirement("GUARD-2")
+@pytest.mark.parametrize(
+    ("ranges", "is_kept"),
+    [
+        (["bytes=0-9"], True),
+        (["bytes=-5"], True),
+        (["bytes=0-9, 20-29"], False),
+        (["bytes=0-9,-1"], False),
+        (["bytes=0-9", "bytes=20-29"], False),
+        (["bytes=0-9", "x"], False),
+    ],
+)
+def test_applications_are_not_asked_for_several_ranges(ranges: list[str], *, is_kept: bool) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    received: list[list[str]] = []
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        received.append(
+            [value.decode() for name, value in scope["headers"] if name.lower() == b"range"]
+        )
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"<p>x"})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        pass
+
+    def wsgi_site(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        received.append([environ["HTTP_RANGE"]] if "HTTP_RANGE" in environ else [])
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [b"<p>x"]
+
+    browser = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+    for user_agent, is_read in (("testbot", True), (browser, False)):
+        sent = [(b"Range", value.encode()) for value in ranges]
+        headers = [(b"user-agent", user_agent.encode()), *sent]
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
+        asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+        assert scope["headers"] is headers
+        environ = {
+            "REQUEST_METHOD": "GET",
+            "PATH_INFO": "/",
+            "HTTP_USER_AGENT": user_agent,
+            "HTTP_RANGE": ",".join(ranges),
+        }
+        list(WSGIMiddleware(wsgi_site, guard)(environ, lambda *_: None))  # type: ignore[arg-type]
+        if is_kept or not is_read:
+            assert received == [ranges, [",".join(ranges)]]
+        else:
+            assert received == [[], []]
+        received.clear()
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-1")
+def test_the_method_of_the_request_decides_whether_there_is_a_page() -> None:
+    guard = Guard("https://example.com", GUARDED)
+    statuses: list[int] = []
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        scope["method"] = "HEAD"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": NO_PURPOSE})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        statuses.append(message.get("status", 0))
+
+    headers = [(b"user-agent", b"testbot")]
+    scope = {"type": "http", "method": "GET", "path": "/page", "headers": headers}
+    asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+    assert statuses == [403, 0]
+
+    def wsgi_site(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        environ["REQUEST_METHOD"] = "HEAD"
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [NO_PURPOSE]
+
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/page", "HTTP_USER_AGENT": "testbot"}
+    started: list[str] = []
+    middleware = WSGIMiddleware(wsgi_site, guard)
+    list(middleware(environ, lambda status, *_: started.append(status)))  # type: ignore[arg-type]
+    assert started == ["403 Forbidden"]
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_octets_that_the_application_overwrites_are_kept() -> None:
+    guard = Guard("https://example.com", GUARDED)
+    page = b"<p>first<p>second"
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        buffer = bytearray(page[:8])
+        await send({"type": "http.response.body", "body": buffer, "more_body": True})
+        buffer[:] = page[8:]
+        await send({"type": "http.response.body", "body": memoryview(buffer)})
+
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [(b"user-agent", b"testbot")]
+    scope = {"type": "http", "method": "GET", "path": "/page", "headers": headers}
+    asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, send))
+    assert sent[1]["body"] == page
+
+    def wsgi_parts(_: object) -> Iterator[bytes]:
+        buffer = bytearray(page[:8])
+        yield buffer  # type: ignore[misc]
+        buffer[:] = page[8:]
+        yield buffer  # type: ignore[misc]
+
+    assert wsgi_sent_by(guard, [], wsgi_parts) == (200, page)
 
 
 @pytest.mark.requirement("GUARD-2")
@@ -375,7 +576,7 @@ def test_octets_in_a_coding_are_sent_or_refused(octets: bytes, coding: str) -> N
         is_gzip = coding.lower() == "gzip" and bool(gzip.decompress(octets))
     except (OSError, EOFError):
         is_gzip = False
-    assert isinstance(held.answer, Answer) or is_gzip or coding == "deflate"
+    assert isinstance(held.answer, Answer) or is_gzip or coding == "deflate" or not octets
     assert held.answer is not None or held.body == octets
 
 
@@ -387,8 +588,27 @@ def test_a_small_body_that_unpacks_to_a_long_page_is_refused() -> None:
     assert hold(gzip.compress(b"x" * MAX_PAGE), coding=b"gzip").answer is None
 
 
-def hold(body: bytes, *, coding: bytes = b"", user_agent: str = "testbot") -> HeldPage:
-    guard = Guard("https://example.com", GUARDED)
+@pytest.mark.requirement("GUARD-2")
+@pytest.mark.parametrize("coding", [b"gzip", b"deflate", b"br", b"gzip, br"])
+def test_a_response_without_octets_has_nothing_to_decode(coding: bytes) -> None:
+    held = hold(b"", coding=coding)
+    assert (held.answer, held.body) == (None, b"")
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_a_page_in_deflate_without_the_header_of_zlib_is_read() -> None:
+    """Some servers send it so, and browsers read it (RFC 9110 section-8.4.1.2)."""
+    for body in (PAGES["plain"][1], NO_PURPOSE):
+        held = hold(zlib.compress(body, wbits=-zlib.MAX_WBITS), coding=b"deflate")
+        assert (held.answer is None) == (body is not NO_PURPOSE)
+        if held.answer:
+            assert json.loads(held.answer.body)["rule"] == "automation.purpose"
+
+
+def hold(
+    body: bytes, *, coding: bytes = b"", user_agent: str = "testbot", guard: Guard | None = None
+) -> HeldPage:
+    guard = guard or Guard("https://example.com", GUARDED)
     passed = guard.check(Incoming("GET", "/page", {"user-agent": user_agent}))
     assert isinstance(passed, Pass)
     fields = [(b"content-type", b"text/html"), (b"content-encoding", coding)]
@@ -429,15 +649,48 @@ def test_a_part_of_a_page_is_sent_if_it_is_the_whole(
     assert several.answer is not None
 
 
+NAMES = [f"name{number}x" for number in range(MAX_WORDS + 1)]
+
+
 @pytest.mark.requirement("GUARD-2")
-def test_a_user_agent_with_too_many_names_gets_no_page() -> None:
-    names = [f"name{number}x" for number in range(MAX_WORDS)]
-    assert hold(b"<p>x", user_agent=" ".join(names)).answer is None
-    answer = hold(b"<p>x", user_agent=" ".join([*names, "another"])).answer
+def test_a_user_agent_with_too_many_names_gets_no_page_with_all_of_them() -> None:
+    page = b"<p>" + " ".join(NAMES).encode()
+    assert hold(page, user_agent=" ".join(NAMES[:MAX_WORDS])).answer is None
+    answer = hold(page, user_agent=" ".join(NAMES)).answer
     assert answer is not None
     assert (answer.status, json.loads(answer.body)["rule"]) == (431, "comity.long-fields")
-    for_last = annotated(userAgent="name15x", allowedPurposes=[])
-    assert hold(for_last, user_agent=" ".join(names)).answer is not None
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_names_that_a_page_does_not_have_are_not_too_many() -> None:
+    sentence = " ".join(NAMES)
+    assert hold(b"<p>name3x, Name16X &#39;x", user_agent=sentence).answer is None
+    for named in ("name16x", "NAME16X", "*"):
+        for page in (
+            annotated(userAgent=named, allowedPurposes=[]),
+            annotated(userAgent=named, allowedPurposes=[]).replace(b"16", b"\\u00316"),
+            annotated(userAgent=named, allowedPurposes=[]).decode().encode("utf-16"),
+            XHTML,
+        ):
+            assert hold(page, user_agent=sentence).answer is not None
+    other = annotated(userAgent="otherbot", allowedPurposes=[])
+    assert hold(other, user_agent=sentence).answer is None
+
+
+@pytest.mark.requirement("GUARD-2", "META-3")
+def test_a_page_and_its_fields_are_searched_for_names() -> None:
+    guard = Guard("https://example.com", GUARDED, uses=lambda _: ("train",))
+    sentence = " ".join(NAMES)
+    for page, fields, is_sent in (
+        (b"<p>x", [], True),
+        (b"<meta name='n&#97;me16x' content='noai'>", [], False),
+        (b"<p>x", [(b"X-Robots-Tag", b"name16x: noai")], False),
+        (b"<p>x", [(b"X-Robots-Tag", b"otherbot: noai")], True),
+        (b"<p>x", [(b"X-Robots-Tag", b"noai")], False),
+        (b"<p>&#%s;" % (b"1" * 5000), [], False),  # nobody knows the character
+    ):
+        sent = asgi_sent_by(guard, [page], user_agent=sentence, fields=fields)
+        assert (asyncio.run(sent)[0] == 200) == is_sent, page
 
 
 @pytest.mark.requirement("GUARD-2", "SEC-1")
@@ -449,6 +702,69 @@ def test_a_page_that_its_parser_gives_up_is_refused_for_its_uses(
     page = b'<meta http-equiv="Content-Usage" content="tdm=n">' + b"a" * MAX_CHARACTERS
     guard = Guard("https://example.com", GUARDED, uses=lambda _: ("train",))
     assert sent_by(guard, [page])[0] == 403
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-3")
+def test_other_requests_are_judged_while_a_page_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    judged, read = Event(), Site.refused_by_response
+
+    def slow(*arguments: Any) -> Any:
+        assert judged.wait(10)
+        return read(*arguments)
+
+    monkeypatch.setattr(Site, "refused_by_response", slow)
+    with ThreadPoolExecutor(1) as pool:
+        page = pool.submit(hold, NO_PURPOSE, guard=guard)
+        assert isinstance(
+            guard.check(Incoming("GET", "/private/", {"user-agent": "otherbot"})), Answer
+        )
+        judged.set()
+        assert page.result().answer is not None
+    assert guard.refused == {"robots.disallow": 1, "automation.purpose": 1}
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-3")
+@pytest.mark.parametrize(
+    ("body", "coding"),
+    [
+        (NO_PURPOSE + b"x" * MAX_AT_ONCE, b""),
+        (gzip.compress(NO_PURPOSE), b"gzip"),
+        (gzip.compress(NO_PURPOSE), b""),
+    ],
+)
+def test_an_event_loop_goes_on_while_a_long_page_is_read(
+    monkeypatch: pytest.MonkeyPatch, body: bytes, coding: bytes
+) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    went_on, read = Event(), Site.refused_by_response
+
+    def slow(*arguments: Any) -> Any:
+        assert went_on.wait(10)
+        return read(*arguments)
+
+    monkeypatch.setattr(Site, "refused_by_response", slow)
+
+    async def ask() -> tuple[int, bytes]:
+        asyncio.get_running_loop().call_later(0, went_on.set)
+        return await asgi_sent_by(guard, [body], fields=[(b"content-encoding", coding)])
+
+    assert asyncio.run(ask())[0] == 403
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_pages_are_judged_by_their_own_agents_in_many_threads() -> None:
+    guard = Guard("https://example.com", GUARDED)
+    names = [f"name{number}bot" for number in range(8)]
+    pages = {name: annotated(userAgent=name, allowedPurposes=[]) for name in names}
+
+    def is_refused_to(asking: str, name: str) -> bool:
+        return hold(pages[name], guard=guard, user_agent=asking).answer is not None
+
+    with ThreadPoolExecutor(8) as pool:
+        pairs = [(asking, name) for asking in names for name in names] * 4
+        refused = list(pool.map(lambda pair: is_refused_to(*pair), pairs))
+    assert refused == [asking == name for asking, name in pairs]
 
 
 @pytest.mark.requirement("GUARD-2")

@@ -35,10 +35,19 @@ FIELDS = st.dictionaries(st.sampled_from(LABELS), st.sampled_from("yn")).map(
         ("unheard=n", "tdm=n", "it refuses unheard"),
         ("unheard=n", "tdm=n, unheard=n", ""),
         ("unheard=y", "unheard=n", "it permits unheard"),
-        # No preferences: Boolean members and other types, section 6.2.
-        ("tdm", "", ""),
-        ("tdm=1, ai=?0", "", ""),
         ("", "", ""),
+        # A value other than y and n may have been meant as a refusal.
+        ("tdm", "", "it cannot be read"),
+        ("tdm=?0", "", "it cannot be read"),
+        ("tdm=N", "ai=n", "it cannot be read"),
+        ('tdm="n"', "", "it cannot be read"),
+        ("tdm=0", "", "it cannot be read"),
+        ("tdm=no", "tdm=n", "it cannot be read"),
+        ("tdm=(n)", "", "it cannot be read"),
+        ("unheard=?0", "", "it cannot be read"),
+        ("ai-train=no", "", "it cannot be read"),  # a word of Content Signals
+        ("tdm=n, ai=?0", "tdm=n, ai=n, search=n", "it cannot be read"),
+        ("tdm=no", "tdm=no", ""),
         # The older draft ignores members with parameters, and the newer one does not.
         ("tdm=n;x=1", "", "it refuses tdm"),
         ("tdm=n (", "tdm=n", "it cannot be read"),
@@ -93,4 +102,6 @@ def test_methods_that_write_nothing_need_no_promise() -> None:
         assert isinstance(answer, Answer) == (method not in SAFE_METHODS)
     overriding = {"content-usage": "tdm=n", "x-http-method-override": "PUT"}
     assert isinstance(guard.check(Incoming("GET", "/", overriding)), Answer)
-    assert guard.refused == {"comity.promise": 6}
+    unread = {"user-agent": "testbot", "content-usage": "train-ai=?0"}
+    assert isinstance(guard.check(Incoming("PUT", "/", unread)), Answer)
+    assert guard.refused == {"comity.promise": 7}

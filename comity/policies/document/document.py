@@ -174,6 +174,14 @@ class Content:
             return False
         return bool(_TAG_START.match(self._start) or _PAGE_WITHIN.search(self._start, 0, _WITHIN))
 
+    @property
+    def may_be_markup(self) -> bool:
+        """True if octets behind those of `body` may show that this is markup.
+
+        LENIENT: not for `application/octet-stream`, the type of downloads."""
+        is_nameless = _NAMELESS.fullmatch(self.media_type) and "octet-stream" not in self.media_type
+        return self.is_markup or bool(is_nameless)
+
     @cached_property
     def is_xml(self) -> bool:
         """True if it is served as XML (XHTML included), or if its octets are XML."""
