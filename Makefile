@@ -28,7 +28,7 @@ test-all: editors  ## every test in full, the tests with the oldest dependencies
 		times="$$times$$(($$(date +%s) - begin)) s: $$phase\n"; \
 	done
 
-set-up: .venv/ready-for-engines .venv/compiled .venv-oldest/ready-to-test $(CODE_SERVER)/ready
+set-up: .venv/ready-for-engines .venv/compiled .venv-oldest/ready-to-test .venv/code-server/ready
 
 test-in-full: .venv/compiled .venv/ready-for-engines
 	$(BIN)/$(TESTS) --all

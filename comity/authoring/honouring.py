@@ -185,12 +185,14 @@ def _format_of(citation: Citation) -> Format | None:
 
 
 def _line_directive(format_: Format, text: str, spec: str = "") -> Directive | None:
-    """Return the directive before the colon of a line. None: the text is no line of the format."""
-    name, colon, _ = text.partition(":")
+    """Return the directive that a line names. None: the text is no line of the format.
+
+    Formats with another separator read a line with a colon too."""
+    name, *values = re.split(f"[:{format_.authoring.separator}]", text, maxsplit=1)
     named = [
         directive
         for directive in format_.authoring.directives
-        if colon and directive.form == "line" and directive.name.lower() == name.strip().lower()
+        if values and directive.form == "line" and directive.name.lower() == name.strip().lower()
     ]
     same = (directive for directive in named if directive.spec == spec)
     return next(same, next(iter(named), None))
@@ -199,7 +201,7 @@ def _line_directive(format_: Format, text: str, spec: str = "") -> Directive | N
 def directives_in(format_: Format, text: str, spec: str = "") -> Sequence[Directive]:
     """Return the directives of a format in the text of a line, field or element.
 
-    For a line, this is the name before its colon.
+    For a line, this is the name before its separator.
     `spec`: the specification of the line, which decides between directives with one name."""
     if line := _line_directive(format_, text, spec):
         return (line,)

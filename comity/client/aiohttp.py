@@ -106,18 +106,19 @@ def middleware(client: Client) -> ClientMiddlewareType:
             _note_peer(request, peers)
         try:
             response = await admission.sent(lambda: handler(request))
+            connection = response.connection  # None: the whole body has arrived already
+            body = await _document(response)
         except BaseException as error:
             admission.failed()
             if isinstance(error, StoodStillError):
                 raise ClientConnectionError(str(error)) from None
             raise
-        connection = response.connection  # None: the whole body has arrived already
         refusal = admission.answered(
             response.status,
             response.raw_headers,
             address=peers[-1] if peers else None,
             body_follows=connection is not None,
-            body=await _document(response),
+            body=body,
         )
         if refusal is not None:
             response.close()
@@ -135,13 +136,18 @@ def middleware(client: Client) -> ClientMiddlewareType:
 async def _document(response: ClientResponse) -> bytes:
     """Return the beginning of the body if it may have the terms of an offer, else b"".
 
-    A coded body is not read, because a small one may become large."""
+    A coded body is not read, because a small one may become large. If the task is cancelled, the
+    response is closed."""
     body = b""
     if response.status == PAYMENT_REQUIRED and hdrs.CONTENT_ENCODING not in response.headers:
-        with suppress(ClientError, TimeoutError):
-            async with asyncio.timeout(DOCUMENT_SECONDS):
-                while len(body) <= MAX_DOCUMENT and (part := await response.content.readany()):
-                    body += part
+        try:
+            with suppress(ClientError, TimeoutError):
+                async with asyncio.timeout(DOCUMENT_SECONDS):
+                    while len(body) <= MAX_DOCUMENT and (part := await response.content.readany()):
+                        body += part
+        except BaseException:
+            response.close()
+            raise
     return body
 
 

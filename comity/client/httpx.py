@@ -71,6 +71,7 @@ class Transport(httpx.AsyncBaseTransport):
         admission.declare(request.headers)
         try:
             response = await admission.sent(lambda: self._transport.handle_async_request(request))
+            body = await _document(response)
         except BaseException as error:
             admission.failed()
             if isinstance(error, StoodStillError):
@@ -84,7 +85,7 @@ class Transport(httpx.AsyncBaseTransport):
             response.headers.raw,
             address=address,
             body_follows=True,
-            body=await _document(response),
+            body=body,
         )
         if refusal is not None:
             await response.aclose()
@@ -119,15 +120,20 @@ class Transport(httpx.AsyncBaseTransport):
 async def _document(response: httpx.Response) -> bytes:
     """Return the beginning of the body if it may have the terms of an offer, else b"".
 
-    A coded body is not read, because a small one may become large."""
+    A coded body is not read, because a small one may become large. If the task is cancelled, the
+    response is closed."""
     body = b""
     if response.status_code == PAYMENT_REQUIRED and "Content-Encoding" not in response.headers:
-        with suppress(httpx.HTTPError, TimeoutError):
-            async with asyncio.timeout(DOCUMENT_SECONDS):
-                async for part in response.aiter_raw():
-                    body += part
-                    if len(body) > MAX_DOCUMENT:
-                        break
+        try:
+            with suppress(httpx.HTTPError, TimeoutError):
+                async with asyncio.timeout(DOCUMENT_SECONDS):
+                    async for part in response.aiter_raw():
+                        body += part
+                        if len(body) > MAX_DOCUMENT:
+                            break
+        except BaseException:
+            await response.aclose()
+            raise
     return body
 
 

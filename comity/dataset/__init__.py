@@ -3,13 +3,18 @@ passes over all records."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-
-def tagger(*args: Any, **options: Any) -> Any:
-    """Return a step that tags Arrow batches: comity.dataset.tagged_batches.tagger.
-
-    pyarrow is loaded on the first call."""
+if TYPE_CHECKING:
     from comity.dataset.tagged_batches import tagger
 
-    return tagger(*args, **options)
+__all__ = ("tagger",)
+
+
+def __getattr__(name: str) -> Any:
+    # pyarrow, which `tagger` needs, is loaded on the first use.
+    if name != "tagger":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from comity.dataset.tagged_batches import tagger
+
+    return tagger

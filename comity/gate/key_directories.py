@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from comity.bounded import Bounded
 from comity.extras import required
+from comity.forks import call_in_forks
 from comity.gate.fetching.client import Hop, PolicyClient
 from comity.gate.fetching.connection import TransferError
 from comity.gate.fetching.freshness import DAY, lifetime, retry_after
@@ -103,17 +103,16 @@ class KeyDirectories:
         )
         self._network = network
         self._clock = clock
-        self._lock = Lock()
         self._listed: dict[str, _Directory] = {}
         self._named: Bounded[str, _Directory] = Bounded(MAX_DIRECTORIES)
         self._new: list[float] = []  # the times of the MAX_NEW last new directories
         self._underway = 0  # fetches of directories that clients have named
-        self._pid = os.getpid()
+        self._lock = Lock()
+        call_in_forks(self._forget_fetches)
 
     def expect(self, urls: Collection[str]) -> None:
         """Fetch these directories soon, unless they are known."""
         now = self._clock()
-        self._check_process()
         with self._lock:
             for url in urls:
                 directory = self._listed.setdefault(url, _Directory())
@@ -126,7 +125,6 @@ class KeyDirectories:
         `is_listed`: True for a directory that the operator lists. False for one that a client
         names: only MAX_NEW of these are fetched in a minute."""
         now = self._clock()
-        self._check_process()
         with self._lock:
             directory = self._directory(url, now, is_listed=is_listed)
             if directory is None:
@@ -140,13 +138,11 @@ class KeyDirectories:
                 return KeyAnswer(None, f"key directory {url}: {problem}", max(1, round(wait)))
             return KeyAnswer(key.key if key is not None and key.is_valid(now) else None)
 
-    def _check_process(self) -> None:
+    def _forget_fetches(self) -> None:
         """Forget the fetches of the process that this one was forked from: they do not end here."""
-        if self._pid != os.getpid():
-            # A thread of the other process may have had the lock.
-            self._pid, self._underway, self._lock = os.getpid(), 0, Lock()
-            for directory in (*self._listed.values(), *self._named.values()):
-                directory.is_underway = False
+        self._underway, self._lock = 0, Lock()
+        for directory in (*self._listed.values(), *self._named.values()):
+            directory.is_underway = False
 
     def _directory(self, url: str, now: float, *, is_listed: bool) -> _Directory | None:
         """Return a directory, perhaps a new one. None: too many are new."""
@@ -170,12 +166,17 @@ class KeyDirectories:
             return
         directory.is_underway = True
         self._underway += named
-        Thread(
+        thread = Thread(
             target=self._fetch,
             args=(url, directory, named),
             name="comity-key-directory",
             daemon=True,
-        ).start()
+        )
+        try:
+            thread.start()
+        except RuntimeError:  # the system limits the number of threads
+            problem = "no thread can be started to fetch it"
+            self._end(url, directory, named, _Directory(problem=problem))
 
     def _fetch(self, url: str, directory: _Directory, named: int) -> None:
         fetched = _Directory(problem="the fetch failed")
@@ -183,14 +184,18 @@ class KeyDirectories:
             fetched = self._fetched(url)
         finally:
             with self._lock:
-                self._underway -= named
-                # A directory that fails "MUST NOT evict a cached entry" (section 6.10).
-                if fetched.keys is not None:
-                    directory.keys, directory.fetched_at = fetched.keys, fetched.fetched_at
-                directory.problem, directory.is_underway = fetched.problem, False
-                now = self._clock()
-                directory.retry_at = now + RETRY
-                directory.due_at = max(fetched.due_at, directory.retry_at)
+                self._end(url, directory, named, fetched)
+
+    def _end(self, url: str, directory: _Directory, named: int, fetched: _Directory) -> None:
+        """Note the outcome of a fetch. The caller has the lock."""
+        self._underway -= named
+        # A directory that fails "MUST NOT evict a cached entry" (section 6.10).
+        if fetched.keys is not None:
+            directory.keys, directory.fetched_at = fetched.keys, fetched.fetched_at
+        directory.problem, directory.is_underway = fetched.problem, False
+        now = self._clock()
+        directory.retry_at = now + RETRY
+        directory.due_at = max(fetched.due_at, directory.retry_at)
         if fetched.problem:
             logger.warning(
                 "The key directory %(url)s cannot be used: %(problem)s",

@@ -20,6 +20,7 @@ from math import ceil
 from threading import Lock, local
 from typing import NamedTuple
 
+from comity.forks import call_in_forks
 from comity.guard.agents import MAX_NAMED, MAX_WORDS, Agents, Asking
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import ClientLimit, Clients, RequestCounts, client_of
@@ -186,12 +187,16 @@ class Guard:
         self._tolerance = tolerance
         self._counts = Clients(max_clients) if counts is None else counts
         self._clock = clock
-        self._lock = Lock()
+        self._renew_lock()
+        call_in_forks(self._renew_lock)
         # Requests that have ended, and are not yet released.
         self._ended: deque[tuple[str, tuple[ClientLimit, ...]]] = deque()
         self._proofs = proofs
         proved = proofs.urls if proofs is not None else ()
         self._agents = Agents({*published.crawler_names, *proved}, key_header)
+
+    def _renew_lock(self) -> None:
+        self._lock = Lock()
 
     def check(self, incoming: Incoming) -> Pass | Answer:
         """Decide on a request: pass it on or answer it. This never raises for any request."""

@@ -12,10 +12,12 @@ import enum
 import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from hashlib import sha256
 from threading import Lock
 from typing import NamedTuple, Protocol
 
 from comity.extras import required
+from comity.forks import call_in_forks
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.errors import PolicyError
 from comity.signatures.message import KeyAnswer, Outcome, Signature, SignedRequest
@@ -97,7 +99,7 @@ class Proofs:
 
         PolicyError: an argument is invalid, or the extra is not installed."""
         with required("Proofs", "signatures", PolicyError):
-            from comity.signatures.verifier import InvalidError, directory_url, verify
+            from comity.signatures.verifier import MAX_URL, InvalidError, directory_url, verify
         self.urls: dict[str, frozenset[str]] = {}
         for name, value in agents.items():
             if not PRODUCT_TOKEN.fullmatch(name):
@@ -109,8 +111,8 @@ class Proofs:
                 self.urls[name.lower()] = frozenset(directory_url((url, {})) for url in urls)
             except InvalidError:
                 raise PolicyError(
-                    f"the key directory of `{name}` is not an https URL: write e.g."
-                    " https://bot.example.org"
+                    f"the key directory of `{name}` is not an https URL of at most {MAX_URL}"
+                    " characters: write e.g. https://bot.example.org"
                 ) from None
         names = self.urls if required_names is None else map(str.lower, required_names)
         self.required = frozenset(names)
@@ -126,9 +128,13 @@ class Proofs:
         self._needs_nonce = needs_nonce
         self._max_lifetime = max_lifetime
         self._verify = verify
-        self._lock = Lock()
+        self._renew_lock()
+        call_in_forks(self._renew_lock)
         # One for each listed directory, so that no other sender can fill it. "": all others.
         self._nonces = {url: Nonces() for url in (*self._listed, "")}
+
+    def _renew_lock(self) -> None:
+        self._lock = Lock()
 
     def check(self, request: SignedRequest, now: float) -> tuple[Signature, ...]:
         """Verify the signatures of a request. Each nonce counts as used from now on.
@@ -171,7 +177,9 @@ class Proofs:
             if not self._needs_nonce:
                 return signature
             return signature._replace(outcome=Outcome.INVALID, problem="it has no nonce")
-        key = signature.url, signature.keyid, signature.nonce
+        # Only its digest is kept: clients choose the lengths. `repr` keeps the parts apart.
+        parts = signature.url, signature.keyid, signature.nonce
+        key = sha256(repr(parts).encode()).digest()
         nonces = self._nonces[signature.url if signature.url in self._listed else ""]
         if nonces.is_used(key, now):
             return signature._replace(outcome=Outcome.INVALID, problem=USED)
@@ -209,16 +217,16 @@ class Nonces:
 
     def __init__(self, most: int = MAX_NONCES) -> None:
         self._most = most
-        self._used: set[tuple[str, str, str]] = set()
-        self._ends: list[tuple[int, tuple[str, str, str]]] = []  # a heap
+        self._used: set[bytes] = set()
+        self._ends: list[tuple[int, bytes]] = []  # a heap
 
-    def is_used(self, key: tuple[str, str, str], now: float) -> bool:
-        """Return True if the nonce was used. `key`: directory, `keyid` and nonce."""
+    def is_used(self, key: bytes, now: float) -> bool:
+        """Return True if the nonce was used. `key`: a digest of directory, `keyid` and nonce."""
         while self._ends and self._ends[0][0] <= now:
             self._used.discard(heapq.heappop(self._ends)[1])
         return key in self._used
 
-    def use(self, key: tuple[str, str, str], expires: int) -> bool:
+    def use(self, key: bytes, expires: int) -> bool:
         """Note a nonce. Return False if there are too many: then it is not noted.
 
         `expires`: the end of its signature, in seconds since the epoch."""

@@ -35,6 +35,7 @@ from comity.signatures.message import (
 from comity.signatures.one_key import OneKey
 
 MAX_FIELD = 8192  # characters of a field that are read
+MAX_URL = 512  # characters of the URL of a key directory, because guards keep it
 MAX_SIGNATURES = 4  # signatures with TAG that are read
 MAX_COVERED = 32  # covered components of a signature
 MAX_TEXT = 256  # characters of `keyid` and `nonce`
@@ -198,8 +199,10 @@ def directory_url(member: tuple[Any, dict[str, Any]]) -> str:
 
     Without a path it is the well-known one of its host. InvalidError: there is none."""
     value, params = member
-    if type(value) is not str or len(value) > MAX_FIELD or not value.isascii():
+    if type(value) is not str or not value.isascii():
         raise InvalidError("its Signature-Agent is no URL")
+    if len(value) > MAX_URL:
+        raise InvalidError(f"its Signature-Agent has more than {MAX_URL} characters")
     if str(params.get("type", "directory")) not in ("directory", "jwks_uri"):
         raise InvalidError("its Signature-Agent has a `type` that is not supported")
     try:

@@ -39,8 +39,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def slug(heading: str) -> str:
-    """Return the name of a section in links. The name of a rule stays as it is."""
-    if _RULE.fullmatch(heading):
+    """Return the name of a section in links. A rule keeps its dot; a file name loses it."""
+    if _RULE.fullmatch(heading) and not heading.endswith(".txt"):
         return heading
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 

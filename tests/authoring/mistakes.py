@@ -18,6 +18,7 @@ class Mistake(NamedTuple):
         rule: The rule that names the mistake. "" means that lint does not find it.
         line: The line of the finding. 0 means the whole file.
         fix: "safe": the quick fix changes no decision. "changes": it may. "": there is no fix.
+        why: Why lint does not find it. "" if it does.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Mistake(NamedTuple):
     rule: str
     line: int
     fix: str
+    why: str = ""
 
 
 MISTAKES = [
@@ -593,8 +595,8 @@ MISTAKES = [
     Mistake(
         "robots sitemap refused",
         "robots.txt",
-        "User-agent: *\nDisallow: /maps/\nSitemap: https://example.com/maps/a.xml\n",
-        "",
+        "User-agent: *\nDisallow: /maps/\nSitemap: https://publisher.example/maps/a.xml\n",
+        "robots.sitemap-refused",
         3,
         "",
     ),
@@ -1057,7 +1059,7 @@ MISTAKES = [
         "tdmrep duplicate key",
         ".well-known/tdmrep.json",
         '[{"location": "/", "tdm-reservation": 1, "tdm-reservation": 0}]\n',
-        "",
+        "tdmrep.repeated",
         1,
         "",
     ),
@@ -1281,7 +1283,7 @@ MISTAKES = [
         "rsl country",
         "rsl.xml",
         '<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/">\n<license>\n<permits type="geo">Germany</permits></license></content></rsl>',
-        "",
+        "rsl.value",
         4,
         "",
     ),
@@ -1289,9 +1291,9 @@ MISTAKES = [
         "rsl payment amount",
         "rsl.xml",
         '<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/">\n<license><permits type="usage">search</permits>\n<payment type="crawl"><amount currency="euro">1,50</amount></payment></license></content></rsl>',
-        "",
+        "rsl.value",
         4,
-        "",
+        "changes",
     ),
     Mistake(
         "rsl License line relative",
@@ -1348,6 +1350,7 @@ MISTAKES = [
         "",
         3,
         "",
+        "The draft defines no purposes, so every word may be meant.",
     ),
     Mistake(
         "automation limit unit",
@@ -1513,9 +1516,9 @@ MISTAKES = [
         "aitxt commas",
         "ai.txt",
         "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Train, Index\n",
-        "",
+        "ait.grammar",
         4,
-        "",
+        "safe",
     ),
     Mistake(
         "aitxt name near",

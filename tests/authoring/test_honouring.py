@@ -121,6 +121,10 @@ def test_a_claim_has_the_addition_of_the_documentation() -> None:
         ("robots-meta", '<meta name="robots" content="NOINDEX">', "", ["noindex"]),
         ("ai-txt", "Disallow: *.jpg", "Spawning's ai.txt (docs/ai-txt.md)", ["Disallow"]),
         ("c2pa", "cawg.ai_training", "", []),
+        ("trust-txt", "datatrainingallowed=no", "", ["datatrainingallowed"]),
+        ("trust-txt", "DataTrainingAllowed : no", "", ["datatrainingallowed"]),
+        ("trust-txt", "member=https://a.example/?b=c", "", ["member"]),
+        ("robots", "Disallow=/a: b", "", []),
     ],
 )
 def test_directives_are_found_in_texts(

@@ -151,6 +151,22 @@ def test_a_path_with_dots_has_the_configuration_above_the_file(
     assert site_folder(Path("../page.html"), KINDS["page.html"]) == folder
 
 
+@pytest.mark.parametrize("targets", [["."], ["robots.txt", "ai.txt", "tool/robots.txt"]])
+def test_a_mistake_in_the_configuration_is_told_once(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    targets: list[str],
+) -> None:
+    (tmp_path / ".comity.toml").write_bytes(b"ignores = []")
+    (tmp_path / "tool").mkdir()
+    for name in ("robots.txt", "ai.txt", "tool/robots.txt"):
+        (tmp_path / name).write_text(f"{ANY}Disallow: /a/\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["lint", *targets]) == 1
+    assert capsys.readouterr().out.count("`ignores` is unknown") == 1
+
+
 @pytest.mark.requirement("SEC-1")
 @pytest.mark.parametrize(
     ("configuration", "message"),

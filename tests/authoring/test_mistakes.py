@@ -88,6 +88,7 @@ def decisions(path: str, body: bytes) -> list[object]:
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found_at_its_line_and_mended(mistake: Mistake) -> None:
     problem = problem_of(mistake)
+    assert bool(mistake.rule) is not bool(mistake.why)
     if not mistake.rule:
         assert all(
             line_of(other) != mistake.line for other in problems_in(mistake.path, octets(mistake))

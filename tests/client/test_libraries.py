@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
+from socket import SHUT_WR
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from yarl import URL
 
 from comity.client import Client, RefusedError, Session
 from comity.policies import PolicyError, Verdict
+from comity.policies.document.offer import MAX_DOCUMENT
 from tests.live.test_inner_addresses import Outside
 from tests.selection import one_in
 
@@ -703,6 +705,44 @@ def test_an_offer_is_a_refusal(serve: Serve, library: Library) -> None:
         "/token": "401, WWW-Authenticate: License",
     }
     assert len(pages(server)) == 5
+
+
+@pytest.mark.requirement("PAY-1", "REACH-3")
+def test_an_offer_with_a_body_that_does_not_end_frees_its_place(
+    serve: Serve, library: Library
+) -> None:
+    """The body is cut off, is too large, or stalls until the request is cancelled."""
+    head = b"HTTP/1.1 402 Payment Required\r\nContent-Length: 9000000\r\n\r\n"
+    octets = {"/cut": b"x", "/large": b"x" * 10 * MAX_DOCUMENT, "/stalled": b"x"}
+    closed = {path: Event() for path in octets}
+
+    def begins(handler: BaseHTTPRequestHandler) -> None:
+        with suppress(OSError):
+            handler.wfile.write(head + octets[handler.path])
+            handler.wfile.flush()
+            if handler.path == "/cut":
+                handler.connection.shutdown(SHUT_WR)
+            handler.connection.recv(1)  # until the client closes the connection
+        closed[handler.path].set()
+
+    server = serve({"/robots.txt": ROBOTS, **dict.fromkeys(octets, begins), "/": "<p>page</p>"})
+
+    async def run() -> None:
+        async with alone(per_host=1) as client, library.opened(client) as ask:
+            for path in octets:
+                task = asyncio.create_task(ask("GET", server.url(path)))
+                if path == "/stalled":
+                    await asyncio.wait([task], timeout=0.1)
+                    task.cancel()
+                with pytest.raises(asyncio.CancelledError if task.cancelling() else RefusedError):
+                    await task
+                assert await asyncio.to_thread(closed[path].wait, 10), path
+                async with asyncio.timeout(10):
+                    assert (await ask("GET", server.url("/"))).status == 200
+            assert client._parts
+            assert client._parts.pace._flights == {}
+
+    asyncio.run(run())
 
 
 @pytest.mark.requirement("PAY-1", "RSL-4")

@@ -30,6 +30,7 @@ from comity.signatures import MEDIA_TYPE, WELL_KNOWN
 from comity.signatures.directory import key_directory
 from comity.signatures.keys import thumbprint
 from tests.signatures.vectors import new_key, signer
+from tests.test_forks import in_fork
 
 if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
@@ -285,16 +286,50 @@ def test_few_directories_are_fetched_at_a_time(start: Start, directories: KeyDir
     settle()
 
 
+def test_without_a_thread_a_directory_fails_for_a_time(
+    start: Start, directories: KeyDirectories, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NoThread(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    server = start(1)
+    guard = Guard(
+        "https://example.com",
+        {"/robots.txt": b""},
+        proofs=Proofs({"testbot": server.origin}, directories, discovers=True),
+        clock=clock,
+    )
+    for agent_url in (server.origin, server.url(WELL_KNOWN + "/named")):
+        fields = signer(1, agent_url, clock.now).fields("https://example.com/")
+        signed = {name.lower(): value for name, value in fields.items()}
+        with monkeypatch.context() as patch:
+            patch.setattr(key_directories, "Thread", NoThread)
+            for _ in range(MAX_FETCHES + 1):
+                answer = guard.check(Incoming("GET", "/", {"user-agent": "testbot/1", **signed}))
+                assert not isinstance(answer, Pass)
+    for url, listed in ((server.url(WELL_KNOWN), True), (server.url(f"{WELL_KNOWN}/named"), False)):
+        outcome = find(directories, url, listed=listed)
+        assert outcome.problem.endswith("no thread can be started to fetch it")
+        assert outcome.wait == RETRY
+    assert server.seen == []
+    clock.now += RETRY
+    assert fetched(directories, server.url(WELL_KNOWN)).key
+    assert fetched(directories, server.url(f"{WELL_KNOWN}/named"), listed=False).problem.endswith(
+        "HTTP status 404"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_the_fetches_of_another_process_are_forgotten(
     start: Start, directories: KeyDirectories
 ) -> None:
     url = start(1).url(WELL_KNOWN)
-    # As after a fork: the fetch is under way in the other process, with the lock.
     directory = directories._directory(url, 0, is_listed=True)
     assert directory is not None
-    directory.is_underway, directories._underway, directories._pid = True, MAX_FETCHES, -1
-    directories._lock.acquire()
-    assert fetched(directories, url).key
+    directory.is_underway, directories._underway = True, MAX_FETCHES
+    assert in_fork(lambda: fetched(directories, url).key and directories._underway == 0)
+    assert (directory.is_underway, directories._underway) == (True, MAX_FETCHES)
 
 
 def test_a_guard_with_a_directory_of_the_network(

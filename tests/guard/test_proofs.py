@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +20,10 @@ from comity.guard.proofs import MAX_ROWS, AgentTable, Nonces
 from comity.policies import PolicyError
 from comity.signatures import WELL_KNOWN
 from comity.signatures.keys import thumbprint
-from comity.signatures.message import KeyAnswer, SignedRequest
+from comity.signatures.message import KeyAnswer, Outcome, SignedRequest
 from comity.signatures.one_key import OneKey
 from comity.signatures.signer import LIFETIME
+from comity.signatures.verifier import MAX_URL
 from tests.signatures.vectors import AGENT_URL, NOW, new_key, signer
 
 pytestmark = pytest.mark.requirement("BOT-2")
@@ -230,6 +232,7 @@ def test_no_part_of_a_signature_can_be_changed(
         ('"https://[::1"', "is no URL"),
         ("5", "is no URL"),
         (f'"{AGENT_URL}";type=cimd', "has a `type` that is not supported"),
+        (f'"{AGENT_URL}/{"a" * MAX_URL}"', f"has more than {MAX_URL} characters"),
     ],
 )
 def test_a_signature_agent_is_an_https_url(guard: Guard, member: str, problem: str) -> None:
@@ -450,7 +453,12 @@ def test_without_proofs_all_names_are_claims() -> None:
     ("agents", "options", "complaint"),
     [
         ({"a b": AGENT_URL}, {}, "`a b` is not a product token: use letters"),
-        ({"a": "http://a.example"}, {}, "the key directory of `a` is not an https URL: write"),
+        ({"a": "http://a.example"}, {}, "the key directory of `a` is not an https URL of at most"),
+        (
+            {"a": AGENT_URL + "/".ljust(MAX_URL, "a")},
+            {},
+            f"the key directory of `a` is not an https URL of at most {MAX_URL} characters: write",
+        ),
         ({"a": AGENT_URL}, {"required_names": ["b"]}, "`b` has no key directory: add it"),
         ({"a": AGENT_URL}, {"max_lifetime": 0}, "max_lifetime `0` is too short: write 1 or more"),
     ],
@@ -465,7 +473,7 @@ def test_mistakes_in_the_arguments(
 
 def test_the_memory_is_bounded() -> None:
     nonces = Nonces(2)
-    keys = [("url", "key", str(number)) for number in range(4)]
+    keys = [bytes([number]) for number in range(4)]
     assert [nonces.use(key, NOW + 60) for key in keys[:3]] == [True, True, False]
     assert [nonces.is_used(key, NOW) for key in keys] == [True, True, False, False]
     assert not nonces.is_used(keys[0], NOW + 60)
@@ -475,6 +483,24 @@ def test_the_memory_is_bounded() -> None:
     table.update([AgentRow("0", Proof.CLAIMED, "")])
     assert len(table) == MAX_ROWS
     assert table[AgentRow("0", Proof.CLAIMED, "")] == 2
+
+
+@pytest.mark.requirement("SEC-1")
+def test_a_nonce_takes_little_memory(directories: Directories) -> None:
+    """However long it, its URL and its `keyid` are: 100,000 are in memory for each directory."""
+    url = "https://evil.example/".ljust(MAX_URL, "a")
+    directories.numbers[url] = 3
+    proofs = Proofs(NAMES, directories, discovers=True)
+    requests = [SignedRequest("GET", ORIGIN, signed(3, url)) for _ in range(100)]
+    proofs.check(requests.pop(), NOW)
+    tracemalloc.start()
+    for request in requests:
+        [signature] = proofs.check(request, NOW)
+        assert signature.outcome is Outcome.VERIFIED
+        directories.asked.clear()
+    octets, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert octets < 400 * len(requests)
 
 
 def test_too_many_nonces_prove_nothing(

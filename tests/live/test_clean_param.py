@@ -33,6 +33,14 @@ ONCE = [
 ]
 
 
+def settings_of(storage: str, tmp_path: Path) -> dict[str, str]:
+    return {
+        "memory": {},
+        "JOBDIR": {"JOBDIR": str(tmp_path / "job")},
+        "COMITY_STATE": {"COMITY_STATE": f"sqlite:///{tmp_path / 'state.sqlite'}"},
+    }[storage]
+
+
 class Numbered(Request):
     """A request of a class that cannot be made from the attributes of a request."""
 
@@ -79,12 +87,7 @@ def site(serve: Serve) -> Any:
 def test_a_page_is_requested_once(
     crawl: Callable[..., Crawled], site: Any, storage: str, tmp_path: Path
 ) -> None:
-    settings = {
-        "memory": {},
-        "JOBDIR": {"JOBDIR": str(tmp_path / "job")},
-        "COMITY_STATE": {"COMITY_STATE": f"sqlite:///{tmp_path / 'state.sqlite'}"},
-    }[storage]
-    crawled = crawl(Links, settings, url=site.url("/"))
+    crawled = crawl(Links, settings_of(storage, tmp_path), url=site.url("/"))
     assert pages(site) == ONCE
     assert crawled.stats["comity/scheduler/cleaned"] == 4
     # The spider sees the links as they were found.
@@ -108,3 +111,45 @@ def test_each_link_is_requested_without_the_setting(
     crawl(Links, {"COMITY_CLEAN_PARAM": False}, url=site.url("/"))
     links = {link.partition("#")[0] for link in LINKS} - {"/c?secret=1"}
     assert pages(site) == sorted(links)
+
+
+class Copying(Links):
+    """Copies the meta of each page to its links, as some spiders do."""
+
+    def parse(self, response: Any) -> Iterator[Request]:
+        for href in response.css("a::attr(href)").getall():
+            yield Request(response.urljoin(href), callback=self.parse, meta=response.meta)
+
+
+@pytest.mark.parametrize("spider", [Links, Copying])
+@pytest.mark.parametrize("storage", ["memory", "JOBDIR", "COMITY_STATE"])
+def test_a_redirect_to_the_same_page_is_followed(
+    crawl: Callable[..., Crawled], serve: Serve, storage: str, spider: type[Spider], tmp_path: Path
+) -> None:
+    from tests.conftest import Answer
+
+    def to(location: str) -> Answer:
+        return Answer(status=302, headers={"Location": location})
+
+    def html(text: str) -> Answer:
+        return Answer(text, content_type="text/html")
+
+    first = ("/dropped?sid=1", "/added", "/changed?sid=1", "/refresh?sid=1", "/login?sid=1")
+    moved = {
+        "/dropped?sid=1": to("/dropped"),
+        "/added": to("/added?sid=2"),
+        "/changed?sid=1": to("/changed?sid=2"),
+        "/refresh?sid=1": html('<meta http-equiv="refresh" content="0; url=/refresh">'),
+        "/login?sid=1": to("/cookie"),
+        "/cookie": to("/login?sid=2"),
+        "/loop?sid=1": to("/loop?sid=2"),
+        "/loop?sid=2": to("/loop?sid=1"),
+    }
+    last = ("/dropped", "/added?sid=2", "/changed?sid=2", "/refresh", "/login?sid=2")
+    pages = {path: html('<a href="?sid=3">a</a><a href="?sid=4">a</a>') for path in last}
+    anchors = "".join(f'<a href="{link}">a</a>' for link in (*first, "/loop?sid=1"))
+    server = serve({"/robots.txt": ROBOTS, "/": html(anchors), **moved, **pages})
+    crawl(spider, settings_of(storage, tmp_path), url=server.url("/"))
+    asked = sorted(path for path in server.paths if path not in ("/", "/robots.txt"))
+    posted = [] if spider is Copying else ["/p?sid=1", "/p?sid=2"]
+    assert asked == sorted([*moved, *last, *posted])

@@ -1,15 +1,15 @@
 """Write docs/survey.md: the formats, lines, words and mistakes in the files of some samples.
 
-    python -m tests.survey.run [--samples FILE.toml] [--folder FOLDER] [--page FILE.md]
+    python -m tests.survey.run --folder FOLDER [--samples FILE.toml] [--page FILE.md]
 
-FILE.toml describes the samples (samples.py), and FOLDER has their files. Without them, the samples
-of corpus.toml are read. No network is used."""
+FILE.toml describes the samples (samples.py), by default corpus.toml. FOLDER has their files, which
+are not part of the source tree. No network is used."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,7 +25,6 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PAGE = ROOT / "docs" / "survey.md"
 DESCRIPTION = HERE / "corpus.toml"
-FOLDER = ROOT.parent / "shared" / "corpus"
 MOST = 25  # the maximum number of rows of a table of names
 TITLES = {format_.name: format_.title for format_ in FORMATS}
 FEWEST = 2  # sites that write a line that no format has
@@ -43,9 +42,10 @@ def page(samples: Samples) -> str:
             "# Survey of policy files",
             "",
             "This page counts the formats, lines, words and mistakes in files of real sites. The",
-            "counts are the reason to read a format. `python -m tests.survey.run` writes the page,",
-            "without network, from the samples in `tests/survey/corpus.toml`. Their files are not",
-            "part of comity. Each count is a number of sites: a site counts once for each word.",
+            "counts are the reason to read a format. `python -m tests.survey.run --folder FOLDER`",
+            "writes the page, without network, from the samples in `tests/survey/corpus.toml`. Their",
+            "files are in FOLDER, which is not part of comity. Each count is a number of sites: a",
+            "site counts once for each word.",
             "",
             "## The samples",
             "",
@@ -197,12 +197,12 @@ def _sum(counts: Iterable[Counts]) -> Counts:
     return total
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = ArgumentParser(prog="python -m tests.survey.run", description="Write a survey")
     parser.add_argument("--samples", type=Path, default=DESCRIPTION, help="TOML file")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="the folder of the files")
+    parser.add_argument("--folder", type=Path, required=True, help="the folder of the files")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page to write")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
         text = page(read_samples(options.samples, options.folder))
     except FileNotFoundError as error:

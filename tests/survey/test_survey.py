@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from comity.crawler.feeds.warc_records import RecordWriter
 from comity.policies import Fetched
 from comity.policies.formats import FORMATS
 from tests.survey.counting import count
-from tests.survey.run import DESCRIPTION, FOLDER, HERE, PAGE, page
+from tests.survey.run import DESCRIPTION, HERE, PAGE, main, page
 from tests.survey.samples import ORIGIN, SampledSite, read_samples
 
 SAMPLE = HERE / "sample"
+FOLDER = os.environ.get("SURVEY_FOLDER", "")  # the files of corpus.toml, which are not in the tree
 
 
 def robots(text: str) -> SampledSite:
@@ -111,12 +113,33 @@ def test_a_pattern_without_files_is_a_mistake(tmp_path: Path) -> None:
 
 def test_the_page_names_its_command_and_its_samples() -> None:
     text = PAGE.read_text("utf-8")
-    assert "`python -m tests.survey.run`" in text
+    assert "`python -m tests.survey.run --folder FOLDER`" in text
     assert all(one.title in text for one in FORMATS if one.name in ("robots", "rsl", "c2pa"))
     assert "They are no random sample of the web" in " ".join(text.split())
 
 
+def test_the_command_writes_the_page_of_the_named_folder(tmp_path: Path) -> None:
+    made = tmp_path / "page.md"
+    main([f"--samples={SAMPLE / 'samples.toml'}", f"--folder={SAMPLE}", f"--page={made}"])
+    assert made.read_text("utf-8") == page(read_samples(SAMPLE / "samples.toml", SAMPLE))
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ([], "arguments are required: --folder"),
+        (["--folder=nowhere"], "name the folder of the samples with --folder"),
+    ],
+)
+def test_the_command_asks_for_the_folder(
+    folder: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(folder)
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="the corpus is not on this machine")
+@pytest.mark.skipif(not FOLDER, reason="SURVEY_FOLDER does not name the folder of the samples")
 def test_the_page_is_current() -> None:
-    assert PAGE.read_text("utf-8") == page(read_samples(DESCRIPTION, FOLDER))
+    assert PAGE.read_text("utf-8") == page(read_samples(DESCRIPTION, Path(FOLDER)))

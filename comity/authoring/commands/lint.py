@@ -6,12 +6,13 @@ import difflib
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from comity.authoring.checks.named_readers import NAMED_READERS
+from comity.authoring.ignoring import RULE
 from comity.authoring.lint import (
     KINDS,
     LintKind,
@@ -234,7 +235,17 @@ def _lint(
             f"which {' and '.join(ACROSS_FILES)} need. "
             "Name the folder of the site to check these too."
         )
-    return [problem for target in targets for problem in problems.get(target, ())]
+    return [*_told_once(problem for target in targets for problem in problems.get(target, ()))]
+
+
+def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Leave out repeated mistakes of a `.comity.toml`, which are the same for all of its files."""
+    told: set[str] = set()
+    for problem in problems:
+        if problem.rule != RULE or problem.span or problem.message not in told:
+            yield problem
+        if problem.rule == RULE:
+            told.add(problem.message)
 
 
 def _list_names(names: Sequence[str]) -> str:

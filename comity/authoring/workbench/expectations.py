@@ -1,7 +1,8 @@
 """Expectations beside the editor: sentences that the files have to keep true.
 
 check_sentences(state)    for each sentence, whether it holds
-sentences_today(state)    the sentences that hold now"""
+sentences_today(state)    the sentences that hold now
+with_sentences(state, ...)    the state with these sentences added"""
 
 from __future__ import annotations
 
@@ -63,6 +64,18 @@ def sentences_today(state: State) -> str:
             break
         text += line
     return text
+
+
+def with_sentences(state: State, today: str) -> tuple[State, str]:
+    """Return the state with further sentences below its own, and a message for the user.
+
+    `today`: the result of `sentences_today`. Sentences that the state has are not added again."""
+    written = state.choices.expectations
+    new = [line for line in today.splitlines() if line not in written.splitlines()]
+    text = "\n".join([*([written.rstrip("\n")] if written.strip() else []), *new])
+    most = f" {MAX_SENTENCES} are checked at most." * (len(new) >= MAX_SENTENCES)
+    message = f"{len(new)} sentence{'s' * (len(new) != 1)} added.{most}"
+    return state.with_choices(expectations=text), message
 
 
 def expectations_file(state: State) -> str:

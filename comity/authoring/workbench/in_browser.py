@@ -3,28 +3,44 @@
     pack(title, state)      the content of site.json
     Bench(site)             the state of a tab; `handle` answers the messages of page.js
 
-It has the parts of the page from markup.py. lxml_etree.py reads XML and HTML in place of lxml. If
-something needs lxml itself, the page says so, and has no answers."""
+It has the parts of the page from markup.py, as page.py does. lxml_etree.py reads XML and HTML in
+place of lxml. If something needs lxml itself, the page says so, and has no answers."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from comity.authoring.workbench import markup
+from comity.authoring.workbench.expectations import (
+    check_sentences,
+    sentences_today,
+    with_sentences,
+)
 from comity.authoring.workbench.link import fragment_of, restore_state
 from comity.authoring.workbench.lxml_etree import NeedsLxml
-from comity.authoring.workbench.state import Choices, State, View, text_of, view_of
+from comity.authoring.workbench.state import (
+    EMPTY_VIEW,
+    Choices,
+    State,
+    View,
+    safe_fixes,
+    text_of,
+    view_of,
+    wish_named,
+    wish_values,
+)
 from comity.policies import Fetched, PolicyError
 
 NEEDS_LXML = (
     "This page cannot read one of the files: a page in XML, or XML with a DTD or a mistake. "
     "`comity workbench` reads all of them."
 )
+_NEEDS_LXML_PART = f'<p role="alert">{NEEDS_LXML}</p>'
 _MOMENTS = ("fetched_at", "unreachable_since")
 
 
@@ -77,43 +93,58 @@ class Bench:
         self._title = content["title"]
         self._state = self._start = _unpack(content)
         self._opened = next(iter(self._state.documents), "")
-        self._view = _empty_view("")
+        self._view = EMPTY_VIEW
+        self._checked: State | None = None  # the state with the visible check of its sentences
 
     def handle(self, message: str) -> str:
         """Carry out an action, and return the parts of the page that follow from it.
 
-        `message`: an object with the member `act`, the name of an action, and its arguments.
+        `message`: an object with the member `act`, the name of an action, and its arguments. The
+        action `check` checks the sentences of the expectations, which takes longer than the rest.
 
-        The answer is an object. `parts`: HTML by the id of an element. `frame`: the sample page as
+        The answer is an object. `parts`: HTML by the name of a part. `frame`: the sample page as
         HTML, or "". Other members are there only if something follows from them: `say`, a sentence;
         `editor`, the file to edit; `line`, the line to go to; `fragment`, the fragment of the
         address; `download`, a file to save."""
         fields = json.loads(message)
-        answer: dict[str, Any] = {}
+        parts: dict[str, str] = {}
+        answer: dict[str, Any] = {"parts": parts}
+        names = self._state.site.crawler_names
+        if fields["act"] == "check":
+            if self._checked is not self._state:
+                parts["expectations"] = _expectations(self._state)
+                self._checked = self._state
+            return json.dumps(answer)
         try:
             self._act(fields, answer)
         except PolicyError as error:
             message = str(error)
             answer["say"] = f"{message[:1].upper()}{message[1:]}."
+        except NeedsLxml:
+            answer["say"] = NEEDS_LXML
         self._view = _view(self._state)
-        answer["parts"] = self._parts()
+        parts |= self._parts()
+        if names != self._state.site.crawler_names:
+            parts["crawlers"] = markup.crawlers(self._state)
         answer["frame"] = self._view.preview.html if self._view.preview else ""
-        if fields["act"] == "start":
-            answer["parts"] |= {"form": markup.form(self._state), "wish-form": markup.WISH}
         return json.dumps(answer)
 
-    def _act(self, fields: Mapping[str, str], answer: dict[str, Any]) -> None:
+    def _act(self, fields: Mapping[str, Any], answer: dict[str, Any]) -> None:
         url, line = fields.get("url", ""), int(fields.get("line") or 0)
         match fields["act"]:
             case "start":
-                answer["say"] = self._restore(fields["fragment"])
-                self._open(self._opened, 0, answer)
+                try:
+                    answer["say"] = self._restore(fields["fragment"])
+                finally:  # an invalid link leaves the page as it is
+                    answer["parts"] |= {"wishes": markup.wishes(), "wish": ""}
+                    answer["parts"] |= markup.forms(self._state)
+                    self._open(self._opened, 0, answer)
             case "type" if url in self._state.documents:
                 edited = text_of(self._state.documents[url].body)
                 if edited.is_editable:
                     self._state = self._state.with_file(url, edited.octets(fields["text"]))
-            case "choose" if fields["name"] in Choices._fields:
-                self._state = self._state.with_choices(**{fields["name"]: fields["value"]})
+            case "choose":
+                self._choose(fields["name"], fields["value"], answer)
             case "detail":
                 self._state = self._state.with_choices(detail=url)
             case "open":
@@ -126,14 +157,25 @@ class Bench:
             case "fix":
                 problem = self._view.problems[self._opened][int(fields["number"])]
                 if problem.fix:
-                    self._state = self._state.with_fix(self._opened, problem.fix)
+                    self._state = self._state.with_fixes(self._opened, [problem.fix])
                     self._open(self._opened, problem.finding.line or 1, answer)
+            case "fix-all":
+                fixes = safe_fixes(self._view.problems[self._opened])
+                self._state = self._state.with_fixes(self._opened, fixes)
+                self._open(self._opened, 1, answer)
             case "text":
                 name = next(url for url in self._state.files if url.endswith("/ai.txt"))
                 self._state = self._state.with_file(name, self._view.other_form.encode())
                 self._open(name, 1, answer)
+            case "show-wish":
+                wish = wish_named(fields["wish"])
+                answer["parts"]["wish"] = markup.wish(wish, self._state.origin) if wish else ""
             case "wish":
-                self._wish(fields["wish"], answer)
+                self._wish(fields["fields"], fields["formats"], answer)
+            case "today":
+                today = sentences_today(self._state)
+                self._state, answer["say"] = with_sentences(self._state, today)
+                answer["parts"]["expectations-form"] = markup.expectations_form(self._state)
             case "download" if self._opened:
                 body = self._state.documents[self._opened].body
                 name = self._opened.rpartition("/")[2]
@@ -166,12 +208,24 @@ class Bench:
             "note": edited.note,
         }
 
-    def _wish(self, words: str, answer: dict[str, Any]) -> None:
-        self._state, files, urls = self._state.with_wish(words)
+    def _choose(self, name: str, value: str, answer: dict[str, Any]) -> None:
+        field = "agent" if name == "other" else name
+        if field in Choices._fields:
+            self._state = self._state.with_choices(**{field: value})
+            if twin := markup.TWINS.get(name):
+                answer["parts"][twin] = markup.forms(self._state)[twin]
+
+    def _wish(
+        self, fields: Mapping[str, str], formats: Sequence[str], answer: dict[str, Any]
+    ) -> None:
+        wish = wish_named(fields.get("wish"))
+        if wish is None:
+            return
+        self._state, files, urls = self._state.with_wish(wish, wish_values(wish, fields), formats)
         names = " and ".join(map(self._state.name, urls))
-        lines = (f"The lines are in {names}.",) if urls else ()
-        others = (f"Write as {place}: {text.strip()}." for place, text in files.others)
-        answer["say"] = " ".join((f"{files.wish.title}:", *lines, *others))
+        added = f"the lines are in {names}." if urls else "see the lines above."
+        answer["say"] = f"{wish.title}: {added}"
+        answer["parts"]["wish"] = markup.others(files)
         self._open(urls[0] if urls else self._opened, 0, answer)
 
     def _parts(self) -> dict[str, str]:
@@ -179,39 +233,23 @@ class Bench:
         changed = [
             url for url, file in state.documents.items() if file != self._start.documents.get(url)
         ]
-        problems = (
-            f'<h2>Findings</h2><p role="alert">{NEEDS_LXML}</p>'
-            if view.question_error == NEEDS_LXML
-            else markup.problems(view.problems.get(self._opened, []), is_editable=True)
-        )
-        return {
-            "title": markup.text(self._title),
-            "files": markup.files(state, view, self._opened, changed),
-            "problems": problems,
-            "answers": markup.answers(state, view),
-            "elements": markup.elements(state, view),
-            "other": markup.other_form(view),
-            "prompt": markup.prompt(view),
-        }
+        file = state.documents.get(self._opened)
+        is_editable = file is not None and text_of(file.body).is_editable
+        parts = markup.parts(state, view, self._opened, changed, is_editable=is_editable)
+        if view.question_error == NEEDS_LXML:
+            parts["problems"] = f"<h2>Findings</h2>{_NEEDS_LXML_PART}"
+        return {"title": markup.text(self._title), **parts}
 
 
 def _view(state: State) -> View:
     try:
         return view_of(state)
     except NeedsLxml:
-        return _empty_view(NEEDS_LXML)
+        return EMPTY_VIEW._replace(question_error=NEEDS_LXML, prompt_error=NEEDS_LXML)
 
 
-def _empty_view(reason: str) -> View:
-    return View(
-        problems={},
-        answers=(),
-        detail=None,
-        question_error=reason,
-        other_form="",
-        is_other_text=False,
-        form_notes=(),
-        prompt="",
-        prompt_error=reason,
-        preview=None,
-    )
+def _expectations(state: State) -> str:
+    try:
+        return markup.expectations(state, check_sentences(state))
+    except NeedsLxml:
+        return _NEEDS_LXML_PART

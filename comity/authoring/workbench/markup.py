@@ -1,6 +1,7 @@
 """The parts of the page as HTML. All texts are escaped, and hidden characters in them are visible.
 
-page.py acts on buttons by their attribute `data-act`. In the parts here it is `open` or `add` for a
+page.py and in_browser.py show `forms` and `parts`, and act on buttons by their attribute
+`data-act`. In the parts here it is `open` or `add` for a
 file, `line` for a line of the open file, `fix` for a problem, `fix-all` for all fixes that change
 no decision, `detail` for the answer about a URL, and `text` for the other form of ai.txt."""
 
@@ -38,6 +39,8 @@ OPENING = (
 
 _BACKTICKS = re.compile("`([^`]*)`")
 _VERDICTS = {"allow": "Allowed", "deny": "Refused", "defer": "Not now"}
+# The menu and the field for the crawler show one choice: a field, and the part with its twin.
+TWINS = {"agent": "other-crawler", "other": "crawlers"}
 _RESULTS = {
     True: ("allow", "Holds:"),
     False: ("deny", "Does not hold:"),
@@ -56,6 +59,35 @@ def text(value: object, *, keep: str = "") -> str:
 def actions(labels: Iterable[tuple[str, str]]) -> str:
     """Return a button for each pair of an action (`data-act`) and a label."""
     return " ".join(_button(act, label=text(label)) for act, label in labels)
+
+
+def forms(state: State) -> dict[str, str]:
+    """Return the fields of the choices, by the name of the part that shows them."""
+    return {
+        "crawlers": crawlers(state),
+        "form": form(state),
+        "other-crawler": other_crawler(state),
+        "crawl-form": crawl_form(state),
+        "expectations-form": expectations_form(state),
+        "page-form": page_form(state),
+    }
+
+
+def parts(
+    state: State, view: View, opened: str, unsaved: Iterable[str], *, is_editable: bool
+) -> dict[str, str]:
+    """Return what follows from a state, by the name of the part that shows it.
+
+    `opened`: the URL of the file in the editor, or "". `is_editable`: True if it can be changed.
+    `unsaved`: the URLs of the files that are marked as not saved."""
+    return {
+        "files": files(state, view, opened, unsaved),
+        "problems": problems(view.problems.get(opened, []), is_editable=is_editable),
+        "answers": answers(state, view),
+        "elements": elements(state, view),
+        "other": other_form(view),
+        "prompt": prompt(view),
+    }
 
 
 def files(state: State, view: View, opened: str, unsaved: Iterable[str]) -> str:
@@ -418,9 +450,12 @@ def _sentence(state: State, sentence: CheckedSentence) -> str:
 
 def elements(state: State, view: View) -> str:
     """Return the list of elements in the sample page that rules cover."""
+    page = state.choices.page
+    edit = _button("open", url=page, label="Edit this page", extra=' class="edit"')
+    note = edit if page in state.pages else ""
     if view.preview is None:
-        return "<p>Choose a sample page to see what the rules for elements cover of it.</p>"
-    note = f"<p>{text(view.preview.note)}</p>" if view.preview.note else ""
+        return f"{note}<p>Choose a sample page to see what the rules for elements cover of it.</p>"
+    note += f"<p>{text(view.preview.note)}</p>" if view.preview.note else ""
     if not view.preview.parts:
         return f"{note}<p>No rule is about parts of this page.</p>"
     rows = "".join(_part(state, part) for part in view.preview.parts[:MAX_ROWS])

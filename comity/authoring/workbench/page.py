@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
@@ -16,20 +16,20 @@ from lsprotocol.types import Position
 from nicegui import background_tasks, context, run, ui
 from nicegui.events import GenericEventArguments, ValueChangeEventArguments
 
-from comity.authoring.wishes import WISHES
 from comity.authoring.wishes.wish import Wish
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import Desk, Workbench
 from comity.authoring.workbench.expectations import (
-    MAX_SENTENCES,
     check_sentences,
     sentences_today,
+    with_sentences,
 )
 from comity.authoring.workbench.folder import ChangedError
 from comity.authoring.workbench.help import Colour, colours, completions, hover
 from comity.authoring.workbench.link import fragment_of, restore_state
 from comity.authoring.workbench.preview import reasons_of
 from comity.authoring.workbench.state import (
+    EMPTY_VIEW,
     Choices,
     EditedText,
     State,
@@ -38,6 +38,8 @@ from comity.authoring.workbench.state import (
     safe_fixes,
     text_of,
     view_of,
+    wish_named,
+    wish_values,
 )
 from comity.policies import PolicyError
 from comity.policies.formats.authoring import Fix
@@ -116,20 +118,6 @@ editor.setDecorations(%s);
 )
 
 
-_EMPTY_VIEW = View(
-    problems={},
-    answers=(),
-    detail=None,
-    question_error="",
-    other_form="",
-    is_other_text=False,
-    form_notes=(),
-    prompt="",
-    prompt_error="",
-    preview=None,
-)
-
-
 async def build(workbench: Workbench) -> None:
     """Build the page for one tab of the browser."""
     bench = Bench(workbench)
@@ -149,13 +137,14 @@ class Bench:
         self._state = self._desk.state()
         self._opened = next(iter(self._state.documents), "")
         self._text = EditedText("")
-        self._view = _EMPTY_VIEW
+        self._view = EMPTY_VIEW
         self._editor: ui.codemirror | None = None
         self._is_dark = False
         self._latest = self._displayed = 0  # the numbers of the last state, and of the visible one
         self._is_busy = False
         self._chosen_wish: Wish | None = None
         self._names: frozenset[str] = frozenset()  # the crawlers of the files in the menu
+        self._parts: dict[str, ui.html] = {}  # by their names in markup.py
 
     # ---- the parts
 
@@ -177,7 +166,7 @@ class Bench:
             self._wish = self._html("")
         with ui.element("div").classes("bench"):
             with ui.element("nav").props('aria-label="Files"').classes("files"):
-                self._files = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
+                self._part("files").on("click", self._act, js_handler=_ON_BUTTON)
             with ui.element("section").props('aria-label="What it means"').classes("meaning"):
                 self._html("<h2>What crawlers may do</h2>")
                 with (
@@ -185,35 +174,35 @@ class Bench:
                     .classes("form")
                     .on("input", self._choose, js_handler=_ON_FIELD)
                 ):
-                    self._crawlers = self._html("")
-                    self._form = self._html("")
+                    self._part("crawlers")
+                    self._part("form")
                     with ui.element("details").classes("wider"):
                         self._html("Another crawler, its purposes and uses", tag="summary")
-                        self._other_crawler = self._html("")
-                        self._crawl_form = self._html("").classes("form")
-                self._answers = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
+                        self._part("other-crawler")
+                        self._part("crawl-form").classes("form")
+                self._part("answers").on("click", self._act, js_handler=_ON_BUTTON)
                 self._html("<h2>Expectations</h2>")
-                self._expectations_form = (
-                    self._html("").classes("form").on("input", self._choose, js_handler=_ON_FIELD)
+                self._part("expectations-form").classes("form").on(
+                    "input", self._choose, js_handler=_ON_FIELD
                 )
                 self._html(markup.actions([("today", "Write what holds now")])).on(
                     "click", self._act, js_handler=_ON_BUTTON
                 )
-                self._expectations = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
+                self._part("expectations").on("click", self._act, js_handler=_ON_BUTTON)
                 self._html("<h2>Elements of the sample page</h2>")
-                self._page_form = (
-                    self._html("").classes("form").on("input", self._choose, js_handler=_ON_FIELD)
+                self._part("page-form").classes("form").on(
+                    "input", self._choose, js_handler=_ON_FIELD
                 )
                 self._frame = ui.element("iframe").props(
                     'sandbox="" title="Sample page" referrerpolicy=no-referrer'
                 )
-                self._elements = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
+                self._part("elements").on("click", self._act, js_handler=_ON_BUTTON)
                 with ui.element("details"):
                     self._html("ai.txt in its other form", tag="summary")
-                    self._other = self._html("").on("click", self._act, js_handler=_ON_BUTTON)
+                    self._part("other").on("click", self._act, js_handler=_ON_BUTTON)
                 with ui.element("details"):
                     self._html("The prompt for a model", tag="summary")
-                    self._prompt = self._html("")
+                    self._part("prompt")
             with ui.element("section").props('aria-label="Editor"').classes("editing"):
                 self._heading = self._html("")
                 self._editor_box = (
@@ -236,13 +225,22 @@ class Bench:
                     .classes("help")
                     .on("click", self._act, js_handler=_ON_BUTTON)
                 )
-                self._problems = (
-                    self._html("").classes("problems").on("click", self._act, js_handler=_ON_BUTTON)
+                self._part("problems").classes("problems").on(
+                    "click", self._act, js_handler=_ON_BUTTON
                 )
 
     @staticmethod
     def _html(content: str, tag: str = "div") -> ui.html:
         return ui.html(content, sanitize=False, tag=tag)  # markup.py escapes
+
+    def _part(self, name: str) -> ui.html:
+        """Create an empty part, which `_put_parts` fills."""
+        self._parts[name] = self._html("")
+        return self._parts[name]
+
+    def _put_parts(self, parts: Mapping[str, str]) -> None:
+        for name, content in parts.items():
+            self._parts[name].content = content
 
     async def begin(self) -> None:
         """Restore the state in the address, and show it."""
@@ -270,15 +268,11 @@ class Bench:
 
     def _show_crawlers(self) -> None:
         self._names = self._state.site.crawler_names
-        self._crawlers.content = markup.crawlers(self._state)
+        self._put_parts({"crawlers": markup.crawlers(self._state)})
 
     def _show_form(self) -> None:
-        self._show_crawlers()
-        self._other_crawler.content = markup.other_crawler(self._state)
-        self._form.content = markup.form(self._state)
-        self._crawl_form.content = markup.crawl_form(self._state)
-        self._page_form.content = markup.page_form(self._state)
-        self._expectations_form.content = markup.expectations_form(self._state)
+        self._names = self._state.site.crawler_names
+        self._put_parts(markup.forms(self._state))
 
     def _say(self, message: str) -> None:
         self._status.content = f"<p>{markup.text(message)}</p>"
@@ -364,11 +358,8 @@ class Bench:
         field = "agent" if name == "other" else name
         if field in Choices._fields and isinstance(value, str):
             self._state = self._state.with_choices(**{field: value})
-            # The menu and the field for the crawler show one choice. Keep the one in use as it is.
-            if name == "agent":
-                self._other_crawler.content = markup.other_crawler(self._state)
-            elif name == "other":
-                self._show_crawlers()
+            if twin := markup.TWINS.get(name):  # the field in use stays as it is
+                self._put_parts({twin: markup.forms(self._state)[twin]})
             self._change()
 
     def _act(self, event: GenericEventArguments) -> None:
@@ -416,7 +407,7 @@ class Bench:
 
     def _show_wish(self, event: GenericEventArguments) -> None:
         if event.args.get("name") == "wish":
-            self._chosen_wish = _wish_named(event.args.get("value"))
+            self._chosen_wish = wish_named(event.args.get("value"))
             self._show_wish_form()
 
     def _show_wish_form(self) -> None:
@@ -426,14 +417,10 @@ class Bench:
     async def _add_wish(self, event: GenericEventArguments) -> None:
         """Add the lines for the chosen wish, and open the first file with them."""
         fields, before = event.args, self._state
-        wish = _wish_named(fields.get("wish"))
+        wish = wish_named(fields.get("wish"))
         if wish is None:
             return
-        values = {
-            parameter.name: value
-            for parameter in wish.parameters
-            if (value := str(fields.get(parameter.name) or "")[:MAX_TARGET].strip())
-        }
+        values = wish_values(wish, fields)
         formats = [str(name) for name in fields.get("formats") or ()]
         try:
             state, files, urls = await _in_daemon(lambda: before.with_wish(wish, values, formats))
@@ -484,7 +471,7 @@ class Bench:
         self._state = desk.state()
         self._opened = next(iter(self._state.documents), "")
         self._text = EditedText("")
-        self._view = _EMPTY_VIEW
+        self._view = EMPTY_VIEW
         self._editor = None
         self._heading.content = ""
         self._editor_box.clear()
@@ -611,13 +598,9 @@ class Bench:
                 self._say(f"No sentence is added: {error}.")
             return
         with self._client:
-            written = self._state.choices.expectations
-            new = [line for line in today.splitlines() if line not in written.splitlines()]
-            text = "\n".join([*([written.rstrip("\n")] if written.strip() else []), *new])
-            self._state = self._state.with_choices(expectations=text)
-            self._expectations_form.content = markup.expectations_form(self._state)
-            most = f" {MAX_SENTENCES} are checked at most." * (len(new) >= MAX_SENTENCES)
-            self._say(f"{len(new)} sentence{'s' * (len(new) != 1)} added.{most}")
+            self._state, message = with_sentences(self._state, today)
+            self._put_parts({"expectations-form": markup.expectations_form(self._state)})
+            self._say(message)
             self._change()
 
     # ---- output
@@ -653,27 +636,15 @@ class Bench:
             checked = await run.io_bound(check_sentences, state)
             if number == self._latest and checked is not None:
                 with self._client:
-                    self._expectations.content = markup.expectations(state, checked)
+                    self._put_parts({"expectations": markup.expectations(state, checked)})
 
     def _show(self, state: State, view: View, words: Sequence[Colour]) -> None:
         self._view = view
         unsaved = self._desk.unsaved_urls(state)
         if self._names != state.site.crawler_names:  # else the menu in use would lose its focus
             self._show_crawlers()
-        self._files.content = markup.files(state, view, self._opened, unsaved)
-        self._problems.content = markup.problems(
-            view.problems.get(self._opened, []), is_editable=self._text.is_editable
-        )
-        self._answers.content = markup.answers(state, view)
-        self._other.content = markup.other_form(view)
-        self._prompt.content = markup.prompt(view)
-        page = state.choices.page
-        edit = (
-            f'<button type="button" class="edit" data-act="open" data-url="{markup.text(page)}">'
-            "Edit this page</button>"
-        )
-        self._elements.content = (edit if page in state.pages else "") + markup.elements(
-            state, view
+        self._put_parts(
+            markup.parts(state, view, self._opened, unsaved, is_editable=self._text.is_editable)
         )
         self._frame.set_visibility(view.preview is not None)
         if view.preview and self._frame.props.get("srcdoc") != view.preview.html:
@@ -776,10 +747,6 @@ def deciding_lines(view: View, url: str) -> list[tuple[int, str]]:
         if reason.source.url == url and reason.source.line
     ]
     return list(dict.fromkeys(deciding))
-
-
-def _wish_named(name: object) -> Wish | None:
-    return next((wish for wish in WISHES if wish.name == name), None)
 
 
 def _number(value: object) -> int:

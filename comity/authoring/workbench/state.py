@@ -19,6 +19,7 @@ from comity.authoring.lint import lint_site
 from comity.authoring.problems import Problem
 from comity.authoring.source import SiteSource, SourceFile
 from comity.authoring.stated_wishes import texts_to_add
+from comity.authoring.wishes import WISHES
 from comity.authoring.wishes.files import WishFiles, write_files
 from comity.authoring.wishes.wish import Wish
 from comity.authoring.workbench.preview import Preview, preview_of
@@ -293,6 +294,20 @@ class State:
         return url
 
 
+def wish_named(name: object) -> Wish | None:
+    """Return the wish with a name, or None."""
+    return next((wish for wish in WISHES if wish.name == name), None)
+
+
+def wish_values(wish: Wish, fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of a wish from the fields of its form. Empty fields are left out."""
+    return {
+        parameter.name: value
+        for parameter in wish.parameters
+        if (value := str(fields.get(parameter.name) or "")[:MAX_FIELD].strip())
+    }
+
+
 def safe_fixes(problems: Iterable[Problem]) -> list[Fix]:
     """Return the fixes that change no decision. The others are applied one by one."""
     return [fix for problem in problems if (fix := problem.fix) and not fix.changes_decisions]
@@ -335,6 +350,21 @@ class View(NamedTuple):
     prompt: str
     prompt_error: str
     preview: Preview | None
+
+
+# The view before the first state is read.
+EMPTY_VIEW = View(
+    problems={},
+    answers=(),
+    detail=None,
+    question_error="",
+    other_form="",
+    is_other_text=False,
+    form_notes=(),
+    prompt="",
+    prompt_error="",
+    preview=None,
+)
 
 
 def view_of(state: State) -> View:

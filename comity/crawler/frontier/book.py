@@ -125,10 +125,10 @@ class Book:
         """Enter a new request, and store it if possible. Return None if it was seen before.
 
         `page`: the request that the duplicate filter compares: `request`, or one for the same page.
-        `is_filtered`: False if the storage makes no fingerprint of the request."""
+        `is_filtered`: False if the request is not compared."""
         fingerprint = None
         if self._fingerprint is None:
-            if not request.dont_filter and self._dupefilter.request_seen(page):
+            if is_filtered and not request.dont_filter and self._dupefilter.request_seen(page):
                 return None
         elif is_filtered:
             assert self.storage is not None

@@ -37,6 +37,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 
+from comity.bounded import Bounded
 from comity.crawler.crawl import Crawl
 from comity.crawler.frontier.book import Book
 from comity.crawler.frontier.item_barrier import ItemBarrier
@@ -65,6 +66,7 @@ logger = logging.getLogger(__name__)
 
 # Key of request.meta: the request comes from `start()`, and was put into the shared queue.
 STARTED = "comity_started"
+MAX_MOVES = 1_000  # the maximum number of redirects to the same page that are remembered
 
 
 class Scheduler(BaseScheduler):
@@ -104,6 +106,8 @@ class Scheduler(BaseScheduler):
             Writes(crawl, barrier, self._book, storage, self) if storage is not None else None
         )
         self._timer = WakeTimer(crawler)
+        # `redirect_urls` of the redirects to the same page.
+        self._moves: Bounded[tuple[str, ...], None] = Bounded(MAX_MOVES)
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
@@ -160,7 +164,7 @@ class Scheduler(BaseScheduler):
         is_start = book.is_shared and _is_start_of_all(request)
         if is_start:
             request.meta[STARTED] = True
-        is_filtered = is_start or not request.dont_filter
+        is_filtered = is_start or not (request.dont_filter or self._is_moved(request, origin))
         page = self._page_of(request, origin) if is_filtered and "?" in request.url else request
         entry = book.enter(request, origin, page, is_filtered=is_filtered)
         if entry is None:
@@ -190,6 +194,24 @@ class Scheduler(BaseScheduler):
         # Not `replace`: the class of a request may have other arguments.
         others = {name: getattr(request, name) for name in Request.attributes if name != "url"}
         return Request(url, **others)
+
+    def _is_moved(self, request: Request, origin: str) -> bool:
+        """Return True for a redirect from another URL of the same page.
+
+        The page was not fetched yet, although it is seen. Each redirect counts once: a spider may
+        copy its meta to any number of links."""
+        urls = tuple(url.partition("#")[0] for url in request.meta.get("redirect_urls", ()))
+        if not (urls and origin and self._crawl.options.clean_param) or urls in self._moves:
+            return False
+        policies = self._crawl.policies.cached(origin)
+        url = request.url.partition("#")[0]
+        if policies is None or url in urls:
+            return False
+        clean = policies.site.clean
+        if clean(url) not in map(clean, urls):
+            return False
+        self._moves[urls] = None
+        return True
 
     def next_request(self) -> Request | None:
         request = self._turns.next()

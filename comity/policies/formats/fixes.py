@@ -3,6 +3,7 @@
     write_proposed    write the text that the message of a finding proposes
     write_equal       the same, if the text means the same to comity
     put_above(line)   write a line above the line of a finding
+    open_group        write a group of robots.txt for a line about uses that no group contains
     delete_line       delete a line of robots.txt without effect
 
 All but `write_equal` and `delete_line` change decisions.
@@ -24,6 +25,10 @@ _PROPOSED = re.compile(r"\b[Ww]rite `([^`]+)`")
 # The usual form of a rule, which all readers know, and a field of ACAP.
 _RULE = re.compile(rb"[ \t]*+(?i:dis)?+(?i:allow)[ \t]*+:")
 _FIELD = re.compile(rb"[ \t]*+(?i:acap-)")
+# A line about uses, which belongs in a group.
+_USES = re.compile(
+    rb"[ \t]*+(?i:content-signals?|content-usage|usage(?:-pref)?|(?:dis)?allowaitraining)[ \t]*+:"
+)
 _UNSURE = ("…", "\ufffd")  # signs that `printable` has cut or changed the text
 
 
@@ -74,22 +79,44 @@ def write_key(draft: Draft, finding: Finding) -> Fix | None:
     return write(draft, finding, proposed(finding).partition(b"=")[0])
 
 
-def put_above(line: bytes, *after: bytes) -> Mend:
-    """Return the function for the fix that writes a line above the line of a finding.
-
-    `after`: lines to write below the line of the finding.
-    """
+def put_above(line: bytes) -> Mend:
+    """Return the function for the fix that writes a line above the line of a finding."""
 
     def fix(draft: Draft, finding: Finding) -> Fix | None:
-        old = draft.mendable_line(finding)
-        if not old:
+        if not draft.mendable_line(finding):
             return None
-        start, end = draft.start(finding.line), draft.start(finding.line) + len(old)
-        edits = [Edit(start, start, line + draft.line_end)]
-        edits += [Edit(end, end, draft.line_end + text) for text in after]
-        return Fix(f"Write `{line.decode()}` above the line", tuple(edits), changes_decisions=True)
+        start = draft.start(finding.line)
+        edit = Edit(start, start, line + draft.line_end)
+        return Fix(f"Write `{line.decode()}` above the line", (edit,), changes_decisions=True)
 
     return fix
+
+
+def open_group(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that makes a group for `*` of lines about uses that no group contains.
+
+    The fix is the same for all lines between which there are only comments and blank lines, so it
+    is made once.
+    """
+    if not draft.mendable_line(finding):
+        return None
+    first, last = (_end_of_uses(draft, finding.line, step) for step in (-1, 1))
+    start, end = draft.start(first), draft.start(last) + len(draft.line(last))
+    above = Edit(start, start, b"User-agent: *" + draft.line_end)
+    below = Edit(end, end, draft.line_end + b"Disallow:")
+    return Fix("Write `User-agent: *` above the line", (above, below), changes_decisions=True)
+
+
+def _end_of_uses(draft: Draft, line: int, step: int) -> int:
+    """Return the first (`step` -1) or last (1) of the lines about uses around a line."""
+    end = line
+    while 0 < (line := line + step) <= draft.lines:
+        text = draft.line(line)
+        if _USES.match(text):
+            end = line
+        elif text.partition(b"#")[0].strip():
+            break
+    return end
 
 
 def delete_line(draft: Draft, finding: Finding) -> Fix | None:

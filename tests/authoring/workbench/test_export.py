@@ -26,11 +26,18 @@ from playwright.sync_api import Browser, Page, expect
 from comity.authoring.commands import workbench as command
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import Desk, desk_of
+from comity.authoring.workbench.expectations import check_sentences
 from comity.authoring.workbench.export import export, python_archive
 from comity.authoring.workbench.in_browser import NEEDS_LXML, Bench, pack
 from comity.authoring.workbench.link import fragment_of
 from comity.authoring.workbench.lxml_etree import NeedsLxml, XMLParser, fromstring
-from comity.authoring.workbench.state import Choices, State, view_of
+from comity.authoring.workbench.state import (
+    Choices,
+    State,
+    safe_fixes,
+    view_of,
+    wish_named,
+)
 from comity.policies import Fetched, PolicyError
 from tests.authoring.workbench.workbench_process import started_browser
 
@@ -111,15 +118,10 @@ def state_of(files: dict[str, bytes], choices: dict[str, str]) -> State:
 
 def parts_of(state: State) -> dict[str, str]:
     """Return the parts of the page that the server of the workbench shows."""
-    view = view_of(state)
     opened = next(iter(state.files), "")
-    return {
-        "answers": markup.answers(state, view),
-        "problems": markup.problems(view.problems.get(opened, []), is_editable=True),
-        "other": markup.other_form(view),
-        "elements": markup.elements(state, view),
-        "prompt": markup.prompt(view),
-    }
+    parts = markup.parts(state, view_of(state), opened, [], is_editable=True)
+    del parts["files"]  # it marks the files that a link has changed
+    return {**parts, **markup.forms(state), "wishes": markup.wishes(), "wish": ""}
 
 
 def without_moments(parts: dict[str, str]) -> dict[str, str]:
@@ -127,7 +129,7 @@ def without_moments(parts: dict[str, str]) -> dict[str, str]:
     return {part: re.sub(r"until \d[^ <]+", "", html) for part, html in parts.items()}
 
 
-def asked(bench: Bench, **message: str) -> dict[str, Any]:
+def asked(bench: Bench, **message: object) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(bench.handle(json.dumps(message)))
     return answer
 
@@ -155,12 +157,61 @@ def test_actions_change_the_files() -> None:
     assert saved == {"name": "robots.txt", "body": "VXNlci1hZ2VudDogKg0KRGlzYWxsb3c6IC8NCg=="}
     added = asked(bench, act="add", url=f"{ORIGIN}/ai.txt")
     assert added["editor"]["name"] == "/ai.txt"
-    wished = asked(bench, act="wish", wish="slower")
-    assert "/robots.txt" in wished["say"]
+    shown = asked(bench, act="show-wish", wish="slower")["parts"]["wish"]
+    assert shown == markup.wish(wish_named("slower"), ORIGIN)  # type: ignore[arg-type]
+    fields = {"wish": "slower", "seconds": "5"}
+    wished = asked(bench, act="wish", fields=fields, formats=["robots.txt"])
+    assert "the lines are in /robots.txt" in wished["say"]
+    assert "Crawl-delay: 5" in wished["editor"]["text"]
     fragment = asked(bench, act="link")["fragment"]
     linked = asked(bench, act="start", fragment=f"#{fragment}")
     assert "/robots.txt" in linked["say"]
-    assert asked(bench, act="start", fragment="#no link")["say"]
+    invalid = asked(bench, act="start", fragment="#no link")
+    assert invalid["say"]
+    assert invalid["editor"]
+    assert {"crawlers", "form", "wishes"} <= {*invalid["parts"]}
+
+
+def test_all_fixes_that_change_no_decision_are_made_at_once() -> None:
+    robots = b"User-agent: *\nDissallow: /a\nUser-agent: b\nDissallow: /c\n"
+    site = state_of({"/robots.txt": robots}, {})
+    problems = view_of(site).problems[f"{ORIGIN}/robots.txt"]
+    bench = Bench(pack("a site", site))
+    assert 'data-act="fix-all"' in asked(bench, act="start", fragment="")["parts"]["problems"]
+    expected = site.with_fixes(f"{ORIGIN}/robots.txt", safe_fixes(problems))
+    text = asked(bench, act="fix-all")["editor"]["text"]
+    assert text.encode() == expected.files[f"{ORIGIN}/robots.txt"].body != robots
+
+
+def test_the_menu_and_the_field_for_the_crawler_show_one_choice() -> None:
+    bench = Bench(pack("a site", state_of({"/robots.txt": ROBOTS}, {})))
+    first = asked(bench, act="start", fragment="")["parts"]
+    assert "<caption>Everybody on /</caption>" in first["answers"]
+    assert '<option value="" selected>Everybody' in first["crawlers"]
+    typed = asked(bench, act="choose", name="other", value="examplebot")["parts"]
+    assert '<option value="examplebot" selected>' in typed["crawlers"]
+    assert "other-crawler" not in typed  # the field in use keeps its focus
+    chosen = asked(bench, act="choose", name="agent", value="GPTBot")["parts"]
+    assert 'value="GPTBot"' in chosen["other-crawler"]
+    assert "<caption>GPTBot on /</caption>" in chosen["answers"]
+    url = f"{ORIGIN}/robots.txt"
+    named = asked(bench, act="type", url=url, text="User-agent: newbot\nDisallow: /\n")["parts"]
+    assert 'value="newbot"' in named["crawlers"]
+
+
+def test_sentences_are_checked_by_an_action_of_their_own() -> None:
+    sentences = "everybody may fetch /private/a"
+    site = state_of({"/robots.txt": ROBOTS}, {"expectations": sentences})
+    bench = Bench(pack("a site", site))
+    started = asked(bench, act="start", fragment="")["parts"]
+    assert sentences in started["expectations-form"]
+    assert "expectations" not in started
+    checked = asked(bench, act="check")
+    assert checked == {"parts": {"expectations": markup.expectations(site, check_sentences(site))}}
+    assert "0 of 1 hold." in checked["parts"]["expectations"]
+    written = asked(bench, act="today")
+    assert "added" in written["say"]
+    assert written["parts"]["expectations-form"].count(sentences) == 1
 
 
 ISOLATED = """
@@ -168,7 +219,13 @@ import json, sys
 sys.path[:] = [path for path in sys.path if "site-packages" not in path] + [sys.argv[1]]
 from comity.authoring.workbench.in_browser import Bench
 for line in sys.stdin:
-    print(Bench(json.loads(line)).handle('{"act": "start", "fragment": ""}'))
+    bench = Bench(json.loads(line))
+    answer, checked = (
+        json.loads(bench.handle(json.dumps({"act": act, "fragment": ""})))
+        for act in ("start", "check")
+    )
+    answer["parts"] |= checked["parts"]
+    print(json.dumps(answer))
 """
 
 
@@ -217,6 +274,7 @@ def test_without_lxml_everything_is_read_as_with_lxml_or_not_at_all(tmp_path: Pa
     with ZipFile(io.BytesIO(python_archive())) as archive:
         archive.extractall(tmp_path)
     demo = desk_of(None).state()
+    demo = demo.with_choices(expectations="GPTBot must not fetch /a\neverybody may fetch /")
     states = [state_of(*files) for files in FILE_SETS.values()]
     # feed.xml is a page in XML, which tells lines as only libxml2 counts them.
     feed = f"{demo.origin}/features/feed.xml"
@@ -243,6 +301,7 @@ def test_without_lxml_everything_is_read_as_with_lxml_or_not_at_all(tmp_path: Pa
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     for state, answer in zip(states, answers, strict=False):
         expected = without_moments(parts_of(state))
+        expected["expectations"] = markup.expectations(state, check_sentences(state))
         parts = without_moments(answer["parts"])
         assert {part: parts[part] for part in expected} == expected
         preview = view_of(state).preview
@@ -352,6 +411,7 @@ def test_the_export_answers_in_the_browser_alone_as_the_server_does(
     assert str(folder) in done.stdout
     start = desk_of(str(tmp_path / "site"), origin=ORIGIN).state()
     start = replace(start, choices=Choices(page=f"{ORIGIN}/a.html"), names={})
+    expect.set_options(timeout=30_000)  # other programs run on this machine
     with served(folder) as url:
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         wrong: list[str] = []
@@ -367,7 +427,7 @@ def test_the_export_answers_in_the_browser_alone_as_the_server_does(
         )
         page.goto(url)
         wait_for_answer(page, 1)
-        assert page.locator("#title").inner_text() == ORIGIN  # and not the path of the folder
+        assert page.locator("#part-title").inner_text() == ORIGIN  # and not the path of the folder
         normal = "html => { const box = document.createElement('div'); box.innerHTML = html; return box.innerHTML; }"
         for count, (name, (files, choices)) in enumerate(FILE_SETS.items(), 2):
             state = replace(start, files=state_of(files, {}).files).with_choices(**choices)
@@ -376,7 +436,9 @@ def test_the_export_answers_in_the_browser_alone_as_the_server_does(
             )
             wait_for_answer(page, count)
             for part, expected in parts_of(state).items():
-                assert page.locator(f"#{part}").inner_html() == page.evaluate(normal, expected), (
+                assert page.locator(f"#part-{part}").inner_html() == page.evaluate(
+                    normal, expected
+                ), (
                     name,
                     part,
                 )
@@ -389,19 +451,34 @@ def test_the_export_answers_in_the_browser_alone_as_the_server_does(
             "fragment => { location.hash = fragment; }", fragment_of(state, start.documents)
         )
         expect(page.locator("#editor")).to_have_value("User-agent: *\n")
-        expect(page.locator("#answers .verdict").first).to_have_text("Allowed")
+        expect(page.locator("#part-answers .verdict").first).to_have_text("Allowed")
         page.locator("#editor").focus()
         page.keyboard.press("Control+End")
         page.keyboard.type("Disallow: /")
-        expect(page.locator("#answers .verdict").first).to_have_text("Refused", timeout=30_000)
+        expect(page.locator("#part-answers .verdict").first).to_have_text("Refused", timeout=30_000)
         results = Axe().run(page)
         assert results.violations_count == 0, results.generate_report()
+        # The menus, the sentences and the wishes are those of the server.
+        page.get_by_label("Crawler", exact=True).select_option("CCBot")
+        expect(page.locator("caption")).to_have_text("CCBot on /")
+        expect(page.get_by_label("Another crawler")).to_have_value("CCBot")
+        page.get_by_label("Sentences, one per line").fill("everybody may fetch /")
+        expect(page.locator("#part-expectations .verdict")).to_have_text("Does not hold:")
+        page.get_by_role("button", name="Write what holds now").click()
+        expect(page.locator("#status")).to_contain_text("added.")
+        page.get_by_role("combobox", name="What do you want?").select_option("slower")
+        page.get_by_label("Seconds between two requests").fill("7")
+        results = Axe().run(page)
+        assert results.violations_count == 0, results.generate_report()
+        page.get_by_role("button", name="Write it into the files").click()
+        expect(page.locator("#status")).to_contain_text("Slower: the lines are in /robots.txt.")
+        expect(page.locator("#editor")).to_have_value(re.compile("Crawl-delay: 7"))
         # What needs lxml ends with a sentence, and never with an answer.
-        page.locator("#answers button[data-act=open]").first.click()
+        page.locator("#part-answers button[data-act=open]").first.click()
         page.get_by_role("button", name="Add /ai.txt").click()
         expect(page.locator("#name")).to_have_text("/ai.txt")
         page.locator("#editor").fill("<ai-txt>")
-        expect(page.locator("#answers")).to_contain_text(NEEDS_LXML, timeout=30_000)
-        expect(page.locator("#problems")).to_contain_text(NEEDS_LXML)
-        expect(page.locator("#answers .verdict")).to_have_count(0)
+        expect(page.locator("#part-answers")).to_contain_text(NEEDS_LXML, timeout=30_000)
+        expect(page.locator("#part-problems")).to_contain_text(NEEDS_LXML)
+        expect(page.locator("#part-answers .verdict")).to_have_count(0)
         assert wrong == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -270,3 +271,32 @@ def agent_runs(body: bytes) -> list[list[bytes]]:
             is_open and not line.startswith((b"Allow:", b"Disallow:"))
         )
     return runs
+
+
+OUTSIDE = [
+    (each, mend)
+    for each in FORMATS
+    for rule, mend in each.authoring.fixes.items()
+    if rule.endswith(".outside")
+]
+
+
+@pytest.mark.requirement("IDE-6")
+def test_lines_outside_of_all_groups_get_one_group_together() -> None:
+    names = sorted({name for each, _ in OUTSIDE for name in each.robots_lines})
+    lines = [f"{name}: x" for name in names]
+    above, below = "Sitemap: https://example.com/a.xml\r\n\r\n", "\r\n\r\nHost: example.com\r\n"
+    joined = "\r\n# why\r\n\r\n".join(lines)
+    draft = Draft(URL, f"{above}{joined}{below}".encode())
+    fixes = [
+        fix
+        for line in range(1, draft.lines + 1)
+        if draft.line(line).partition(b":")[0].decode() in names
+        for _, mend in OUTSIDE
+        if (fix := mend(draft, Finding(rule="", message="", url=URL, line=line)))
+    ]
+    body, made = apply(draft.body, fixes)
+    assert len(OUTSIDE) == 4
+    assert len(fixes) == 4 * len(names)
+    assert len(made) == 1
+    assert body.decode() == f"{above}User-agent: *\r\n{joined}\r\nDisallow:{below}"

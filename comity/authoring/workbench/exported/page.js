@@ -1,21 +1,26 @@
 // Sends each input to Python in the worker, and shows the parts of the page that come back.
 // in_browser.py describes the messages and the answers.
 
-const part = (id) => document.getElementById(id);
-const editor = part("editor");
+const element = (id) => document.getElementById(id);
+const part = (name) => element(`part-${name}`); // fields have other ids
+const editor = element("editor");
 const worker = new Worker("worker.js", { type: "module" });
 const queue = [];
 const shown = {}; // the HTML of each part
 let isBusy = true; // until Python has started
+let isReading = true; // Python is busy with an action that may change the files
 let isEditable = false;
 let url = ""; // of the file in the editor
+let pause = 0; // the timer of the next check of the sentences
+
+const isInput = ({ act }) => ["type", "choose", "show-wish"].includes(act);
 
 function ask(message) {
   const last = queue.at(-1);
   // Newer input replaces older input that nobody has answered yet.
-  if (["type", "choose"].includes(message.act)) {
+  if (isInput(message)) {
     if (last && last.act === message.act && last.url === message.url && last.name === message.name) queue.pop();
-  } else {
+  } else if (message.act !== "check") {
     editor.readOnly = true; // the answer may replace its text
   }
   queue.push(message);
@@ -25,32 +30,33 @@ function ask(message) {
 function send() {
   if (isBusy || !queue.length) return;
   isBusy = true;
+  isReading = queue[0].act !== "check";
   worker.postMessage(JSON.stringify(queue.shift()));
 }
 
 function say(sentence) {
   const line = document.createElement("p");
   line.textContent = sentence;
-  part("status").replaceChildren(line);
+  element("status").replaceChildren(line);
 }
 
 // Show HTML in a part of the page. A button in it keeps the focus.
-function put(id, html) {
-  if (shown[id] === html) return;
-  shown[id] = html;
-  const focused = part(id).contains(document.activeElement) ? { ...document.activeElement.dataset } : null;
-  part(id).innerHTML = html; // markup.py has escaped it
+function put(name, html) {
+  if (shown[name] === html && !part(name).querySelector("input, select, textarea")) return;
+  shown[name] = html;
+  const focused = part(name).contains(document.activeElement) ? { ...document.activeElement.dataset } : null;
+  part(name).innerHTML = html; // markup.py has escaped it
   if (!focused) return;
-  for (const button of part(id).querySelectorAll("button[data-act]")) {
-    if (Object.entries({ ...button.dataset }).every(([name, value]) => focused[name] === value)) button.focus();
+  for (const button of part(name).querySelectorAll("button[data-act]")) {
+    if (Object.entries({ ...button.dataset }).every(([key, value]) => focused[key] === value)) button.focus();
   }
 }
 
 function edit(file) {
   url = file.url;
   isEditable = file.editable;
-  part("name").textContent = file.name;
-  part("note").textContent = file.note;
+  element("name").textContent = file.name;
+  element("note").textContent = file.note;
   if (editor.value !== file.text) editor.value = file.text;
 }
 
@@ -72,19 +78,22 @@ function save({ name, body }) {
 }
 
 worker.onmessage = ({ data }) => {
-  isBusy = false;
+  isBusy = isReading = false;
   if (data.error) say(data.error);
   else if (data.answer) show(JSON.parse(data.answer));
   else say(`Python has started in ${data.seconds} s.`);
-  editor.readOnly = !isEditable || queue.some((message) => message.act !== "type" && message.act !== "choose");
+  editor.readOnly = !isEditable || queue.some((message) => !isInput(message) && message.act !== "check");
   send();
 };
 worker.onerror = (event) => say(`Python has not started: ${event.message || "the browser lacks module workers"}.`);
 
 function show(answer) {
   if (answer.editor) edit(answer.editor);
-  for (const [id, html] of Object.entries(answer.parts)) put(id, html);
-  const frame = part("frame");
+  for (const [name, html] of Object.entries(answer.parts)) put(name, html);
+  if (!("frame" in answer)) return; // the sentences have been checked
+  clearTimeout(pause);
+  pause = setTimeout(() => ask({ act: "check" }), 400); // it takes longer than the other parts
+  const frame = element("frame");
   frame.hidden = !answer.frame;
   if (frame.srcdoc !== answer.frame) frame.srcdoc = answer.frame;
   if (answer.line) goTo(answer.line);
@@ -99,13 +108,19 @@ addEventListener("click", (event) => {
   const button = event.target.closest("button[data-act]");
   if (!button) return;
   // The list of findings may belong to an older text.
-  if (isBusy && ["fix", "text"].includes(button.dataset.act)) say("Your last change is being read. Press again.");
+  if (isReading && ["fix", "fix-all", "text"].includes(button.dataset.act)) say("Your last change is being read. Press again.");
   else ask({ ...button.dataset });
 });
-part("form").addEventListener("input", ({ target }) => ask({ act: "choose", name: target.name, value: target.value }));
-addEventListener("submit", (event) => {
+for (const form of document.querySelectorAll(".meaning > .form")) {
+  form.addEventListener("input", ({ target }) => ask({ act: "choose", name: target.name, value: target.value }));
+}
+element("wish-form").addEventListener("input", ({ target }) => {
+  if (target.name === "wish") ask({ act: "show-wish", wish: target.value });
+});
+element("wish-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  ask({ act: "wish", wish: event.target.elements.wish.value });
+  const fields = new FormData(event.target);
+  ask({ act: "wish", fields: Object.fromEntries(fields), formats: fields.getAll("format") });
 });
 addEventListener("hashchange", () => ask({ act: "start", fragment: location.hash }));
 ask({ act: "start", fragment: location.hash });

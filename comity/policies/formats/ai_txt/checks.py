@@ -148,6 +148,8 @@ def _check(remarks: Remarks, ai_txt: AiTxt, entries: Iterable[KeywordEntry]) -> 
                 _check_path(remarks, entry)
             case Keyword.ELEMENT:
                 _check_element(remarks, entry, types)
+            case Keyword.DISALLOW | Keyword.GUIDE:
+                _check_actions(remarks, entry)
             case Keyword.LANG:
                 _check_language(remarks, entry)
         last = entry.keyword
@@ -202,6 +204,17 @@ def _check_agents(remarks: Remarks, entry: KeywordEntry) -> None:
         _report(remarks, "ait.grammar", message, entry, other[0], offset=other.start(), length=1)
 
 
+def _check_actions(remarks: Remarks, entry: KeywordEntry) -> None:
+    """Report commas between actions (section-3.2: "action names separated by whitespace")."""
+    if comma := COMMA.search(entry.value):
+        message = (
+            "`,` between actions is outside the grammar of ai.txt: a strict reader may ignore the "
+            "line. Write only a space."
+        )
+        _report(remarks, "ait.grammar", message, entry, offset=comma.start(), length=1)
+
+
+COMMA = re.compile(rb"(?<=[A-Za-z])[ \t]*+,[ \t]*+(?=[A-Za-z])")
 # Figure 11 of the paper: agent-name and path-segment. The figure prints a space where its source
 # has `~`.
 _OUTSIDE_NAMES = re.compile(rb"(?<=[A-Za-z0-9_])[.-](?=[A-Za-z0-9_])")

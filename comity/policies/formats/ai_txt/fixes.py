@@ -15,6 +15,7 @@ from comity.policies.answers.decision import Finding
 from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.document.document import FILE_TYPES
 from comity.policies.formats.ai_txt.checks import (
+    COMMA,
     NOT_ASCII,
     KeywordEntry,
     keyword_lines,
@@ -181,6 +182,20 @@ def hyphenate(draft: Draft, finding: Finding) -> Fix | None:
     return Fix(f"Write `{printable(tag)}`", (edit,))
 
 
+def leave_out_commas(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes a space for each comma between actions."""
+    in_file = _read_line(draft, finding)
+    if not in_file:
+        return None
+    file, _ = in_file
+    entry = file.entries[file.numbers[finding.line]]
+    if entry.keyword not in (Keyword.DISALLOW, Keyword.GUIDE):
+        return None
+    actions = COMMA.sub(b" ", entry.value)
+    edit = draft.replace_octets(finding.line, entry.column, len(entry.value), actions)
+    return Fix(f"Write `{printable(actions)}`", (edit,))
+
+
 def escape(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that percent-escapes the characters of a path that are not ASCII.
 
@@ -297,7 +312,7 @@ FIXES: Mapping[str, Mend] = {
     "ait.comment": move_comment,
     "ait.duplicate": leave_out_line,
     "ait.file-type": write_file_type,
-    "ait.grammar": escape,
+    "ait.grammar": first_of(escape, leave_out_commas),
     "ait.indentation": indent,
     "ait.keyword": first_of(spell, write_keyword),
     "ait.language-tag": hyphenate,

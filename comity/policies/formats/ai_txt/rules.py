@@ -336,12 +336,13 @@ RULES = {
     "ait.grammar": Rule(
         FINDING,
         "ai.txt paper figure-11",
-        "a name or path has a character that the paper's grammar lacks: strict readers "
+        "a name, path or list has a character that the paper's grammar lacks: strict readers "
         "may ignore the line",
         severity=INFO,
         why="The grammar of ai.txt does not allow the character. comity reads it, but a strict "
         "reader may ignore the line.",
-        fix="Write the character as its percent-escapes, or name the folder above it.",
+        fix="Write the character of a path as its percent-escapes, or name the folder above it. "
+        "Write a space between actions.",
         example=Example(
             bad="User-agent: *\n"
             "  Path: /café/ html\n"

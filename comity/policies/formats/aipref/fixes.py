@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.aipref import content_usage
 from comity.policies.formats.authoring import Draft, Fix
-from comity.policies.formats.fixes import Mend, put_above, write, write_key
+from comity.policies.formats.fixes import Mend, open_group, write, write_key
 from comity.policies.syntax.lines import Findings
 
 _VERDICTS = {
@@ -57,11 +57,11 @@ def _write_comma(draft: Draft, finding: Finding) -> Fix | None:
 
 FIXES: Mapping[str, Mend] = {
     "content-usage.label": _write_label,
-    "content-usage.outside": put_above(b"User-agent: *", b"Disallow:"),
+    "content-usage.outside": open_group,
     "content-usage.parameter": _write_comma,
     "content-usage.syntax": _write_dictionary,
     "content-usage.unknown": write_key,
     "content-usage.value": _write_value,
     "usage.label": write_key,
-    "usage.outside": put_above(b"User-agent: *", b"Disallow:"),
+    "usage.outside": open_group,
 }

@@ -50,7 +50,8 @@ def read(expression: str, findings: Findings | None = None, line: int = 0) -> Pr
 
     For `train=y, search=n` that is ALLOW for train and DENY for search. Ignored members and too
     many labels are reported in `findings`, with the number `line`. None means that nothing is
-    reported.
+    reported. With a path in the string, the pages of a permission are not known, and only refusals
+    are returned: these strings have no place for a path.
     """
     preferences: Preferences = {}
     for member in expression.split(","):
@@ -66,7 +67,8 @@ def read(expression: str, findings: Findings | None = None, line: int = 0) -> Pr
             f"There are more than {MAX_LABELS} labels, so it permits nothing.",
             line=line,
         )
-    return limit_labels(preferences)
+    has_path = "/" in expression or "*" in expression
+    return limit_labels(refusals(preferences) if has_path else preferences)
 
 
 def field(values: Iterable[bytes]) -> Preferences:

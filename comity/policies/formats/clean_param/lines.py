@@ -59,16 +59,14 @@ class CleanParams:
         parameters = query.split("&")
         named: dict[str, frozenset[int] | set[int]] = {}
         for parameter in parameters:
-            name = parameter.partition("=")[0]
+            name = _name(parameter)
             if name and name not in named and (numbers := self._numbers.get(_octets(name))):
                 named[name] = numbers
         if not named:
             return target
         applying = frozenset(self._index.all(normal_target(path)))
         dropped = {name for name, numbers in named.items() if not numbers.isdisjoint(applying)}
-        kept = "&".join(
-            parameter for parameter in parameters if parameter.partition("=")[0] not in dropped
-        )
+        kept = "&".join(parameter for parameter in parameters if _name(parameter) not in dropped)
         return f"{path}?{kept}" if kept else path if dropped else target
 
     def _read(self, line: ExtensionLine, findings: Findings) -> tuple[list[bytes], bytes]:
@@ -104,6 +102,11 @@ class CleanParams:
         )
         findings.report(rule, message, *quoted, line=line.line, column=column, length=length)
         return [], b"/"
+
+
+def _name(parameter: str) -> str:
+    """Return the name of a parameter; "" if it may be several: some sites separate them by `;`."""
+    return "" if ";" in parameter else parameter.partition("=")[0]
 
 
 def _octets(name: str) -> bytes:

@@ -6,7 +6,7 @@ from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Fix
 from comity.policies.formats.content_signals.checks import usual_form
 from comity.policies.formats.content_signals.signals import NAMES
-from comity.policies.formats.fixes import put_above, write, write_key
+from comity.policies.formats.fixes import open_group, write, write_key
 
 
 def respell(draft: Draft, finding: Finding) -> Fix | None:
@@ -47,7 +47,7 @@ _VERDICTS = {"neither yes nor no": b"no", "Write yes": b"yes"}
 
 FIXES = {
     "content-signal.label": write_key,
-    "content-signal.outside": put_above(b"User-agent: *", b"Disallow:"),
+    "content-signal.outside": open_group,
     "content-signal.spelling": respell,
     "content-signal.value": write_verdict,
 }

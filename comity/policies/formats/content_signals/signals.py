@@ -46,9 +46,7 @@ _PERHAPS = frozenset(("y", "true", "1", "allow"))
 
 _WHOLE_SITE = ("/", "/*", "*")  # patterns
 _FOR_ALL = ("", *_WHOLE_SITE)
-_PATH = re.compile(rb"(/[^ \t=,;|&]*+)[ \t]++(?!/)")
-# The begin of a line that is probably meant as a path, such as `blog/`, or as several.
-_LIKE_PATH = re.compile(rb"(?=[^ \t=:,;|&/*]*+[/*])[^ \t=:]*+[ \t]")
+_PATH = re.compile(rb"(/[^ \t=,;|&]*+)[ \t]++(?![/*])")
 MAX_PAGES = 64  # the maximum number of pages with different lines whose statements are kept
 
 # LENIENT: `;` and white space separate signals too, and so do a bar, a slash and `&` before the
@@ -66,6 +64,8 @@ _COLON = re.compile(r"(?<! ) *+: *+(?=no(?![^,; ]))")
 _SPACED = re.compile(r"(?<! ) *+= *+")
 _MEMBERS = re.compile(r"(?:[^,; |/&]|[|/&](?![a-z-]++=))++")
 _KEY = re.compile(r"[a-z][a-z0-9-]{0,63}")
+_VALUE = re.compile(r"[a-z0-9-]++")
+_BEFORE_WORD = re.compile(r"(?<![^,; ])[|/&*]")  # such a mark separates no signals
 
 
 class _Signal(NamedTuple):
@@ -105,10 +105,9 @@ class Signals:
         words = set(_WORDS)  # the known words, and the unknown ones read so far
         for line, line_in_ended in zip(lines, in_ended, strict=True):
             path, value = split_path(line.value)
-            is_odd = not path and _LIKE_PATH.match(value) is not None
             for signal in _read(value, line.source(url), self._findings):
-                if is_odd and signal.verdict is Verdict.ALLOW:
-                    continue  # its pages are not known
+                if line.overlong and signal.verdict is Verdict.ALLOW:
+                    continue  # the rest may refuse it
                 if signal.word in words or len(words) < len(_WORDS) + MAX_UNKNOWN:
                     words.add(signal.word)
                     self._signals.append(
@@ -289,8 +288,25 @@ def split_path(value: bytes) -> tuple[str, bytes]:
 
 
 def _members(value: bytes) -> list[str]:
+    return _MEMBERS.findall(_plain(value))
+
+
+def _plain(value: bytes) -> str:
     text = value.decode("utf-8", "replace").lower().translate(_MARKS)
-    return _MEMBERS.findall(_SPACED.sub("=", _COLON.sub("=", text)))
+    return _SPACED.sub("=", _COLON.sub("=", text))
+
+
+def _is_clear(value: bytes) -> bool:
+    """Return True if nothing in a line or field but signals can limit the pages or the uses."""
+    text = _plain(value)
+    return not _BEFORE_WORD.search(text) and all(map(_is_known, _MEMBERS.findall(text)))
+
+
+def _is_known(member: str) -> bool:
+    key, value = _parts(member)
+    if key in LABELS or key == "use":
+        return _VALUE.fullmatch(value) is not None
+    return value in _VERDICTS and _KEY.fullmatch(key) is not None
 
 
 def _parts(member: str) -> tuple[str, str]:
@@ -301,8 +317,16 @@ def _parts(member: str) -> tuple[str, str]:
 def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signal]:
     """Yield the signals of one line or field, and report odd members in `findings`.
 
-    A signal is `key=value` in upper or lower case. Commas separate signals.
+    A signal is `key=value` in upper or lower case. Commas separate signals. With any other word, a
+    path among them, the pages of a permission are not known, and only refusals are yielded.
     """
+    is_clear = _is_clear(value)
+    for signal in _all_signals(value, source, findings):
+        if is_clear or signal.verdict is Verdict.DENY:
+            yield signal
+
+
+def _all_signals(value: bytes, source: Location, findings: Findings) -> Iterator[_Signal]:
     unknown = 0
     for member in _members(value):
         key, value_text = _parts(member)

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import compress, islice, repeat
 
-from comity.policies.answers.decision import Finding
+from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.acap import checks as acap
 from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.file import lines_of, robots_of
-from comity.policies.formats.robots.grammar import BEFORE_ALL, TOKEN, Robots, RuleLines
+from comity.policies.formats.robots.grammar import BEFORE_ALL, TOKEN, AgentRules, Robots, RuleLines
 from comity.policies.formats.robots.misplaced import READ_ELSEWHERE, advice, strip_joints
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
 from comity.policies.syntax.lines import EOL, Lines, line_ends
@@ -42,6 +42,7 @@ from comity.policies.syntax.suspicions import (
     suspicions,
     unquoted,
 )
+from comity.policies.syntax.urls import target_of
 
 # Lines that need no check. Most lines of most files are of this kind.
 _PLAIN = (
@@ -76,6 +77,7 @@ _WHOLE_FILE_TYPE = re.compile(
     rb"/\.(?:aspx?|docx?|gif|jpe?g|mp[34]|pdf|php|png|pptx?|webp|xlsx?|zip)\$?"
 )
 SLOW = 1000  # a Crawl-delay of so many seconds is probably in milliseconds
+_SITEMAP = re.compile(rb"(?:\A|(?<=[\r\n]))([ \t]*+(?i:site-?maps?)[^\r\n]*+)")
 _ABSOLUTE = re.compile(rb"https?://", re.IGNORECASE)
 _AGENT_LINE = re.compile(rb"[\r\n]((?:[ \t]|\xef\xbb\xbf)*+(?i:user[ -]?+agent)[^\r\n]*+)")
 ANY = "*"  # the token of a group for all other agents
@@ -104,6 +106,8 @@ def check(site: SiteFiles) -> Iterator[Finding]:
         remarks = Remarks(file.url)
         _LineCheck(file.robots, remarks, site.robots_lines).check()
         _check_whole(file.robots, remarks)
+        if not file.acap:
+            _check_sitemaps(file.robots, remarks, site.origin)
         speaking = frozenset(line.group for line in lines_of(site))
         _GroupCheck(file.robots, remarks, speaking, has_acap=file.acap is not None).check()
         if file.acap:
@@ -128,6 +132,33 @@ def _check_whole(robots: Robots, remarks: Remarks) -> None:
             "`User-agent: *` and `Disallow: /private/`."
         )
         remarks.report("robots.no-records", message)
+
+
+def _check_sitemaps(robots: Robots, remarks: Remarks, origin: str) -> None:
+    """Report sitemaps that a file refuses to all crawlers that it does not name.
+
+    Nothing is reported if these crawlers may not fetch the start page: the sitemaps are for others.
+    Sitemaps at another origin are refused by the file of that origin.
+    """
+    if not _SITEMAP.search(robots.text) or _is_refused(rules := robots.for_agent(ANY), "/"):
+        return
+    number, before = 1, 0
+    for match in _SITEMAP.finditer(robots.text):
+        number += line_ends(robots.text, before, match.start(1))
+        before = match.start(1)
+        record = read_record(match[1])
+        address = record.value.decode("utf-8", "replace") if record else ""
+        if address.startswith(f"{origin}/") and _is_refused(rules, target_of(address)):
+            message = (
+                "Crawlers that this file does not name may not fetch this sitemap. Permit its "
+                "path by an Allow line."
+            )
+            remarks.report("robots.sitemap-refused", message, line=number)
+
+
+def _is_refused(rules: AgentRules, target: str) -> bool:
+    rule = rules.decide(target)
+    return rule is not None and rule.verdict is Verdict.DENY
 
 
 class _LineCheck:
@@ -626,9 +657,15 @@ class _GroupCheck:
                     line=rules.lines[rule],
                 )
             elif first != rule and group in exclusive:
+                # The first rule of a group ends its list of agents.
+                advice = (
+                    "Delete it."
+                    if rules.groups[rule - 1] == group
+                    else "Its group needs a rule: delete this one only if another is left."
+                )
                 self._report(
                     "robots.repeated",
-                    f"This rule repeats line {rules.lines[first]}. Delete it.",
+                    f"This rule repeats line {rules.lines[first]}. {advice}",
                     line=rules.lines[rule],
                 )
             elif (

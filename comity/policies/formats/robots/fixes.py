@@ -44,6 +44,8 @@ SEPARATOR = re.compile(rb"[ \t]*+(?:[=;]|-(?=[ \t]++[/*])|\xef\xbc\x9a)[ \t]*+")
 _COMMENT = re.compile(rb"([ \t]*+)<!--[ \t]*+(.*?)[ \t]*+-->[ \t]*+")
 _ALTERNATIVES = re.compile(rb"\(([^()|]+(?:\|[^()|]+)+)\)")
 _WORDS = re.compile(rb"[A-Za-z][A-Za-z0-9_.-]*+")
+# The end of a path behind a space: `/b/`, `b*`, `b$` or `b.pdf`.
+_PATH_END = re.compile(rb"(?:/[^ \t]*+|[*$]|\.[A-Za-z0-9]{2,5})\Z")
 # Where a further record begins in a line: behind a space, or behind a written `\n`.
 _NEXT_RECORD = re.compile(rb"(?:\\r?\\n|\\n|[ \t]+)(?=%s[ \t]*+:)" % NAME)
 # The host of an origin that no publisher has: RFC 2606.
@@ -210,9 +212,15 @@ def _write_path(draft: Draft, finding: Finding) -> Fix | None:
 
 
 def _write_space(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the fix that writes `%20` for each space of a path.
+
+    None means that the words behind the first space are probably a comment.
+    """
     if not (record_and_line := _read_record(draft, finding)):
         return None
     value = record_and_line[0].value
+    if value[:1] not in (b"/", b"*") or (value.count(b" ") > 1 and not _PATH_END.search(value)):
+        return None
     return _write_value(draft, finding, value.replace(b" ", b"%20"), changes_decisions=False)
 
 

@@ -550,6 +550,23 @@ RULES = {
             good="User-agent: GPTBot\nUser-agent: CCBot\nDisallow: /\n",
         ),
     ),
+    "robots.sitemap-refused": Rule(
+        FINDING,
+        "RFC 9309 section-2.2.4",
+        "the file refuses a sitemap that it names",
+        severity=INFO,
+        why="A crawler that obeys the rules for `*` may not fetch the sitemap, so it does not find "
+        "the pages in it.",
+        fix="Write an Allow line for the path of the sitemap, or move the sitemap.",
+        example=Example(
+            bad="User-agent: *\nDisallow: /maps/\n\nSitemap: https://example.com/maps/news.xml\n",
+            good="User-agent: *\n"
+            "Disallow: /maps/\n"
+            "Allow: /maps/news.xml\n"
+            "\n"
+            "Sitemap: https://example.com/maps/news.xml\n",
+        ),
+    ),
     "robots.sitemap-url": Rule(
         FINDING,
         "RFC 9309 section-2.2.4",

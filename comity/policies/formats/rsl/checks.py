@@ -9,6 +9,7 @@ The time is linear in the octets.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,10 @@ from comity.policies.syntax.xml_tree import (
     root_name,
 )
 
+# The codes of ISO 3166 and ISO 4217 have these forms. The codes themselves change.
+_PLACE = re.compile(r"[A-Za-z]{2}(?:-[A-Za-z0-9]{1,3})?")
+_CURRENCY = re.compile(r"[A-Za-z]{3}")
+_AMOUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _NAMES = frozenset(VOCABULARY) | VOCABULARY["content"][0] | VOCABULARY["license"][0]
 
 
@@ -209,6 +214,30 @@ class _Checker:
                         "licensed. Delete one of the two."
                     )
                     self._report("rsl.contradiction", message, prohibits, word)
+
+        for party in self._children(license_, "permits", "prohibits", "prohibit"):
+            if party.get("type", "").strip().lower() == "geo":
+                self._check_places(party)
+        for payment in self._children(license_, "payment"):
+            for amount in self._children(payment, "amount"):
+                self._check_amount(amount)
+
+    def _check_places(self, party: Any) -> None:
+        for word in own_text(party).replace(",", " ").split():
+            if word.lower() != "all" and not _PLACE.fullmatch(word):
+                message = "`{}` is not the code of a country. Write its two letters, as in `DE`."
+                self._report("rsl.value", message, party, word)
+
+    def _check_amount(self, amount: Any) -> None:
+        """Check a price and its currency (section-3.10)."""
+        text, currency = own_text(amount).strip(), amount.get("currency", "").strip()
+        if not _AMOUNT.fullmatch(text):
+            point = text.replace(",", ".")
+            advice = f"Write `{point}`" if _AMOUNT.fullmatch(point) else "Write digits and a point"
+            self._report("rsl.value", f"`{{}}` is not an amount. {literal(advice)}.", amount, text)
+        if not _CURRENCY.fullmatch(currency):
+            message = "`{}` is not the code of a currency. Write its three letters, as in `EUR`."
+            self._report("rsl.value", message, amount, currency)
 
     def _check_words(self, permits: Any, words: list[str]) -> None:
         for word in dict.fromkeys(words):

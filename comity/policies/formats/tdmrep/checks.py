@@ -121,7 +121,17 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     text = without_extras(file.text.decode("utf-8", "replace"))
     by_object: dict[int, dict[str, RuleMember]] = {}
     for member in members(text):
-        by_object.setdefault(member.number, {})[member.name] = member
+        rule = by_object.setdefault(member.number, {})
+        if member.name in MEMBERS and member.name in rule:
+            message = f"The rule has two members `{member.name}`, and readers differ. Delete one."
+            remarks.report(
+                "tdmrep.repeated",
+                message,
+                line=member.line,
+                column=member.column,
+                length=len(member.name) + 2,
+            )
+        rule[member.name] = member
     for rule in by_object.values():
         _check_object(remarks, rule)
     _check_rules(remarks, tdmrep.rules)

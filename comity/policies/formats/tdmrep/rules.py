@@ -186,6 +186,18 @@ RULES = {
             name="page.html",
         ),
     ),
+    "tdmrep.repeated": Rule(
+        FINDING,
+        "RFC 8259 section-4",
+        "a rule has two members with the same name",
+        why="Some readers take the first value, others the last one, and others refuse the whole "
+        "file. comity takes a reservation if one of the values is 1.",
+        fix="Delete one of the two members.",
+        example=Example(
+            bad='[\n  {"location": "/", "tdm-reservation": 0, "tdm-reservation": 1}\n]\n',
+            good='[\n  {"location": "/", "tdm-reservation": 1}\n]\n',
+        ),
+    ),
     "tdmrep.text": Rule(
         FINDING,
         "W3C TDMRep section-4",

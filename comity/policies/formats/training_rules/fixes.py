@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Fix
-from comity.policies.formats.fixes import Mend, put_above, write
+from comity.policies.formats.fixes import Mend, open_group, write
 from comity.policies.syntax.suspicions import right_path
 
 _YES = (b"yes", b"true", b"1")  # they probably mean the whole site
@@ -21,6 +21,6 @@ def _write_path(draft: Draft, finding: Finding) -> Fix | None:
 
 
 FIXES: Mapping[str, Mend] = {
-    "training-rules.outside": put_above(b"User-agent: *", b"Disallow:"),
+    "training-rules.outside": open_group,
     "training-rules.path": _write_path,
 }

@@ -45,6 +45,7 @@ FOUND = [
     (rule(agents="Google-Extended GPTBot"), [("ait.grammar", 1)]),
     (rule(agents="GPTBot ai.bot"), [("ait.grammar", 1)]),
     (rule(path="/ü html"), [("ait.grammar", 2)]),
+    (rule(then="Disallow: Train, Index"), [("ait.grammar", 4)]),
     (rule(path="/a(b) html"), [("ait.grammar", 2)]),
     (rule(path="/a;b,c=d html"), [("ait.grammar", 2)]),
     (rule(path="/^a$ html"), [("ait.path-characters", 2)]),

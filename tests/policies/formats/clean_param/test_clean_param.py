@@ -67,6 +67,12 @@ SENTENCES: list[tuple[bytes, str, str]] = [
     (b"Clean-param: a%5b%5d\n", "/?a%5B%5D=1&a[]=2&b", "/?b"),
     (b"Clean-param: \xc3\xa9\n", "/?%C3%A9=1&b", "/?b"),
     (b"Clean-param: a\n", "/p?&a=1&&%62=+%2b#a=1", "/p?&&%62=+%2b#a=1"),
+    # A value with `;` may hold a parameter that no line names.
+    (b"Clean-param: sid\n", "/s?sid=1;page=1", "/s?sid=1;page=1"),
+    (b"Clean-param: sid\n", "/s?sid=1;page=1&sid=2&sid;", "/s?sid=1;page=1&sid;"),
+    (b"Clean-param: sid\n", "/s?page=1;sid=1", "/s?page=1;sid=1"),
+    (b"Clean-param: sid\n", "/s?sid=1%3Bpage=1", "/s"),
+    (b"Clean-param: a;b\n", "/s?a;b=1&a=1", "/s?a;b=1&a=1"),
     (b"Clean-param: a\n", "/p?#?a", "/p?#?a"),
     (b"Clean-param: a\n", "/p#?a", "/p#?a"),
 ]

@@ -13,6 +13,7 @@ from comity.policies.formats.content_signals import signals as content_signal
 from comity.policies.formats.content_signals.signals import Signals
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.extension_lines import extension_lines
+from comity.policies.syntax.lines import MAX_LINE
 from comity.policies.vocabulary.statement import Statement
 from tests.selection import one_in
 
@@ -226,6 +227,7 @@ def test_scopes(body: bytes, want: Said) -> None:
     assert signals(body).everywhere() == signals(body).statements("/a")
 
 
+NO_INPUT_NO_SEARCH = {"ai-input": False, "search": False}
 PATHS: list[tuple[bytes, str, dict[str, bool]]] = [
     # A line with a path is for the URLs that begin with it.
     (
@@ -251,6 +253,34 @@ PATHS: list[tuple[bytes, str, dict[str, bool]]] = [
     (b"Content-Signal: /a, ai-train=no, search=yes\n", "/b", {"ai-train": False}),
     (b"Content-Signal: /a /b ai-train=no, search=yes\n", "/b", {"ai-train": False}),
     (b"Content-Signal: *.pdf ai-train=yes\n", "/b", {}),
+    *(
+        (b"Content-Signal: " + value.encode() + b"\n", "/b", {})
+        for value in (
+            *("/item?id=* ai-train=yes", "/a=b/ ai-train=yes", "/a?x=1 ai-train=yes"),
+            *("/a=yes ai-train=yes", "/ai-train=yes", "/a&ai-train=yes", "*/ai-train=yes"),
+            *("https://e.example/blog/ ai-train=yes", "//e.example/a=yes/ai-train=yes"),
+            *("path=/a ai-train=yes", "path=blog, ai-train=yes", "path: /a ai-train=yes"),
+            *(
+                "/a\u00a0ai-train=yes",
+                "/a\u3000search=yes ai-train=yes",
+                "\u00a0/a=yes ai-train=yes",
+            ),
+            *("blog ai-train=yes", "blog, ai-train=yes", "blog/ai-train=yes", "'/a' ai-train=yes"),
+            *("ai-train=yes /a", "ai-train=yes /a=yes", "ai-train=yes, *.pdf", "ai-train=yes blog"),
+            *("ai-train=yes on /a", "search:yes ai-train=yes", "ai-train=yes; path=/a"),
+        )
+    ),
+    (b"Content-Signal: ai-train=yes, ai-input=no/a, search=no\n", "/b", NO_INPUT_NO_SEARCH),
+    (b"Content-Signal: ai-train=yes \xff\n", "/b", {}),
+    # Behind a clear path other words permit nothing either.
+    (b"Content-Signal: /a or blog ai-train=yes, search=no\n", "/a", {"search": False}),
+    (b"Content-Signal: /a *.pdf ai-train=yes, search=no\n", "/b", {"search": False}),
+    # Unknown signals, and known ones with other values, are words of a known form.
+    (
+        b"Content-Signal: ai-train=yes, mine=yes, search=never\n",
+        "/b",
+        {"ai-train": True, "mine": True, "search": False},
+    ),
     # A slash between signals begins no path.
     (b"Content-Signal: /search=no\n", "/b", {"search": False}),
     (b"Content-Signal: search=yes/ai-train=no\n", "/b", {"search": True, "ai-train": False}),
@@ -261,6 +291,23 @@ PATHS: list[tuple[bytes, str, dict[str, bool]]] = [
 @pytest.mark.parametrize(("lines", "target", "want"), PATHS)
 def test_paths(lines: bytes, target: str, want: dict[str, bool]) -> None:
     assert verdicts(signals(ANY + lines + RULE).statements(target)) == want
+
+
+@pytest.mark.requirement("SIG-1")
+@pytest.mark.parametrize(
+    "value", [b"/blog/ ai-train=yes", b"ai-train=yes, /a", b"blog ai-train=yes"]
+)
+def test_a_field_with_a_path_permits_nothing(value: bytes) -> None:
+    """A field is for the content of its response, so its path is unclear."""
+    assert field(value + b", search=no") == {"search": False}
+
+
+@pytest.mark.requirement("SIG-1")
+def test_a_line_that_is_too_long_permits_nothing() -> None:
+    value = b"ai-train=yes, search=no" + b" " * MAX_LINE + b"/a"
+    assert verdicts(signals(ANY + b"Content-Signal: " + value + b"\n" + RULE).statements("/b")) == {
+        "search": False
+    }
 
 
 @pytest.mark.requirement("SIG-1")
@@ -433,8 +480,13 @@ def test_order_changes_nothing(lists: tuple[list[bytes], list[bytes]]) -> None:
 
 @pytest.mark.requirement("SIG-1")
 @given(st.lists(MEMBERS, max_size=5), UNKNOWN, st.integers(0, 5))
-def test_unknown_members_change_nothing_else(members: list[bytes], unknown: bytes, at: int) -> None:
-    assert field(b",".join([*members[:at], unknown, *members[at:]])) == field(b",".join(members))
+def test_other_words_change_no_refusal_and_permit_nothing(
+    members: list[bytes], unknown: bytes, at: int
+) -> None:
+    without = field(b",".join(members))
+    if unknown.strip():
+        without = {word: False for word, permitted in without.items() if not permitted}
+    assert field(b",".join([*members[:at], unknown, *members[at:]])) == without
 
 
 @pytest.mark.requirement("SIG-2")

@@ -27,7 +27,8 @@ from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
 from comity.policies.syntax.records import RecordKind
 from tests.selection import one_in
 
-URL = "https://example.com/robots.txt"
+ORIGIN = "https://example.com"
+URL = f"{ORIGIN}/robots.txt"
 READING = "".join(map(inspect.getsource, (grammar, file)))
 
 
@@ -151,6 +152,12 @@ SAID: dict[str, list[tuple[int, str]]] = {
     "User-agent: Offline Explorer\nDisallow: /": [],
     "Sitemap: /sitemap.xml": [(1, "robots.sitemap-url")],
     "Sitemap: https://example.com/sitemap.xml": [],
+    f"{ANY}Disallow: /maps/\nSitemap: {ORIGIN}/maps/a.xml": [(3, "robots.sitemap-refused")],
+    f"{ANY}Disallow: /maps/\nSitemap: https://other.test/maps/a.xml": [],
+    f"{ANY}Disallow: /maps/\nAllow: /maps/*.xml$\nSitemap: {ORIGIN}/maps/a.xml": [],
+    f"User-agent: foo\nDisallow: /maps/\nSitemap: {ORIGIN}/maps/a.xml": [],
+    # Only the crawlers that the file names have a use for the sitemap.
+    f"{ANY}Disallow: /\nUser-agent: foo\nAllow: /\nSitemap: {ORIGIN}/a.xml": [],
     f"{ANY}Crawl-delay: ten\nDisallow:": [(2, "robots.rate-value")],
     f"{ANY}Request-rate: 10\nDisallow:": [(2, "robots.rate-value")],
     f"{ANY}Visit-time: always\nDisallow:": [(2, "robots.rate-value")],
@@ -352,6 +359,19 @@ def test_what_overrules_is_named() -> None:
     )
 
 
+def test_advice_to_delete_a_repeated_rule_has_a_fix() -> None:
+    group = "User-agent: foo\nDisallow: /a\nDisallow: /b\n"
+    text = group * 2
+    repeated = [finding for finding in findings_of(text) if finding.rule == "robots.repeated"]
+    assert [finding.message for finding in repeated] == [
+        "This rule repeats line 2. Its group needs a rule: delete this one only if another is left.",
+        "This rule repeats line 3. Delete it.",
+    ]
+    draft = Draft(URL, text.encode())
+    fixes = [AUTHORING.fixes[finding.rule](draft, finding) for finding in repeated]
+    assert [fix is not None for fix in fixes] == [False, True]
+
+
 def test_of_each_rule_so_many_findings_are_listed() -> None:
     text = (
         ANY
@@ -394,6 +414,12 @@ def test_of_each_rule_so_many_findings_are_listed() -> None:
         (f"Sitemap: site.map/a.xml\n{ANY}", f"Sitemap: site.map/a.xml\n{ANY}"),
         (f"Sitemap: //[a\n{ANY}", f"Sitemap: //[a\n{ANY}"),
         (f"Sitemap: see below\n{ANY}", f"Sitemap: see below\n{ANY}"),
+        (f"{ANY}Disallow: /a b/c d.pdf\n", f"{ANY}Disallow: /a%20b/c%20d.pdf\n"),
+        (f"{ANY}Disallow: /still life\n", f"{ANY}Disallow: /still%20life\n"),
+        # The words behind the path may be a comment.
+        (f"{ANY}Disallow: /a and all below it\n", f"{ANY}Disallow: /a and all below it\n"),
+        (f"{ANY}Disallow: /a - no robots.\n", f"{ANY}Disallow: /a - no robots.\n"),
+        (f"{ANY}Disallow: what is in /a/\n", f"{ANY}Disallow: what is in /a/\n"),
         # Readers of Crawl-delay alone would lose their limit.
         (
             f"{ANY}Crawl-delay: 10\nRequest-rate: 1/20\nDisallow: /x\n",

@@ -18,6 +18,9 @@ ORIGIN = "https://example.com"
 SEARCH = '<license><permits type="usage">search</permits></license>'
 
 
+PAID = SEARCH[:-10] + "<payment type='crawl'><amount currency='{}'>{}</amount></payment></license>"
+
+
 def rsl(*contents: str) -> bytes:
     return (
         '<?xml version="1.0"?>\n<rsl xmlns="https://rslstandard.org/rsl">\n'
@@ -52,6 +55,14 @@ def rules_in(body: bytes) -> list[tuple[str, int]]:
         (rsl(content(), content()), [("rsl.repeated", 4)]),
         (rsl(content(more=' server="https://example.com/l"')), [("rsl.server", 3)]),
         (rsl(content('<license xmlns=""/>' + SEARCH)), [("rsl.namespace", 3)]),
+        (rsl(content(f"{SEARCH[:-10]}<permits type='geo'>DE Germany</permits></license>")),
+         [("rsl.value", 3)]),
+        (rsl(content(f"{SEARCH[:-10]}<prohibits type='geo'>USA</prohibits></license>")),
+         [("rsl.value", 3)]),
+        (rsl(content(PAID.format("EUR", "1,50"))), [("rsl.value", 3)]),
+        (rsl(content(PAID.format("EUR", "$ 2"))), [("rsl.value", 3)]),
+        (rsl(content(PAID.format("euro", "1.50"))), [("rsl.value", 3)]),
+        (rsl(content(PAID.format("", "1"))), [("rsl.value", 3)]),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_found_with_its_line(
@@ -83,6 +94,9 @@ def test_what_cannot_be_meant_is_found_with_its_line(
                 SEARCH + '<x:note xmlns:x="urn:x"><x:content/></x:note>', url="/wiki/A_(b)*.html$"
             )
         ),
+        rsl(content(f"{SEARCH[:-10]}<permits type='geo'>de all US-CA</permits></license>")),
+        rsl(content(PAID.format("EUR", "0.015"))),
+        rsl(content(PAID.format("XBT", "\n 2 "))),
         b"<html/>",
         b"<rsl",
     ],

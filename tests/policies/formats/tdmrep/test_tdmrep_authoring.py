@@ -54,6 +54,10 @@ def tdm(location: str, reservation: Any = 1, **others: Any) -> dict[str, Any]:
         (rules(tdm("/*"), tdm("/a/*.pdf$", 0)), [("tdmrep.overruled", 3)]),
         (rules(tdm("/a$"), tdm("/a$", 0)), [("tdmrep.overruled", 3)]),
         (rules(tdm("/"), tdm("/a")), [("tdmrep.duplicate", 3)]),
+        (
+            '{"location": "/",\n"tdm-reservation": 1,\n"tdm-reservation": 0}',
+            [("tdmrep.repeated", 3)],
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_found_with_its_line(
