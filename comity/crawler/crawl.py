@@ -189,6 +189,7 @@ class Crawl(Parts):
         If a connection that was used before ends without an answer, the request is sent once more,
         in another turn, because the server may have seen it."""
         self.refuse_changed(request)
+        self.purchases.take_off(request)
         response = await self._download(request, download, may_fail=True)
         if response is None:
             response = await self._download(request, download)

@@ -234,6 +234,47 @@ def test_no_offer_and_no_token_goes_to_another_host(
     assert "s3cret" not in crawled.log
 
 
+class Boaster(Buyer):
+    """Offers money itself, in requests of several kinds."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        own = {"Crawler-Max-Price": "USD 9", "crawler-exact-price": "USD 8"}
+        for url in self.urls:
+            for method in ("GET", "POST"):
+                yield Request(
+                    f"{url}?{method}",
+                    self.parse,
+                    method,
+                    headers=own,
+                    errback=self.failed,
+                    cb_kwargs={"asked": url},
+                )
+
+
+@pytest.mark.requirement("PAY-1")
+@pytest.mark.parametrize("is_arranged", [False, True])
+def test_no_request_makes_an_offer_of_its_own(
+    serve: Servers, crawl: Crawl, is_arranged: bool
+) -> None:
+    other = serve({"/robots.txt": OPEN, "/c?GET": "c", "/c?POST": "c", "/d": "d"}, host="127.0.0.2")
+    pages = {f"/{page}?{method}": page for page in "ab" for method in ("GET", "POST")}
+    moved = {"/a?GET": answer(serve, 302, Location=other.url("/d"))}
+    server = serve({"/robots.txt": OPEN} | pages | moved)
+    settings = TOLD | {"DEFAULT_REQUEST_HEADERS": {"Crawler-Max-Price": "USD 7"}}
+    if is_arranged:
+        settings |= arranged("USD 0.01", "USD 0.02")
+    asked = [server.url("/a"), server.url("/b"), other.url("/c")]
+    crawled = crawl(Boaster, settings, urls=asked)
+    assert [item.get("got") for item in crawled.items] == [200] * 6
+    bought = dict.fromkeys(("/a?GET", "/b?GET"), "USD 0.01") if is_arranged else {}
+    assert fields(server, "crawler-max-price") == bought
+    assert not fields(other, "crawler-max-price")
+    assert not fields(server, "crawler-exact-price")
+    assert not fields(other, "crawler-exact-price")
+    assert crawled.log.count("`Crawler-Max-Price` is taken off") == 1
+    assert crawled.log.count("`Crawler-Exact-Price` is taken off") == 1
+
+
 @pytest.mark.requirement("RSL-4")
 def test_a_refused_token_is_a_refusal(serve: Servers, crawl: Crawl, tmp_path: Path) -> None:
     secret = tmp_path / "token"

@@ -24,12 +24,12 @@ from comity.gate.request.books import Books
 from comity.gate.request.sessions import may_send_secret, of_host
 from comity.gate.run.surroundings import Stats
 from comity.policies import Price
-from comity.policies.document.offer import price_in
+from comity.policies.document.offer import PAYING, price_in
 from comity.policies.syntax.printable import printable
 
 logger = logging.getLogger(__name__)
 
-MAX_PRICE = "Crawler-Max-Price"
+MAX_PRICE, _ = PAYING
 CHARGED = "Crawler-Charged"
 AUTHORIZATION = "Authorization"
 
@@ -116,11 +116,25 @@ class Purchases:
         self._ends: dict[str, asyncio.Event] = {}
         self._breached: set[str] = set()  # accounts of sites that charged more than was offered
         self._reported: set[tuple[str, str]] = set()
+        self._taken_off: set[str] = set()  # names of fields with a logged warning
 
     @property
     def are_any(self) -> bool:
         """True if the operator has arranged a payment or a license token."""
         return bool(self._payments or self._tokens)
+
+    def take_off(self, request: Request) -> None:
+        """Take the fields that offer money off a request. No books know of such an offer."""
+        for name in PAYING:
+            if request.headers.getlist(name):
+                request.headers.pop(name)
+                if name not in self._taken_off:
+                    self._taken_off.add(name)
+                    logger.warning(
+                        "`%(name)s` is taken off all requests, first off %(url)s: write `max_price`"
+                        " and `sum` for the host in COMITY_ARRANGEMENTS (docs/payments.md)",
+                        {"name": name, "url": request.url},
+                    )
 
     async def begin(self, request: Request) -> Purchase | None:
         """Reserve what the sending of a request may cost. None: nothing is bought by it."""
