@@ -42,6 +42,7 @@ from comity.database import log_mode
 from comity.gate.fetching.files import PolicyFiles
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.http import Request as AnyRequest
+from comity.gate.http import fields_of
 from comity.gate.options import ASYNCIO_REACTOR, Options, stop
 from comity.gate.pace.ledger import Ledger, RateLedger
 from comity.gate.pace.standstill import StoodStillError
@@ -54,7 +55,7 @@ from comity.gate.run.logs import show_nothing_hidden
 from comity.gate.run.observer import Observer
 from comity.gate.run.outcome import nothing_came
 from comity.policies import PolicyError
-from comity.policies.document.offer import PAYMENT_REQUIRED
+from comity.policies.document.offer import ASKING, offer_in
 from comity.policies.vocabulary.use_rows import UseRows
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Crawl(Parts):
         if response is None:
             response = await self._download(request, download)
             assert response is not None
-        if response.status == PAYMENT_REQUIRED:
+        if response.status in ASKING and offer_in(response.status, fields_of(response.headers)):
             # A cache would still refuse the page after the operator has bought it.
             request.meta["dont_cache"] = True
         self.responses.received(request, response.headers)

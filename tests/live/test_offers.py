@@ -352,6 +352,30 @@ def test_an_answer_from_the_cache_is_not_paid_again(
     assert seller.earned == Decimal("0.02")
 
 
+@pytest.mark.requirement("RSL-4")
+def test_no_challenge_for_a_licence_stays_in_the_cache(
+    serve: Servers, crawl: Crawl, tmp_path: Path
+) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("s3cret")
+
+    def check(handler: Any) -> Any:
+        if handler.headers["Authorization"]:
+            return answer(serve, 200, "a")
+        return answer(serve, 401, WWW_Authenticate="License")
+
+    basic = answer(serve, 401, WWW_Authenticate="Basic")
+    server = serve({"/robots.txt": OPEN, "/a": check, "/basic": basic})
+    settings = TOLD | {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    urls = [server.url("/a"), server.url("/basic")]
+    refused = crawl(Buyer, settings, urls=urls)
+    assert Counter("error" in item for item in refused.items) == {True: 1, False: 1}
+    settings["COMITY_ARRANGEMENTS"] = {"127.0.0.1": [{"license_token": f"file:{secret}"}]}
+    bought = crawl(Buyer, settings, urls=urls)
+    assert {item["asked"]: item.get("got") for item in bought.items} == {urls[0]: 200, urls[1]: 401}
+    assert Counter(pages(server)) == {"/a": 2, "/basic": 1}
+
+
 @pytest.fixture
 def project(mode: str, tmp_path: Path) -> Iterator[Project]:
     from tests.live.test_jobdir import Project
