@@ -48,8 +48,8 @@ from comity.gate.pace.ledger import Ledger, RateLedger
 from comity.gate.pace.standstill import StoodStillError
 from comity.gate.parts import Parts
 from comity.gate.request.access import too_slow
-from comity.gate.request.books import FILE, Books, FileBooks
-from comity.gate.request.purchases import Purchases
+from comity.gate.request.books import FILE, Books, BooksError, FileBooks
+from comity.gate.request.purchases import Purchase, Purchases
 from comity.gate.run.flights import ClosingError
 from comity.gate.run.logs import show_nothing_hidden
 from comity.gate.run.observer import Observer
@@ -106,6 +106,7 @@ class Crawl(Parts):
         flushes: The functions that `before_done` was given.
         state: The state that this crawl shares with other workers, or None.
         purchases: Payments to hosts, and license tokens.
+        pauses_hosts: True if RateMiddleware is on, and hosts that answer 429 or 503 get a pause.
         actions: The actions that sites request.
         item_pages: The pages that items came from.
         tags: The tags of items.
@@ -142,7 +143,9 @@ class Crawl(Parts):
             options.license_tokens,
             _books(crawler, options, self.state),
             run.stats,
+            lambda: run.is_closing,
         )
+        self.pauses_hosts = False
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
         self._is_ended = False  # True if it was ended because it cannot go on
@@ -209,9 +212,8 @@ class Crawl(Parts):
         may_fail: bool = False,
     ) -> Response | None:
         """Download the request in its turn. `may_fail`: None if the connection gave no answer."""
-        send = partial(self._buy, request, download) if self.purchases.are_any else download
-        while not self.pace.sends(request):
-            await self._wait_again(request)
+        purchase = await self._turn(request)
+        send = download if purchase is None else partial(self._buy, request, purchase, download)
         try:
             with UrlAsJudged(request), self._signature(request):
                 try:
@@ -223,6 +225,31 @@ class Crawl(Parts):
                 raise
             self.pace.lose_turn(request)
             return None
+        finally:
+            if purchase is not None:
+                self.purchases.failed(purchase, is_sent=False)  # unless the sending began
+
+    async def _turn(self, request: Request) -> Purchase | None:
+        """Wait until the request may be sent, and reserve what that may cost.
+
+        Requests wait for money in their turns, and for turns without money. So none waits for
+        another one that waits for it."""
+        while True:
+            while not self.pace.sends(request):
+                await self._wait_again(request)
+            if not self.purchases.are_any:
+                return None
+            try:
+                with lent_place(self._crawler):
+                    purchase = await self.purchases.begin(request)
+            except BooksError as error:
+                raise LostTurnError(f"{request} was not sent: {error}") from None
+            except ClosingError:
+                raise IgnoreRequest("the crawl is ending") from None
+            if self.pace.sends(request):
+                return purchase
+            if purchase is not None:
+                self.purchases.failed(purchase, is_sent=False)
 
     def _signature(self, request: Request) -> AbstractContextManager[None]:
         """Return a context in which the request is signed, if there is a key.
@@ -236,19 +263,21 @@ class Crawl(Parts):
             else Fields(request, client.signed_fields(request.url))
         )
 
-    async def _buy(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
-        """Download the request, with the header fields of what it buys.
-
-        Nothing but the sending comes between the reservation of an amount and its booking."""
-        purchase = await self.purchases.begin(request)
-        if purchase is None:
-            return await download()
+    async def _buy(
+        self, request: Request, purchase: Purchase, download: Callable[[], Awaitable[Response]]
+    ) -> Response:
+        """Download the request with the header fields of what it buys, and book the charge."""
         try:
             with Fields(request, purchase.fields):
                 response = await download()
         except BaseException as error:
             self.purchases.failed(purchase, is_sent=not isinstance(error, NOT_SENT))
             raise
+        if self.pauses_hosts:
+            # Requests that wait for the rest of the money are woken next. They see the pause.
+            self.passages[ref(request)].pause = self.back_off(
+                request.url, response.status, fields_of(response.headers)
+            )
         self.purchases.answered(purchase, response.status, response.headers)
         return response
 

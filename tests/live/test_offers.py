@@ -237,6 +237,8 @@ def test_no_offer_and_no_token_goes_to_another_host(
 class Boaster(Buyer):
     """Offers money itself, in requests of several kinds."""
 
+    name = "boaster"
+
     async def start(self) -> AsyncIterator[Any]:
         own = {"Crawler-Max-Price": "USD 9", "crawler-exact-price": "USD 8"}
         for url in self.urls:
@@ -305,6 +307,30 @@ def test_policy_files_are_never_bought(serve: Servers, crawl: Crawl) -> None:
     assert [item.get("got") for item in crawled.items] == [200]
     assert Counter(server.paths)["/robots.txt"] == 1
     assert fields(server, "crawler-max-price").keys() == {"/a"}
+
+
+@pytest.mark.requirement("PAY-1", "RATE-3")
+def test_a_request_that_waited_for_money_waits_for_its_host_too(
+    serve: Servers, crawl: Crawl
+) -> None:
+    out = threading.Event()
+
+    def busy(handler: Any) -> Any:
+        out.wait(0.5)  # the others wait for what is reserved for this one
+        return answer(serve, 503, Retry_After="3")
+
+    seller = Seller(serve, "0.01", pages=6)
+    seller.server.routes["/0"] = busy
+    settings = arranged("USD 0.01", "USD 0.01") | {
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+        "RETRY_ENABLED": False,
+    }
+    crawl(Buyer, TOLD | settings, urls=seller.urls)
+    first, *others = [seen for seen in seller.server.seen if seen.path != "/robots.txt"]
+    assert first.path == "/0"
+    assert len(others) >= 5
+    assert all(seen.at - first.at > 3 for seen in others)
+    assert seller.earned == Decimal("0.01")
 
 
 @pytest.mark.requirement("PAY-1")

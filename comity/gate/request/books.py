@@ -40,6 +40,10 @@ KIND = DatabaseKind(
 )
 
 
+class BooksError(Exception):
+    """The books cannot be read or written. An amount that was to be reserved may be, for ever."""
+
+
 class Account(NamedTuple):
     """The payments to one host in one currency.
 
@@ -56,12 +60,18 @@ class Account(NamedTuple):
 
 
 class Books(Protocol):
-    """The accounts of one crawl."""
+    """The accounts of one crawl.
+
+    Attributes:
+        is_shared: True if other processes may reserve amounts too, and give them back.
+    """
+
+    is_shared: bool
 
     async def reserve(self, account: str, amount: int, total: int) -> bool:
-        """Reserve an amount. Return False if more than `total` would be taken, or if it fails.
+        """Reserve an amount. Return False if more than `total` would be taken.
 
-        If it fails, the amount may be reserved for ever."""
+        BooksError: it fails."""
 
     def settle(self, account: str, amount: int, charged: int) -> None:
         """Book the charge for a reserved amount, and give the rest back.
@@ -76,7 +86,9 @@ class Books(Protocol):
 
 
 class FileBooks:
-    """Books in a file of SQLite."""
+    """Books in a file of SQLite. One crawl at a time has its JOBDIR."""
+
+    is_shared = False
 
     def __init__(self, path: Path | None) -> None:
         """Open the file, or create it. None: the books end with the process, as its crawl does.
@@ -99,8 +111,7 @@ class FileBooks:
                     (amount, account, total),
                 )
         except sqlite3.Error as error:
-            _report(account, error)
-            return False
+            raise BooksError(f"the books of payments for `{account}` fail: {error}") from None
         return changed.rowcount == 1
 
     def settle(self, account: str, amount: int, charged: int) -> None:
@@ -127,7 +138,6 @@ class FileBooks:
 
 def _report(account: str, error: Exception) -> None:
     logger.error(
-        "The books of payments fail (%(error)s): nothing more is offered for `%(account)s` until"
-        " they can be written",
+        "The books of payments for `%(account)s` fail (%(error)s): the amount counts as spent",
         {"error": error, "account": account},
     )
