@@ -60,6 +60,19 @@ def test_charges_give_the_rest_back(harness: Harness, crawl: str) -> None:
     asyncio.run(run())
 
 
+def test_a_charge_above_the_amount_closes_the_account(harness: Harness, crawl: str) -> None:
+    async def run() -> None:
+        async with books_of(harness, crawl) as books:
+            assert await books.reserve(NAME, 2, 10)
+            assert await books.reserve(NAME, 2, 10)
+            books.settle(NAME, 2, 3)
+            books.settle(NAME, 2, 0)
+            assert await amounts(books) == (MOST, 3)
+            assert not await books.reserve(NAME, 1, 10**18)
+
+    asyncio.run(run())
+
+
 def test_a_dead_worker_leaves_its_amounts_reserved(harness: Harness, crawl: str) -> None:
     async def run() -> None:
         async with books_of(harness, crawl) as books:

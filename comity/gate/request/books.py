@@ -22,7 +22,7 @@ from comity.database import DatabaseKind, open_database, transaction
 logger = logging.getLogger(__name__)
 
 FILE = "payments.sqlite"  # in the folder of JOBDIR
-MOST = 2**62  # of a claim of a site; more would not fit into a column
+MOST = 2**62  # of a charge; it is above all sums, and more would not fit into a column
 
 SCHEMA = """
 CREATE TABLE account (
@@ -58,6 +58,11 @@ class Account(NamedTuple):
     taken: int
     charged: int
 
+    @property
+    def is_closed(self) -> bool:
+        """True if the site has charged more than was offered. Nothing is ever reserved again."""
+        return self.taken >= MOST
+
 
 class Books(Protocol):
     """The accounts of one crawl.
@@ -76,6 +81,7 @@ class Books(Protocol):
     def settle(self, account: str, amount: int, charged: int) -> None:
         """Book the charge for a reserved amount, and give the rest back.
 
+        If the charge is higher, `taken` becomes MOST, and stays it: the account is closed.
         If it fails, the whole amount stays taken."""
 
     async def accounts(self) -> list[Account]:
@@ -117,7 +123,8 @@ class FileBooks:
     def settle(self, account: str, amount: int, charged: int) -> None:
         try:
             self._db.execute(
-                "UPDATE account SET taken = min(taken - ?1 + ?2, ?3),"
+                "UPDATE account SET"
+                " taken = CASE WHEN ?2 > ?1 OR taken >= ?3 THEN ?3 ELSE taken - ?1 + ?2 END,"
                 " charged = min(charged + ?2, ?3) WHERE name = ?4",
                 (amount, min(charged, MOST), MOST, account),
             )

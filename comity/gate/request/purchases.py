@@ -195,7 +195,15 @@ class Purchases:
             ):
                 self._in_flight[name] += 1
                 return True
-            if not (self._in_flight[name] or end.is_set() or await self._may_come_back(payment)):
+            account = await self._account(name)
+            if account.is_closed:
+                self._breached.add(name)
+                self._report(
+                    payment.host,
+                    "it has charged more than was offered, so nothing more is offered",
+                )
+                break
+            if not (self._in_flight[name] or end.is_set() or self._may_come_back(account, payment)):
                 self._report(
                     payment.host,
                     f"less than {payment.max_price} is left of the sum {payment.sum}, so nothing"
@@ -211,7 +219,14 @@ class Purchases:
         self._stats.inc_value("comity/payments/not-offered")
         return False
 
-    async def _may_come_back(self, payment: Payment) -> bool:
+    async def _account(self, name: str) -> Account:
+        assert self._books is not None
+        for account in await self._books.accounts():
+            if account.name == name:
+                return account
+        raise BooksError(f"the books of payments for `{name}` cannot be read")
+
+    def _may_come_back(self, account: Account, payment: Payment) -> bool:
         """Return True if other workers may give back enough for one more request.
 
         Nobody knows if they still live. So it is False if the account has not changed for a long
@@ -219,16 +234,12 @@ class Purchases:
         assert self._books is not None
         if not self._books.is_shared:
             return False
-        name = payment.account
-        accounts = {account.name: account for account in await self._books.accounts()}
-        if (account := accounts.get(name)) is None:
-            raise BooksError(f"the books of payments for `{name}` cannot be read")
         if account.charged + payment.max_price.billionths > payment.sum.billionths:
             return False
-        before, since = self._seen.get(name, (None, 0.0))
+        before, since = self._seen.get(account.name, (None, 0.0))
         if account != before:
             since = monotonic()
-            self._seen[name] = account, since
+            self._seen[account.name] = account, since
         return monotonic() < since + PATIENCE
 
     def answered(self, purchase: Purchase, status: int, headers: HeaderFields) -> None:
@@ -294,19 +305,18 @@ class Purchases:
         if self._books is None:
             return
         for account in await self._books.accounts():
-            currency = account.name.rpartition(" ")[2]
+            host, _, currency = account.name.rpartition(" ")
             charged, lost = (
                 Price.of_billionths(currency, amount)
                 for amount in (account.charged, account.taken - account.charged)
             )
             logger.info(
-                "Payments to %(host)s: %(charged)s charged; %(lost)s counts as spent too, for"
+                "Payments to %(host)s: %(charged)s charged; nothing more is offered to it, because"
+                " it has charged more than was offered"
+                if account.is_closed
+                else "Payments to %(host)s: %(charged)s charged; %(lost)s counts as spent too, for"
                 " requests without an answer",
-                {
-                    "host": printable(account.name.rpartition(" ")[0]),
-                    "charged": charged,
-                    "lost": lost,
-                },
+                {"host": printable(host), "charged": charged, "lost": lost},
             )
         self._books.close()
 

@@ -159,11 +159,34 @@ def test_a_higher_charge_is_booked_and_ends_the_offers(
         shop = Shop(FileBooks(None))
         assert await shop.buy(charged)
         assert not await shop.buy("USD 0.01")
-        taken, booked = await shop.cents()
-        assert taken == booked == price(charged).billionths / CENT
+        (account,) = await shop.books.accounts()
+        assert account.charged == price(charged).billionths
+        # No restart and no other worker offers more.
+        again = Shop(shop.books)
+        assert not await again.buy("USD 0.01")
+        assert again.stats == {"not-offered": 1}
+        await again.purchases.close()
 
+    caplog.set_level(logging.INFO)
     asyncio.run(run())
     assert "and USD 0.03 was offered" in caplog.text
+    assert "has charged more than was offered, so nothing more is offered" in caplog.text
+    assert "less than" not in caplog.text
+    assert " charged; nothing more is offered to it" in caplog.text
+
+
+@pytest.mark.requirement("PAY-1")
+def test_after_a_higher_charge_nothing_is_given_back() -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        out = await shop.begin()
+        assert await shop.buy("USD 0.04")
+        assert out
+        shop.purchases.answered(out, 200, Headers({"crawler-charged": "USD 0"}))
+        (account,) = await shop.books.accounts()
+        assert account.is_closed
+
+    asyncio.run(run())
 
 
 @pytest.mark.requirement("PAY-1")
