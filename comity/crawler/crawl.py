@@ -364,7 +364,7 @@ def open_early(options: Options, jobdir: str | None = None) -> None:
             logger.warning("COMITY_STATE: %(remark)s", {"remark": remark})
         return
     if options.payments:
-        _own_books(jobdir).close()
+        _own_books(jobdir, options).close()
     _early.PolicyStore = _open(PolicyStore, options.store)
     _early.RateLedger = _open(RateLedger, options.ledger)
 
@@ -450,14 +450,29 @@ def _books(crawler: Crawler, options: Options, state: SharedState | None) -> Boo
     SettingsError: they cannot be kept."""
     if not (crawler.crawling and options.payments):
         return None
-    return _own_books(crawler.settings.get("JOBDIR")) if state is None else _shared_books(state)
+    if state is None:
+        return _own_books(crawler.settings.get("JOBDIR"), options)
+    books = _shared_books(state)
+    _open_accounts(books, options)
+    return books
 
 
-def _own_books(folder: str | None) -> FileBooks:
+def _own_books(folder: str | None, options: Options) -> FileBooks:
     """Return the books in the folder of JOBDIR, or in memory. SettingsError: they are unusable."""
     try:
-        return FileBooks(Path(folder) / FILE if folder else None)
+        books = FileBooks(Path(folder) / FILE if folder else None)
     except PolicyError as error:
+        stop(str(error))
+    _open_accounts(books, options)
+    return books
+
+
+def _open_accounts(books: Books, options: Options) -> None:
+    """Open an account for each payment. SettingsError: it would begin a new sum for its host."""
+    try:
+        books.open(payment.account for payment in options.payments)
+    except PolicyError as error:
+        books.close()
         stop(str(error))
 
 

@@ -465,6 +465,25 @@ def test_workers_share_the_sum(serve: Servers, project: Project) -> None:
         assert Decimal("0.10") < seller.earned <= Decimal("0.15")
 
 
+@pytest.mark.requirement("PAY-1", "SEC-6")
+@pytest.mark.parametrize("mode", ["reactor"], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_another_currency_does_not_begin_a_new_sum(
+    serve: Servers, project: Project, is_shared: bool
+) -> None:
+    seller = Seller(serve, "0.01", pages=1)
+    settings: dict[str, Any] = {}
+    if is_shared:
+        address = f"sqlite:///{project.folder / 'state.sqlite'}"
+        settings = {"COMITY_STATE": address, "JOBDIR": ""}
+    project.crawl(Buyer, settings | arranged("USD 0.01", "USD 1"), urls=seller.urls[0])
+    again = project.begin(Buyer, settings | arranged("EUR 0.01", "EUR 1"), urls=seller.urls[0])
+    assert again.end() != 0
+    assert "`127.0.0.1 EUR` would begin a new sum" in again.log
+    assert len(seller.sold) == 1
+
+
 @pytest.mark.requirement("PAY-1")
 def test_a_store_that_may_lose_payments_is_refused() -> None:
     from scrapy.settings import Settings

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from comity.cluster.address import SETTING
 from comity.cluster.sql.address import SqlAddress
+from comity.cluster.sql.books import SqlBooks
 from comity.cluster.sql.check import check_database
 from comity.cluster.sql.connection import SqlConnection, database_class
 from comity.cluster.sql.store import SqlStore
-from comity.cluster.steps.books import StepBooks
 from comity.cluster.steps.state import StepState
 from comity.extras import required
 from comity.policies import PolicyError
@@ -34,8 +34,8 @@ class SqlState(StepState):
     def check(self, *, is_dry: bool = False) -> list[str]:
         return check_database(self.address, is_dry=is_dry)
 
-    def books(self) -> StepBooks:
-        return StepBooks(self._connection)
+    def books(self) -> SqlBooks:
+        return SqlBooks(self.address, self._connection)
 
     def store(self) -> SqlStore:
         return SqlStore(self.address)

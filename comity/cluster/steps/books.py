@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class StepBooks:
-    """Books that all workers of a crawl share.
+    """Books that all workers of a crawl share. Subclasses add `open`.
 
     No call is repeated, because its answer may be lost after it has happened. An amount whose
     reservation or charge has no answer stays taken."""

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from comity.database import DatabaseKind, open_database, transaction
+from comity.policies import PolicyError
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +31,8 @@ CREATE TABLE account (
     name TEXT PRIMARY KEY, taken INTEGER NOT NULL, charged INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+NAMES = "SELECT name FROM account"
+OPEN = "INSERT INTO account VALUES (?, 0, 0) ON CONFLICT DO NOTHING"
 KIND = DatabaseKind(
     subject="JOBDIR: the books of payments",
     name="file with payments",
@@ -73,6 +77,12 @@ class Books(Protocol):
 
     is_shared: bool
 
+    def open(self, accounts: Iterable[str]) -> None:
+        """Open the accounts that the books do not have. It blocks: call it before the crawl begins.
+
+        `accounts`: host and currency of each. PolicyError: one of them would begin a new sum for a
+        host that has an account, or the books cannot be written."""
+
     async def reserve(self, account: str, amount: int, total: int) -> bool:
         """Reserve an amount. Return False if more than `total` would be taken.
 
@@ -91,6 +101,36 @@ class Books(Protocol):
         """Close the books. Amounts that are reserved stay reserved."""
 
 
+def check_accounts(wanted: Iterable[str], known: Iterable[str]) -> None:
+    """Check that no account begins a new sum for a host that has an account in another form.
+
+    PolicyError: one does: in another currency, or with its port."""
+    known = {*known}
+    for name in wanted:
+        if name in known:
+            continue
+        host, port = _host_and_port(name)
+        for other in sorted(known):
+            other_host, other_port = _host_and_port(other)
+            if other_host == host and (port == other_port or not (port and other_port)):
+                raise PolicyError(
+                    f"COMITY_ARRANGEMENTS: `{name}` would begin a new sum, and the books of"
+                    f" payments have `{other}`: write this host and this currency, or begin another"
+                    " crawl (another folder in JOBDIR, or another name in COMITY_CRAWL)"
+                )
+
+
+def _host_and_port(account: str) -> tuple[str, str]:
+    host = account.rpartition(" ")[0]
+    if host.startswith("["):
+        host, _, port = host[1:].partition("]")
+        return host, port[1:]
+    if host.count(":") == 1:
+        host, _, port = host.partition(":")
+        return host, port
+    return host, ""
+
+
 class FileBooks:
     """Books in a file of SQLite. One crawl at a time has its JOBDIR."""
 
@@ -106,12 +146,20 @@ class FileBooks:
         else:
             self._db = open_database(path, KIND)
 
+    def open(self, accounts: Iterable[str]) -> None:
+        names = [*accounts]
+        try:
+            with transaction(self._db):
+                check_accounts(names, [name for (name,) in self._db.execute(NAMES)])
+                for name in names:
+                    self._db.execute(OPEN, (name,))
+        except sqlite3.Error as error:
+            raise PolicyError(f"{KIND.subject} cannot be written: {error}") from None
+
     async def reserve(self, account: str, amount: int, total: int) -> bool:
         try:
             with transaction(self._db):
-                self._db.execute(
-                    "INSERT INTO account VALUES (?, 0, 0) ON CONFLICT DO NOTHING", (account,)
-                )
+                self._db.execute(OPEN, (account,))
                 changed = self._db.execute(
                     "UPDATE account SET taken = taken + ?1 WHERE name = ?2 AND taken + ?1 <= ?3",
                     (amount, account, total),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +267,42 @@ def test_amounts_stay_reserved_after_the_end_of_a_process(tmp_path: Path) -> Non
         await second.purchases.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+@pytest.mark.parametrize(
+    ("known", "wanted", "is_refused"),
+    [
+        ("shop.test USD", "shop.test EUR", True),
+        ("shop.test USD", "shop.test:443 USD", True),
+        ("shop.test:443 USD", "shop.test USD", True),
+        ("[::1]:80 USD", "::1 USD", True),
+        ("::1 USD", "[::1]:80 EUR", True),
+        ("shop.test USD", "shop.test USD", False),
+        ("shop.test:443 USD", "shop.test:8443 USD", False),
+        ("shop.test USD", "www.shop.test USD", False),
+    ],
+)
+def test_no_other_form_of_a_host_begins_a_new_sum(
+    tmp_path: Path, known: str, wanted: str, is_refused: bool
+) -> None:
+    path = tmp_path / "payments.sqlite"
+    books = FileBooks(path)
+    books.open([known])
+    books.close()
+    problem = f"`{wanted}` .* have `{known}`".replace("[", r"\[")
+    with pytest.raises(PolicyError, match=problem) if is_refused else nullcontext():
+        FileBooks(path).open([wanted])
+    books = FileBooks(path)
+    assert len(asyncio.run(books.accounts())) == len({known} if is_refused else {known, wanted})
+
+
+@pytest.mark.requirement("PAY-1")
+def test_several_forms_of_a_host_that_begin_together(tmp_path: Path) -> None:
+    for _ in range(2):
+        books = FileBooks(tmp_path / "payments.sqlite")
+        books.open(["shop.test USD", "shop.test:8443 EUR"])
+        books.close()
 
 
 @pytest.mark.requirement("PAY-1")
