@@ -29,13 +29,15 @@ class SqlState(StepState):
             import msgpack  # noqa: F401  # requests are packed with it
         with required(SETTING, "postgresql", PolicyError):
             database_class(self.address)
-        super().__init__(self.address, SqlConnection(self.address), ttl)
+        self._sql = SqlConnection(self.address)
+        super().__init__(self.address, self._sql, ttl)
 
     def check(self, *, is_dry: bool = False) -> list[str]:
         return check_database(self.address, is_dry=is_dry)
 
     def books(self) -> SqlBooks:
-        return SqlBooks(self.address, self._connection)
+        self._sql.be_durable()
+        return SqlBooks(self.address, self._sql)
 
     def store(self) -> SqlStore:
         return SqlStore(self.address)
