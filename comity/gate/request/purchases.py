@@ -168,11 +168,11 @@ class Purchases:
         token = of_host(self._tokens, request.url)
         if token is None:
             return {}
-        if not may_send_secret(request.url, insecure=token.insecure):
+        if not may_send_secret(request, insecure=token.insecure):
             self._report(
                 token.host,
-                'its license token is not sent over http: write "insecure": true to send it all'
-                " the same",
+                "its license token is not sent over http to another machine or a proxy: write"
+                ' "insecure": true to send it all the same',
             )
             return {}
         if request.headers.getlist(AUTHORIZATION):

@@ -243,6 +243,9 @@ def test_tokens(caplog: pytest.LogCaptureFixture) -> None:
             await fields("http://127.0.0.1/", LicenseToken(host="127.0.0.1", token="s3cret"))
             == sent
         )
+        proxied = PlainRequest("http://127.0.0.1/", meta={"proxy": "http://proxy.test:3128"})
+        local = LicenseToken(host="127.0.0.1", token="s3cret")
+        assert await Purchases([], [local], None, Stats()).begin(proxied) is None
         open_token = LicenseToken(host="shop.test", token="s3cret", insecure=True)
         assert await fields("http://shop.test/", open_token) == sent
 
