@@ -275,10 +275,14 @@ def test_a_proxy_that_is_chosen_after_the_admission_gets_no_session(
     known = OriginPolicies(site=site, fresh_until=0.0, unreachable=False)
     assert verdict(access, known, request) is ALLOW
     assert access.admit(request)
-    assert access._passages[ref(request)].outgoing.session
+    outgoing = access._passages[ref(request)].outgoing
+    assert outgoing
+    assert outgoing.session
     request.meta["proxy"] = "http://proxy.test:3128"
     assert access.refusal_if_changed(request) is None
-    assert not access._passages[ref(request)].outgoing.session
+    outgoing = access._passages[ref(request)].outgoing
+    assert outgoing
+    assert not outgoing.session
 
 
 def test_waiting_requests_keep_no_policies_in_memory(make: Callable[..., Access]) -> None:
