@@ -13,6 +13,7 @@ import httptools
 
 from comity.gate.fetching.network import Destination
 from comity.gate.fetching.proxies import Proxy
+from comity.policies.document.offer import PAYING
 from comity.policies.syntax.urls import DEFAULT_PORTS
 
 MAX_HEAD = 256 * 1024  # the maximum octets of a request line and its header fields
@@ -158,7 +159,8 @@ class BrowserRequest(NamedTuple):
         """Return the request line and header fields for the server, or for the operator's proxy.
 
         RFC 9112 section-3.2.2: a proxy gets the URL, except in a tunnel.
-        `own_fields`: header fields that replace those of the browser."""
+        `own_fields`: header fields that replace those of the browser. Fields that offer money are
+        left out: a script of a page could have set them."""
         if self.destination.scheme == "https" or self.is_socket:
             proxy = None
         lines = [
@@ -171,7 +173,7 @@ class BrowserRequest(NamedTuple):
         return b"\r\n".join((*lines, b"", b""))
 
     def _lines_without(self, replaced: Mapping[str, str]) -> tuple[bytes, ...]:
-        names = {name.lower().encode("latin-1") for name in replaced}
+        names = {name.lower().encode("latin-1") for name in (*replaced, *PAYING)}
         return tuple(line for line in self.lines if line.partition(b":")[0].lower() not in names)
 
 

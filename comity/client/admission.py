@@ -16,7 +16,7 @@ from comity.gate.request.access import inner_address
 from comity.gate.request.referrals import referrer_stamp
 from comity.policies import Agent, Decision, Offer, Page
 from comity.policies.answers.request import Facts
-from comity.policies.document.offer import offer_in
+from comity.policies.document.offer import PAYING, offer_in
 
 T = TypeVar("T")
 
@@ -86,9 +86,10 @@ class Admission:
         """Put `fields` into `headers`, the header fields of the request.
 
         If `headers` has the field for purposes already, it is replaced, or removed if the request
-        has no purposes."""
-        if (name := self._parts.options.purpose_header) in headers:
-            del headers[name]
+        has no purposes. Fields that offer money are removed: a client has no books for them."""
+        for name in (self._parts.options.purpose_header, *PAYING):
+            if name in headers:
+                del headers[name]
         headers.update(self.fields)
 
     async def sent(self, send: Callable[[], Awaitable[T]]) -> T:

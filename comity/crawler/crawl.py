@@ -42,19 +42,20 @@ from comity.database import log_mode
 from comity.gate.fetching.files import PolicyFiles
 from comity.gate.fetching.store import PolicyStore
 from comity.gate.http import Request as AnyRequest
+from comity.gate.http import fields_of
 from comity.gate.options import ASYNCIO_REACTOR, Options, stop
 from comity.gate.pace.ledger import Ledger, RateLedger
 from comity.gate.pace.standstill import StoodStillError
 from comity.gate.parts import Parts
 from comity.gate.request.access import too_slow
-from comity.gate.request.books import FILE, Books, FileBooks
-from comity.gate.request.purchases import Purchases
+from comity.gate.request.books import FILE, Books, BooksError, FileBooks
+from comity.gate.request.purchases import Purchase, Purchases
 from comity.gate.run.flights import ClosingError
 from comity.gate.run.logs import show_nothing_hidden
 from comity.gate.run.observer import Observer
 from comity.gate.run.outcome import nothing_came
 from comity.policies import PolicyError
-from comity.policies.document.offer import PAYMENT_REQUIRED
+from comity.policies.document.offer import ASKING, offer_in
 from comity.policies.vocabulary.use_rows import UseRows
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Crawl(Parts):
         flushes: The functions that `before_done` was given.
         state: The state that this crawl shares with other workers, or None.
         purchases: Payments to hosts, and license tokens.
+        pauses_hosts: True if RateMiddleware is on, and hosts that answer 429 or 503 get a pause.
         actions: The actions that sites request.
         item_pages: The pages that items came from.
         tags: The tags of items.
@@ -141,7 +143,9 @@ class Crawl(Parts):
             options.license_tokens,
             _books(crawler, options, self.state),
             run.stats,
+            lambda: run.is_closing,
         )
+        self.pauses_hosts = False
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
         self._is_ended = False  # True if it was ended because it cannot go on
@@ -189,11 +193,12 @@ class Crawl(Parts):
         If a connection that was used before ends without an answer, the request is sent once more,
         in another turn, because the server may have seen it."""
         self.refuse_changed(request)
+        self.purchases.take_off(request)
         response = await self._download(request, download, may_fail=True)
         if response is None:
             response = await self._download(request, download)
             assert response is not None
-        if response.status == PAYMENT_REQUIRED:
+        if response.status in ASKING and offer_in(response.status, fields_of(response.headers)):
             # A cache would still refuse the page after the operator has bought it.
             request.meta["dont_cache"] = True
         self.responses.received(request, response.headers)
@@ -207,9 +212,8 @@ class Crawl(Parts):
         may_fail: bool = False,
     ) -> Response | None:
         """Download the request in its turn. `may_fail`: None if the connection gave no answer."""
-        send = partial(self._buy, request, download) if self.purchases.are_any else download
-        while not self.pace.sends(request):
-            await self._wait_again(request)
+        purchase = await self._turn(request)
+        send = download if purchase is None else partial(self._buy, request, purchase, download)
         try:
             with UrlAsJudged(request), self._signature(request):
                 try:
@@ -221,6 +225,31 @@ class Crawl(Parts):
                 raise
             self.pace.lose_turn(request)
             return None
+        finally:
+            if purchase is not None:
+                self.purchases.failed(purchase, is_sent=False)  # unless the sending began
+
+    async def _turn(self, request: Request) -> Purchase | None:
+        """Wait until the request may be sent, and reserve what that may cost.
+
+        Requests wait for money in their turns, and for turns without money. So none waits for
+        another one that waits for it."""
+        while True:
+            while not self.pace.sends(request):
+                await self._wait_again(request)
+            if not self.purchases.are_any:
+                return None
+            try:
+                with lent_place(self._crawler):
+                    purchase = await self.purchases.begin(request)
+            except BooksError as error:
+                raise LostTurnError(f"{request} was not sent: {error}") from None
+            except ClosingError:
+                raise IgnoreRequest("the crawl is ending") from None
+            if self.pace.sends(request):
+                return purchase
+            if purchase is not None:
+                self.purchases.failed(purchase, is_sent=False)
 
     def _signature(self, request: Request) -> AbstractContextManager[None]:
         """Return a context in which the request is signed, if there is a key.
@@ -234,19 +263,21 @@ class Crawl(Parts):
             else Fields(request, client.signed_fields(request.url))
         )
 
-    async def _buy(self, request: Request, download: Callable[[], Awaitable[Response]]) -> Response:
-        """Download the request, with the header fields of what it buys.
-
-        Nothing but the sending comes between the reservation of an amount and its booking."""
-        purchase = await self.purchases.begin(request)
-        if purchase is None:
-            return await download()
+    async def _buy(
+        self, request: Request, purchase: Purchase, download: Callable[[], Awaitable[Response]]
+    ) -> Response:
+        """Download the request with the header fields of what it buys, and book the charge."""
         try:
             with Fields(request, purchase.fields):
                 response = await download()
         except BaseException as error:
             self.purchases.failed(purchase, is_sent=not isinstance(error, NOT_SENT))
             raise
+        if self.pauses_hosts:
+            # Requests that wait for the rest of the money are woken next. They see the pause.
+            self.passages[ref(request)].pause = self.back_off(
+                request.url, response.status, fields_of(response.headers)
+            )
         self.purchases.answered(purchase, response.status, response.headers)
         return response
 
@@ -333,7 +364,7 @@ def open_early(options: Options, jobdir: str | None = None) -> None:
             logger.warning("COMITY_STATE: %(remark)s", {"remark": remark})
         return
     if options.payments:
-        _own_books(jobdir).close()
+        _own_books(jobdir, options).close()
     _early.PolicyStore = _open(PolicyStore, options.store)
     _early.RateLedger = _open(RateLedger, options.ledger)
 
@@ -419,14 +450,29 @@ def _books(crawler: Crawler, options: Options, state: SharedState | None) -> Boo
     SettingsError: they cannot be kept."""
     if not (crawler.crawling and options.payments):
         return None
-    return _own_books(crawler.settings.get("JOBDIR")) if state is None else _shared_books(state)
+    if state is None:
+        return _own_books(crawler.settings.get("JOBDIR"), options)
+    books = _shared_books(state)
+    _open_accounts(books, options)
+    return books
 
 
-def _own_books(folder: str | None) -> FileBooks:
+def _own_books(folder: str | None, options: Options) -> FileBooks:
     """Return the books in the folder of JOBDIR, or in memory. SettingsError: they are unusable."""
     try:
-        return FileBooks(Path(folder) / FILE if folder else None)
+        books = FileBooks(Path(folder) / FILE if folder else None)
     except PolicyError as error:
+        stop(str(error))
+    _open_accounts(books, options)
+    return books
+
+
+def _open_accounts(books: Books, options: Options) -> None:
+    """Open an account for each payment. SettingsError: it would begin a new sum for its host."""
+    try:
+        books.open(payment.account for payment in options.payments)
+    except PolicyError as error:
+        books.close()
         stop(str(error))
 
 

@@ -361,6 +361,25 @@ def test_each_sending_is_signed_anew_in_place_of_fields_of_the_browser() -> None
     run(work())
 
 
+@pytest.mark.requirement("PAY-1")
+def test_no_page_offers_money_in_the_name_of_the_operator() -> None:
+    async def work() -> None:
+        async with serving(says(OK)) as (server, port), run_proxy(Judge()) as (_, connect):
+            browser = await connect()
+            await browser.ask(
+                f"GET http://127.0.0.1:{port}/a HTTP/1.1",
+                "Crawler-Max-Price: USD 9",
+                "crawler-exact-price:USD 9",
+                "X: y",
+            )
+            assert await browser.reader.readexactly(len(OK)) == OK
+        ((head,),) = server.heads
+        assert "X: y" in head
+        assert "price" not in head.lower()
+
+    run(work())
+
+
 @pytest.mark.parametrize("body", [b"", b"body"])
 def test_an_old_connection_that_the_server_has_ended_is_replaced(body: bytes) -> None:
     """Requests with a body are not repeated, because only the browser has the body."""

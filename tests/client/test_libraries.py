@@ -666,6 +666,19 @@ def test_a_library_that_asks_again_waits_for_another_turn(serve: Serve, library:
     assert all(after - before > 0.19 for before, after in pairwise(times))
 
 
+@pytest.mark.requirement("PAY-1")
+def test_no_request_of_a_client_offers_money(serve: Serve, library: Library) -> None:
+    server = serve({"/robots.txt": ROBOTS, "/a": "a"})
+
+    async def run() -> None:
+        async with alone() as client, library.opened(client) as ask:
+            own = [("crawler-max-price", "USD 9"), ("Crawler-Exact-Price", "USD 9")]
+            assert (await ask("GET", server.url("/a"), headers=own * 2)).status == 200
+
+    asyncio.run(run())
+    assert not any("price" in name.lower() for seen in server.seen for name in seen.headers)
+
+
 @pytest.mark.requirement("PAY-1", "RSL-4")
 def test_an_offer_is_a_refusal(serve: Serve, library: Library) -> None:
     """With its price, from the header fields or from the body, and no payment and no second try."""

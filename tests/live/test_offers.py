@@ -234,6 +234,49 @@ def test_no_offer_and_no_token_goes_to_another_host(
     assert "s3cret" not in crawled.log
 
 
+class Boaster(Buyer):
+    """Offers money itself, in requests of several kinds."""
+
+    name = "boaster"
+
+    async def start(self) -> AsyncIterator[Any]:
+        own = {"Crawler-Max-Price": "USD 9", "crawler-exact-price": "USD 8"}
+        for url in self.urls:
+            for method in ("GET", "POST"):
+                yield Request(
+                    f"{url}?{method}",
+                    self.parse,
+                    method,
+                    headers=own,
+                    errback=self.failed,
+                    cb_kwargs={"asked": url},
+                )
+
+
+@pytest.mark.requirement("PAY-1")
+@pytest.mark.parametrize("is_arranged", [False, True])
+def test_no_request_makes_an_offer_of_its_own(
+    serve: Servers, crawl: Crawl, is_arranged: bool
+) -> None:
+    other = serve({"/robots.txt": OPEN, "/c?GET": "c", "/c?POST": "c", "/d": "d"}, host="127.0.0.2")
+    pages = {f"/{page}?{method}": page for page in "ab" for method in ("GET", "POST")}
+    moved = {"/a?GET": answer(serve, 302, Location=other.url("/d"))}
+    server = serve({"/robots.txt": OPEN} | pages | moved)
+    settings = TOLD | {"DEFAULT_REQUEST_HEADERS": {"Crawler-Max-Price": "USD 7"}}
+    if is_arranged:
+        settings |= arranged("USD 0.01", "USD 0.02")
+    asked = [server.url("/a"), server.url("/b"), other.url("/c")]
+    crawled = crawl(Boaster, settings, urls=asked)
+    assert [item.get("got") for item in crawled.items] == [200] * 6
+    bought = dict.fromkeys(("/a?GET", "/b?GET"), "USD 0.01") if is_arranged else {}
+    assert fields(server, "crawler-max-price") == bought
+    assert not fields(other, "crawler-max-price")
+    assert not fields(server, "crawler-exact-price")
+    assert not fields(other, "crawler-exact-price")
+    assert crawled.log.count("`Crawler-Max-Price` is taken off") == 1
+    assert crawled.log.count("`Crawler-Exact-Price` is taken off") == 1
+
+
 @pytest.mark.requirement("RSL-4")
 def test_a_refused_token_is_a_refusal(serve: Servers, crawl: Crawl, tmp_path: Path) -> None:
     secret = tmp_path / "token"
@@ -264,6 +307,30 @@ def test_policy_files_are_never_bought(serve: Servers, crawl: Crawl) -> None:
     assert [item.get("got") for item in crawled.items] == [200]
     assert Counter(server.paths)["/robots.txt"] == 1
     assert fields(server, "crawler-max-price").keys() == {"/a"}
+
+
+@pytest.mark.requirement("PAY-1", "RATE-3")
+def test_a_request_that_waited_for_money_waits_for_its_host_too(
+    serve: Servers, crawl: Crawl
+) -> None:
+    out = threading.Event()
+
+    def busy(handler: Any) -> Any:
+        out.wait(0.5)  # the others wait for what is reserved for this one
+        return answer(serve, 503, Retry_After="3")
+
+    seller = Seller(serve, "0.01", pages=6)
+    seller.server.routes["/0"] = busy
+    settings = arranged("USD 0.01", "USD 0.01") | {
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+        "RETRY_ENABLED": False,
+    }
+    crawl(Buyer, TOLD | settings, urls=seller.urls)
+    first, *others = [seen for seen in seller.server.seen if seen.path != "/robots.txt"]
+    assert first.path == "/0"
+    assert len(others) >= 5
+    assert all(seen.at - first.at > 3 for seen in others)
+    assert seller.earned == Decimal("0.01")
 
 
 @pytest.mark.requirement("PAY-1")
@@ -309,6 +376,30 @@ def test_an_answer_from_the_cache_is_not_paid_again(
         bought = crawl(Buyer, settings | arranged("USD 0.01", "USD 1"), urls=seller.urls)
         assert [item["got"] for item in bought.items] == [200, 200]
     assert seller.earned == Decimal("0.02")
+
+
+@pytest.mark.requirement("RSL-4")
+def test_no_challenge_for_a_licence_stays_in_the_cache(
+    serve: Servers, crawl: Crawl, tmp_path: Path
+) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("s3cret")
+
+    def check(handler: Any) -> Any:
+        if handler.headers["Authorization"]:
+            return answer(serve, 200, "a")
+        return answer(serve, 401, WWW_Authenticate="License")
+
+    basic = answer(serve, 401, WWW_Authenticate="Basic")
+    server = serve({"/robots.txt": OPEN, "/a": check, "/basic": basic})
+    settings = TOLD | {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    urls = [server.url("/a"), server.url("/basic")]
+    refused = crawl(Buyer, settings, urls=urls)
+    assert Counter("error" in item for item in refused.items) == {True: 1, False: 1}
+    settings["COMITY_ARRANGEMENTS"] = {"127.0.0.1": [{"license_token": f"file:{secret}"}]}
+    bought = crawl(Buyer, settings, urls=urls)
+    assert {item["asked"]: item.get("got") for item in bought.items} == {urls[0]: 200, urls[1]: 401}
+    assert Counter(pages(server)) == {"/a": 2, "/basic": 1}
 
 
 @pytest.fixture
@@ -372,6 +463,25 @@ def test_workers_share_the_sum(serve: Servers, project: Project) -> None:
         assert worker.end() == 0, worker.log
     for seller in sellers:
         assert Decimal("0.10") < seller.earned <= Decimal("0.15")
+
+
+@pytest.mark.requirement("PAY-1", "SEC-6")
+@pytest.mark.parametrize("mode", ["reactor"], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_another_currency_does_not_begin_a_new_sum(
+    serve: Servers, project: Project, is_shared: bool
+) -> None:
+    seller = Seller(serve, "0.01", pages=1)
+    settings: dict[str, Any] = {}
+    if is_shared:
+        address = f"sqlite:///{project.folder / 'state.sqlite'}"
+        settings = {"COMITY_STATE": address, "JOBDIR": ""}
+    project.crawl(Buyer, settings | arranged("USD 0.01", "USD 1"), urls=seller.urls[0])
+    again = project.begin(Buyer, settings | arranged("EUR 0.01", "EUR 1"), urls=seller.urls[0])
+    assert again.end() != 0
+    assert "`127.0.0.1 EUR` would begin a new sum" in again.log
+    assert len(seller.sold) == 1
 
 
 @pytest.mark.requirement("PAY-1")

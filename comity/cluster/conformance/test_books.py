@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from comity.cluster.conformance.harness import FaultNotMade, Harness
 from comity.gate.request.books import MOST, Books
+from comity.policies import PolicyError
 
 NAME = "shop.test USD"
 
@@ -56,6 +59,32 @@ def test_charges_give_the_rest_back(harness: Harness, crawl: str) -> None:
             books.settle(NAME, 0, 10**30)
             assert await amounts(books) == (MOST, MOST)
             assert not await books.reserve(NAME, 1, 10**18)
+
+    asyncio.run(run())
+
+
+def test_a_charge_above_the_amount_closes_the_account(harness: Harness, crawl: str) -> None:
+    async def run() -> None:
+        async with books_of(harness, crawl) as books:
+            assert await books.reserve(NAME, 2, 10)
+            assert await books.reserve(NAME, 2, 10)
+            books.settle(NAME, 2, 3)
+            books.settle(NAME, 2, 0)
+            assert await amounts(books) == (MOST, 3)
+            assert not await books.reserve(NAME, 1, 10**18)
+
+    asyncio.run(run())
+
+
+def test_another_currency_begins_no_new_sum(harness: Harness, crawl: str) -> None:
+    async def run() -> None:
+        async with books_of(harness, crawl) as books:
+            books.open([NAME])
+            books.open([NAME])
+            assert await amounts(books) == (0, 0)
+            with pytest.raises(PolicyError, match="`shop"):
+                books.open(["shop.test EUR"])
+            assert await amounts(books) == (0, 0)
 
     asyncio.run(run())
 

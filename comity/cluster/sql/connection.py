@@ -70,6 +70,12 @@ class SqlConnection(LineConnection):
     def __init__(self, address: SqlAddress, *, patience: float = PATIENCE) -> None:
         super().__init__(address, SqlLine(address, patience), SqlLine(address, patience))
 
+    def be_durable(self) -> None:
+        """Confirm no call before it is on the disk. Call this before the first call of a step."""
+        for line in (self._calls, self._beats):
+            assert isinstance(line, SqlLine)
+            line.is_durable = True
+
     def begin_with(self, step: str, keys: Sequence[str]) -> None:
         super().begin_with(step, keys[:1])  # a database has one row for all shards
 
@@ -131,6 +137,7 @@ class SqlLine(Line):
         self._slot = secrets.randbelow(SLOTS)
         self._clocks: tuple[int, float] | None = None  # the server's clock and ours, at one moment
         self._stepped = False
+        self.is_durable = False
 
     @property
     def is_connected(self) -> bool:
@@ -138,8 +145,18 @@ class SqlLine(Line):
 
     async def _connect(self) -> None:
         self._thread = _Thread()
-        self._db = await self._thread.run(lambda: open_database(self._address, self._patience))
+        self._db = await self._thread.run(self._open)
         await self._begin()
+
+    def _open(self) -> Database:
+        db = open_database(self._address, self._patience)
+        if self.is_durable:
+            try:
+                db.be_durable()
+            except db.failures as error:
+                db.close()
+                raise db.error(error, self._address) from error
+        return db
 
     async def _disconnect(self) -> None:
         thread, db = self._thread, self._db

@@ -61,6 +61,10 @@ class Database(ABC):
         """Run one statement, and return its rows; [] if it returns none."""
 
     @abstractmethod
+    def be_durable(self) -> None:
+        """Confirm no change from now on before it is on the disk, whatever the settings say."""
+
+    @abstractmethod
     def process(self) -> Process:
         """Return the process of the server, and the moment by its clock."""
 

@@ -62,6 +62,13 @@ class PostgresDatabase(Database):
     def begin(self) -> None:
         self.rows("BEGIN")
 
+    def be_durable(self) -> None:
+        # Other values than these wait for the disk, and for standbys.
+        self.rows(
+            "SELECT set_config('synchronous_commit', 'on', false)"
+            " WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+        )
+
     def process(self) -> Process:
         row = self.one(_PROCESS)
         assert row is not None

@@ -54,6 +54,9 @@ class SqliteDatabase(Database):
     def begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
 
+    def be_durable(self) -> None:
+        self.rows("PRAGMA synchronous = FULL")
+
     def process(self) -> Process:
         start, since = boot()
         if not start:

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from comity.cluster.address import SETTING
 from comity.cluster.sql.address import SqlAddress
+from comity.cluster.sql.books import SqlBooks
 from comity.cluster.sql.check import check_database
 from comity.cluster.sql.connection import SqlConnection, database_class
 from comity.cluster.sql.store import SqlStore
-from comity.cluster.steps.books import StepBooks
 from comity.cluster.steps.state import StepState
 from comity.extras import required
 from comity.policies import PolicyError
@@ -29,13 +29,15 @@ class SqlState(StepState):
             import msgpack  # noqa: F401  # requests are packed with it
         with required(SETTING, "postgresql", PolicyError):
             database_class(self.address)
-        super().__init__(self.address, SqlConnection(self.address), ttl)
+        self._sql = SqlConnection(self.address)
+        super().__init__(self.address, self._sql, ttl)
 
     def check(self, *, is_dry: bool = False) -> list[str]:
         return check_database(self.address, is_dry=is_dry)
 
-    def books(self) -> StepBooks:
-        return StepBooks(self._connection)
+    def books(self) -> SqlBooks:
+        self._sql.be_durable()
+        return SqlBooks(self.address, self._sql)
 
     def store(self) -> SqlStore:
         return SqlStore(self.address)

@@ -7,17 +7,19 @@ import logging
 
 from comity.cluster.errors import StateError
 from comity.cluster.steps.line import LineConnection
-from comity.gate.request.books import MOST, Account
+from comity.gate.request.books import MOST, Account, BooksError
 from comity.policies.syntax.printable import printable
 
 logger = logging.getLogger(__name__)
 
 
 class StepBooks:
-    """Books that all workers of a crawl share.
+    """Books that all workers of a crawl share. Subclasses add `open`.
 
     No call is repeated, because its answer may be lost after it has happened. An amount whose
     reservation or charge has no answer stays taken."""
+
+    is_shared = True
 
     def __init__(self, connection: LineConnection) -> None:
         self._connection = connection
@@ -29,8 +31,9 @@ class StepBooks:
                 await self._connection.call("books reserve", self._crawl, account, amount, total)
             )
         except StateError as error:
-            _report(account, error)
-            return False
+            raise BooksError(
+                f"COMITY_STATE: the books of payments for `{account}` fail: {error}"
+            ) from None
 
     def settle(self, account: str, amount: int, charged: int) -> None:
         answer = self._connection.call(

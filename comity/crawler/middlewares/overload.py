@@ -5,6 +5,7 @@ Such a host was asked too often (RFC 9110 section-10.2.3, RFC 6585 section-4).""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
+from weakref import ref
 
 from scrapy.http import Request, Response
 
@@ -21,6 +22,7 @@ class RateMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawl = Crawl.of(crawler)
+        self._crawl.pauses_hosts = True
         self._retries = crawler.settings.getbool("RETRY_ENABLED")
         self._retry_times = crawler.settings.getint("RETRY_TIMES")
 
@@ -32,7 +34,10 @@ class RateMiddleware:
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         if response.status not in TOO_MANY or "cached" in response.flags:
             return response
-        wait = self._crawl.back_off(request.url, response.status, fields_of(response.headers))
+        passage = self._crawl.passages[ref(request)]
+        wait, passage.pause = passage.pause, None
+        if wait is None:
+            wait = self._crawl.back_off(request.url, response.status, fields_of(response.headers))
         if wait is None or not self._may_retry(request) or not self._crawl.hold(request, wait):
             # Another middleware or the spider handles it. Later requests to the host wait.
             return response

@@ -194,7 +194,7 @@ class Access:
 
         PolicyError: the declaration of the request is invalid."""
         session = (
-            self._sessions.for_url(request.url)
+            self._sessions.for_request(request)
             if self._sessions.are_sent and declaration(request).session
             else None
         )
@@ -303,11 +303,14 @@ class Access:
         """Return True if the URL, the method or the target of the request has changed.
 
         If the policies ask for facts, then kinds, automations, purposes and overriding methods
-        count too. Credentials are ignored: Scrapy adds its cookies after the admission."""
+        count too. So does a proxy that may not get the session. Other credentials are ignored:
+        Scrapy adds its cookies after the admission."""
         method = outgoing.facts.method
         if outgoing.url != request.url or (
             method != request.method and method != request.method.upper()
         ):
+            return True
+        if outgoing.session is not None and self._sessions.for_request(request) is None:
             return True
         try:
             check_target(request, passage)

@@ -14,21 +14,25 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from comity.database import DatabaseKind, open_database, transaction
+from comity.policies import PolicyError
 
 logger = logging.getLogger(__name__)
 
 FILE = "payments.sqlite"  # in the folder of JOBDIR
-MOST = 2**62  # of a claim of a site; more would not fit into a column
+MOST = 2**62  # of a charge; it is above all sums, and more would not fit into a column
 
 SCHEMA = """
 CREATE TABLE account (
     name TEXT PRIMARY KEY, taken INTEGER NOT NULL, charged INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+NAMES = "SELECT name FROM account"
+OPEN = "INSERT INTO account VALUES (?, 0, 0) ON CONFLICT DO NOTHING"
 KIND = DatabaseKind(
     subject="JOBDIR: the books of payments",
     name="file with payments",
@@ -38,6 +42,10 @@ KIND = DatabaseKind(
     schema=SCHEMA,
     synchronous="FULL",  # money that was spent stays spent after a power cut
 )
+
+
+class BooksError(Exception):
+    """The books cannot be read or written. An amount that was to be reserved may be, for ever."""
 
 
 class Account(NamedTuple):
@@ -54,18 +62,36 @@ class Account(NamedTuple):
     taken: int
     charged: int
 
+    @property
+    def is_closed(self) -> bool:
+        """True if the site has charged more than was offered. Nothing is ever reserved again."""
+        return self.taken >= MOST
+
 
 class Books(Protocol):
-    """The accounts of one crawl."""
+    """The accounts of one crawl.
+
+    Attributes:
+        is_shared: True if other processes may reserve amounts too, and give them back.
+    """
+
+    is_shared: bool
+
+    def open(self, accounts: Iterable[str]) -> None:
+        """Open the accounts that the books do not have. It blocks: call it before the crawl begins.
+
+        `accounts`: host and currency of each. PolicyError: one of them would begin a new sum for a
+        host that has an account, or the books cannot be written."""
 
     async def reserve(self, account: str, amount: int, total: int) -> bool:
-        """Reserve an amount. Return False if more than `total` would be taken, or if it fails.
+        """Reserve an amount. Return False if more than `total` would be taken.
 
-        If it fails, the amount may be reserved for ever."""
+        BooksError: it fails."""
 
     def settle(self, account: str, amount: int, charged: int) -> None:
         """Book the charge for a reserved amount, and give the rest back.
 
+        If the charge is higher, `taken` becomes MOST, and stays it: the account is closed.
         If it fails, the whole amount stays taken."""
 
     async def accounts(self) -> list[Account]:
@@ -75,8 +101,40 @@ class Books(Protocol):
         """Close the books. Amounts that are reserved stay reserved."""
 
 
+def check_accounts(wanted: Iterable[str], known: Iterable[str]) -> None:
+    """Check that no account begins a new sum for a host that has an account in another form.
+
+    PolicyError: one does: in another currency, or with its port."""
+    known = {*known}
+    for name in wanted:
+        if name in known:
+            continue
+        host, port = _host_and_port(name)
+        for other in sorted(known):
+            other_host, other_port = _host_and_port(other)
+            if other_host == host and (port == other_port or not (port and other_port)):
+                raise PolicyError(
+                    f"COMITY_ARRANGEMENTS: `{name}` would begin a new sum, and the books of"
+                    f" payments have `{other}`: write this host and this currency, or begin another"
+                    " crawl (another folder in JOBDIR, or another name in COMITY_CRAWL)"
+                )
+
+
+def _host_and_port(account: str) -> tuple[str, str]:
+    host = account.rpartition(" ")[0]
+    if host.startswith("["):
+        host, _, port = host[1:].partition("]")
+        return host, port[1:]
+    if host.count(":") == 1:
+        host, _, port = host.partition(":")
+        return host, port
+    return host, ""
+
+
 class FileBooks:
-    """Books in a file of SQLite."""
+    """Books in a file of SQLite. One crawl at a time has its JOBDIR."""
+
+    is_shared = False
 
     def __init__(self, path: Path | None) -> None:
         """Open the file, or create it. None: the books end with the process, as its crawl does.
@@ -88,25 +146,33 @@ class FileBooks:
         else:
             self._db = open_database(path, KIND)
 
+    def open(self, accounts: Iterable[str]) -> None:
+        names = [*accounts]
+        try:
+            with transaction(self._db):
+                check_accounts(names, [name for (name,) in self._db.execute(NAMES)])
+                for name in names:
+                    self._db.execute(OPEN, (name,))
+        except sqlite3.Error as error:
+            raise PolicyError(f"{KIND.subject} cannot be written: {error}") from None
+
     async def reserve(self, account: str, amount: int, total: int) -> bool:
         try:
             with transaction(self._db):
-                self._db.execute(
-                    "INSERT INTO account VALUES (?, 0, 0) ON CONFLICT DO NOTHING", (account,)
-                )
+                self._db.execute(OPEN, (account,))
                 changed = self._db.execute(
                     "UPDATE account SET taken = taken + ?1 WHERE name = ?2 AND taken + ?1 <= ?3",
                     (amount, account, total),
                 )
         except sqlite3.Error as error:
-            _report(account, error)
-            return False
+            raise BooksError(f"the books of payments for `{account}` fail: {error}") from None
         return changed.rowcount == 1
 
     def settle(self, account: str, amount: int, charged: int) -> None:
         try:
             self._db.execute(
-                "UPDATE account SET taken = min(taken - ?1 + ?2, ?3),"
+                "UPDATE account SET"
+                " taken = CASE WHEN ?2 > ?1 OR taken >= ?3 THEN ?3 ELSE taken - ?1 + ?2 END,"
                 " charged = min(charged + ?2, ?3) WHERE name = ?4",
                 (amount, min(charged, MOST), MOST, account),
             )
@@ -127,7 +193,6 @@ class FileBooks:
 
 def _report(account: str, error: Exception) -> None:
     logger.error(
-        "The books of payments fail (%(error)s): nothing more is offered for `%(account)s` until"
-        " they can be written",
+        "The books of payments for `%(account)s` fail (%(error)s): the amount counts as spent",
         {"error": error, "account": account},
     )

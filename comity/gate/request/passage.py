@@ -27,6 +27,8 @@ The fields, and the code that writes them:
     handling         Referrals.handle               handle, check_response
     awaited_by       Referrals.make                                             check_response
     replaced_fields  FieldsMiddleware                                           FieldsMiddleware
+    pause            Crawl, at the answer to a                                  RateMiddleware
+                     request that buys
     stopped          AccessMiddleware, at header                                AccessMiddleware
                      fields that refuse the body                                (4)
     stating_fields   ResponsePages.received         the next answer
@@ -233,6 +235,8 @@ class Passage:
             of a handled request waits for it.
         replaced_fields: The values of header fields before the session of the host replaced them.
             Name -> values. None: no session is on the request now.
+        pause: The seconds for which the answer has paused the host, until RateMiddleware has the
+            answer. None: it did not, or not yet.
         stopped: The refusal of the response, if its download was stopped before its body. None: it
             was not stopped.
         arrival: The arrival of the last response, if a feed needs it.
@@ -252,6 +256,7 @@ class Passage:
     handling: Handling | None = None
     awaited_by: Handling | None = None
     replaced_fields: Mapping[str, list[bytes]] | None = None
+    pause: float | None = None
     stopped: Decision | None = None
     arrival: Arrival | None = None
     stating_fields: Headers | None = None

@@ -2,7 +2,7 @@
 
 A request passes these methods, each time that it is sent:
 
-    begin       reserve the highest price of its host, before anything is sent
+    begin       reserve the highest price of its host, before anything is sent. It may wait
     fields      the header fields that offer it, for this one sending
     answered    book what the site has charged, and give the rest back
     failed      the request got no answer: the amount stays taken, unless nothing was sent
@@ -15,23 +15,30 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import NamedTuple
 
 from comity.gate.http import HeaderFields, Request
-from comity.gate.request.books import Books
+from comity.gate.request.books import Account, Books, BooksError
 from comity.gate.request.sessions import may_send_secret, of_host
+from comity.gate.run.flights import ClosingError
 from comity.gate.run.surroundings import Stats
 from comity.policies import Price
-from comity.policies.document.offer import price_in
+from comity.policies.document.offer import PAYING, price_in
 from comity.policies.syntax.printable import printable
 
 logger = logging.getLogger(__name__)
 
-MAX_PRICE = "Crawler-Max-Price"
+MAX_PRICE, _ = PAYING
 CHARGED = "Crawler-Charged"
 AUTHORIZATION = "Authorization"
+
+LOOK = 1.0  # seconds between two looks at shared books
+# Seconds for which a download may go on, and its amount may come back: Scrapy's DOWNLOAD_TIMEOUT.
+PATIENCE = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +84,13 @@ class Purchase:
         url: The URL that is sent.
         fields: The header fields that are sent.
         payment: The arrangement that the price is reserved by. None: nothing is offered.
+        is_over: True if the reserved amount is booked, stays taken or was given back.
     """
 
     url: str
     fields: dict[str, str]
     payment: Payment | None
+    is_over: bool = False
 
 
 class _Charge(NamedTuple):
@@ -105,25 +114,46 @@ class Purchases:
         tokens: Iterable[LicenseToken],
         books: Books | None,
         stats: Stats,
+        is_closing: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`books`: None: there are no payments."""
+        """`books`: None: there are no payments. `is_closing`: True if the crawl is ending."""
         self._payments = {payment.host: payment for payment in payments if books is not None}
         self._tokens = {token.host: token for token in tokens}
         self._books = books
         self._stats = stats
+        self._is_closing = is_closing
         self._in_flight = Counter[str]()  # account -> requests that have an amount reserved
         # Account -> set at the end of one of these requests, which may give something back.
         self._ends: dict[str, asyncio.Event] = {}
+        # Account of shared books -> what was last seen of it, and when it was first seen like that.
+        self._seen: dict[str, tuple[Account, float]] = {}
         self._breached: set[str] = set()  # accounts of sites that charged more than was offered
         self._reported: set[tuple[str, str]] = set()
+        self._taken_off: set[str] = set()  # names of fields with a logged warning
 
     @property
     def are_any(self) -> bool:
         """True if the operator has arranged a payment or a license token."""
         return bool(self._payments or self._tokens)
 
+    def take_off(self, request: Request) -> None:
+        """Take the fields that offer money off a request. No books know of such an offer."""
+        for name in PAYING:
+            if request.headers.getlist(name):
+                request.headers.pop(name)
+                if name not in self._taken_off:
+                    self._taken_off.add(name)
+                    logger.warning(
+                        "`%(name)s` is taken off all requests, first off %(url)s: write `max_price`"
+                        " and `sum` for the host in COMITY_ARRANGEMENTS (docs/payments.md)",
+                        {"name": name, "url": request.url},
+                    )
+
     async def begin(self, request: Request) -> Purchase | None:
-        """Reserve what the sending of a request may cost. None: nothing is bought by it."""
+        """Reserve what the sending of a request may cost. None: nothing is bought by it.
+
+        If too little is left, wait for amounts that may come back.
+        BooksError: the books fail. ClosingError: the crawl is ending since."""
         if "playwright" in request.meta:
             return None  # a browser sends header fields on, to redirects and to parts of the page
         fields = self._token_fields(request)
@@ -138,11 +168,11 @@ class Purchases:
         token = of_host(self._tokens, request.url)
         if token is None:
             return {}
-        if not may_send_secret(request.url, insecure=token.insecure):
+        if not may_send_secret(request, insecure=token.insecure):
             self._report(
                 token.host,
-                'its license token is not sent over http: write "insecure": true to send it all'
-                " the same",
+                "its license token is not sent over http to another machine or a proxy: write"
+                ' "insecure": true to send it all the same',
             )
             return {}
         if request.headers.getlist(AUTHORIZATION):
@@ -155,35 +185,69 @@ class Purchases:
         return {AUTHORIZATION: f"License {token.token}"}
 
     async def _reserve(self, payment: Payment) -> bool:
-        """Reserve the highest price. If too little is left, wait for requests that are out.
-
-        They may give back a part of what is reserved for them."""
-        account = payment.account
-        while account not in self._breached:
-            end = self._ends.setdefault(account, asyncio.Event())
-            assert self._books is not None
+        """Reserve the highest price. If too little is left, wait for amounts that may come back."""
+        name = payment.account
+        assert self._books is not None
+        while name not in self._breached:
+            end = self._ends.setdefault(name, asyncio.Event())
             if await self._books.reserve(
-                account, payment.max_price.billionths, payment.sum.billionths
+                name, payment.max_price.billionths, payment.sum.billionths
             ):
-                self._in_flight[account] += 1
-                self._stats.inc_value("comity/payments/offered")
+                self._in_flight[name] += 1
                 return True
-            if not self._in_flight[account] and not end.is_set():
+            account = await self._account(name)
+            if account.is_closed:
+                self._breached.add(name)
+                self._report(
+                    payment.host,
+                    "it has charged more than was offered, so nothing more is offered",
+                )
+                break
+            if not (self._in_flight[name] or end.is_set() or self._may_come_back(account, payment)):
                 self._report(
                     payment.host,
                     f"less than {payment.max_price} is left of the sum {payment.sum}, so nothing"
                     " more is offered",
                 )
                 break
-            await end.wait()
+            with suppress(TimeoutError):
+                # No other worker tells this one what it gives back.
+                async with asyncio.timeout(LOOK if self._books.is_shared else None):
+                    await end.wait()
+            if self._is_closing():
+                raise ClosingError
         self._stats.inc_value("comity/payments/not-offered")
         return False
+
+    async def _account(self, name: str) -> Account:
+        assert self._books is not None
+        for account in await self._books.accounts():
+            if account.name == name:
+                return account
+        raise BooksError(f"the books of payments for `{name}` cannot be read")
+
+    def _may_come_back(self, account: Account, payment: Payment) -> bool:
+        """Return True if other workers may give back enough for one more request.
+
+        Nobody knows if they still live. So it is False if the account has not changed for a long
+        time."""
+        assert self._books is not None
+        if not self._books.is_shared:
+            return False
+        if account.charged + payment.max_price.billionths > payment.sum.billionths:
+            return False
+        before, since = self._seen.get(account.name, (None, 0.0))
+        if account != before:
+            since = monotonic()
+            self._seen[account.name] = account, since
+        return monotonic() < since + PATIENCE
 
     def answered(self, purchase: Purchase, status: int, headers: HeaderFields) -> None:
         """Book the charge of an answer."""
         payment = purchase.payment
         if payment is None:
             return
+        self._stats.inc_value("comity/payments/offered")
         most = payment.max_price.billionths
         charge = _charge(payment, status, headers.getlist(CHARGED))
         self._stats.inc_value(f"comity/payments/{charge.kind}")
@@ -205,19 +269,23 @@ class Purchases:
                 "an answer does not say in one field `crawler-charged` what it costs. Each of them"
                 f" counts as {payment.max_price}",
             )
-        self._end(payment, charge.amount)
+        self._end(purchase, payment, charge.amount)
 
     def failed(self, purchase: Purchase, *, is_sent: bool) -> None:
-        """Note that a request got no answer. `is_sent`: False if the site cannot have seen it."""
+        """Note that a request got no answer. Nothing happens if the purchase is over.
+
+        `is_sent`: False if the site cannot have seen the request."""
         payment = purchase.payment
-        if payment is None:
+        if payment is None or purchase.is_over:
             return
         if is_sent:
+            self._stats.inc_value("comity/payments/offered")
             self._stats.inc_value("comity/payments/lost")
-        self._end(payment, None if is_sent else 0)
+        self._end(purchase, payment, None if is_sent else 0)
 
-    def _end(self, payment: Payment, charged: int | None) -> None:
+    def _end(self, purchase: Purchase, payment: Payment, charged: int | None) -> None:
         """Book a charge. None: it is not known, and the whole amount stays reserved."""
+        purchase.is_over = True
         if charged is not None and self._books is not None:
             self._books.settle(payment.account, payment.max_price.billionths, charged)
         self._in_flight[payment.account] -= 1
@@ -237,19 +305,18 @@ class Purchases:
         if self._books is None:
             return
         for account in await self._books.accounts():
-            currency = account.name.rpartition(" ")[2]
+            host, _, currency = account.name.rpartition(" ")
             charged, lost = (
                 Price.of_billionths(currency, amount)
                 for amount in (account.charged, account.taken - account.charged)
             )
             logger.info(
-                "Payments to %(host)s: %(charged)s charged; %(lost)s counts as spent too, for"
+                "Payments to %(host)s: %(charged)s charged; nothing more is offered to it, because"
+                " it has charged more than was offered"
+                if account.is_closed
+                else "Payments to %(host)s: %(charged)s charged; %(lost)s counts as spent too, for"
                 " requests without an answer",
-                {
-                    "host": printable(account.name.rpartition(" ")[0]),
-                    "charged": charged,
-                    "lost": lost,
-                },
+                {"host": printable(host), "charged": charged, "lost": lost},
             )
         self._books.close()
 

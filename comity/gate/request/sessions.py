@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from comity.gate.fetching.reach import Reach, literal, reach_of
 from comity.gate.fetching.store import Store
+from comity.gate.http import Request
 from comity.policies import PolicyError
 from comity.policies.answers.request import Session
 from comity.policies.syntax.printable import printable
@@ -75,13 +76,17 @@ class DeclaredSession:
         return json.dumps([sorted(self.cookies), self.token, self.bearer]).encode()
 
 
-def may_send_secret(url: str, *, insecure: bool) -> bool:
-    """Return True if a secret may be sent to the URL.
+def may_send_secret(request: Request, *, insecure: bool) -> bool:
+    """Return True if a secret may be sent with the request.
 
-    The connection has to be private (https, or within this machine), unless the operator accepts
-    all connections (`insecure`)."""
-    parts = urlsplit(url)
-    return parts.scheme == "https" or insecure or _is_this_machine(parts.hostname or "")
+    The connection has to be private (https, or within this machine and through no proxy), unless
+    the operator accepts all connections (`insecure`)."""
+    parts = urlsplit(request.url)
+    return (
+        parts.scheme == "https"
+        or insecure
+        or (_is_this_machine(parts.hostname or "") and not request.meta.get("proxy"))
+    )
 
 
 def of_host(by_host: Mapping[str, T], url: str) -> T | None:
@@ -231,16 +236,16 @@ class Sessions:
         """Note that FieldsMiddleware is on, and sends the sessions."""
         self.are_sent = bool(self._sessions)
 
-    def for_url(self, url: str) -> DeclaredSession | None:
-        """Return the session that a request for the URL may carry, or None without a session."""
-        session = of_host(self._sessions, url)
-        if session is None or may_send_secret(url, insecure=session.insecure):
+    def for_request(self, request: Request) -> DeclaredSession | None:
+        """Return the session that a request may carry, or None without a session."""
+        session = of_host(self._sessions, request.url)
+        if session is None or may_send_secret(request, insecure=session.insecure):
             return session
         if session.host not in self._held_back:
             self._held_back.add(session.host)
             logger.warning(
-                'COMITY_SESSIONS `%(host)s` is not sent over http: write "insecure": true to send'
-                " it all the same",
+                "COMITY_SESSIONS `%(host)s` is not sent over http to another machine or a proxy:"
+                ' write "insecure": true to send it all the same',
                 {"host": session.host},
             )
         return None

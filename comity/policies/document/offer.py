@@ -28,6 +28,8 @@ PRICE = b"crawler-price"
 FIELDS = frozenset(  # header fields with terms
     (PRICE, b"crawler-error", b"link", b"payment-required", b"www-authenticate")
 )
+# Header fields of requests that offer money.
+PAYING = ("Crawler-Max-Price", "Crawler-Exact-Price")
 MAX_TERMS = 4  # of one kind in an offer
 MAX_DOCUMENT = 64 * 1024  # octets of an x402 document that is read
 

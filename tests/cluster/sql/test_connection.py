@@ -13,8 +13,10 @@ import pytest
 from comity.cluster.conformance.workers import A, B, bodies, keys, row, rows
 from comity.cluster.errors import StateError, StateFullError, StateLostError
 from comity.cluster.sql.address import SqlAddress
+from comity.cluster.sql.books import SqlBooks
 from comity.cluster.sql.connection import SqlConnection, SqlLine
 from comity.cluster.sql.sqlite import SqliteDatabase
+from comity.cluster.sql.state import SqlState
 from comity.cluster.steps.queue import StepQueue
 from tests.cluster.test_queue import workers
 from tests.cluster.test_turns import relay
@@ -30,6 +32,33 @@ def database_of(connection: SqlConnection) -> sqlite3.Connection:
     assert isinstance(line, SqlLine)
     assert isinstance(line._db, SqliteDatabase)
     return line._db._connection
+
+
+@pytest.mark.requirement("PAY-1")
+@pytest.mark.parametrize("has_payments", [False, True])
+def test_payments_are_on_the_disk_before_they_are_confirmed(
+    server: Database, has_payments: bool
+) -> None:
+    async def run() -> tuple[str, str]:
+        state = SqlState(server.url, "crawl", ttl=10)
+        books = state.books() if has_payments else SqlBooks(state.address, state._connection)
+        if isinstance(server, PostgresServer):
+            server.execute("ALTER ROLE comity SET synchronous_commit = off")
+        try:
+            assert await books.reserve("shop.test USD", 1, 2)
+            line = state._connection._calls
+            assert isinstance(line, SqlLine)
+            assert line._db is not None
+            if isinstance(line._db, SqliteDatabase):
+                return "sqlite", str(line._db.rows("PRAGMA synchronous")[0][0])
+            return "postgresql", str(line._db.rows("SHOW synchronous_commit")[0][0])
+        finally:
+            if isinstance(server, PostgresServer):
+                server.execute("ALTER ROLE comity RESET synchronous_commit")
+            await state.close()
+
+    kept = {("sqlite", "2"), ("postgresql", "on")}  # 2: FULL
+    assert (asyncio.run(run()) in kept) is has_payments
 
 
 def test_workers_at_the_same_time_lose_nothing_and_do_nothing_twice(server: Database) -> None:

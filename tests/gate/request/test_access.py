@@ -264,6 +264,27 @@ def test_the_age_of_a_session_is_asked_each_time(
     assert outgoing.session.host == "example.org"
 
 
+def test_a_proxy_that_is_chosen_after_the_admission_gets_no_session(
+    make: Callable[..., Access],
+) -> None:
+    """Scrapy's middleware reads the environment only then."""
+    local = "http://127.0.0.1"
+    session = DeclaredSession(host="127.0.0.1", cookies=(("a", "b"),))
+    access, request = make(session), Request(f"{local}/open")
+    site = Site.from_files(local, {"/robots.txt": PLAIN_FILE.encode()})
+    known = OriginPolicies(site=site, fresh_until=0.0, unreachable=False)
+    assert verdict(access, known, request) is ALLOW
+    assert access.admit(request)
+    outgoing = access._passages[ref(request)].outgoing
+    assert outgoing
+    assert outgoing.session
+    request.meta["proxy"] = "http://proxy.test:3128"
+    assert access.refusal_if_changed(request) is None
+    outgoing = access._passages[ref(request)].outgoing
+    assert outgoing
+    assert not outgoing.session
+
+
 def test_waiting_requests_keep_no_policies_in_memory(make: Callable[..., Access]) -> None:
     access, known, request = make(), policies(), Request(f"{ORIGIN}/open")
     assert verdict(access, known, request, waits=True) is ALLOW

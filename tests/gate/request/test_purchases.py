@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from comity.gate.http import Headers, PlainRequest
-from comity.gate.request.books import MOST, FileBooks
+from comity.gate.request import purchases
+from comity.gate.request.books import MOST, BooksError, FileBooks
 from comity.gate.request.purchases import LicenseToken, Payment, Purchase, Purchases
+from comity.gate.run.flights import ClosingError
 from comity.policies import PolicyError, Price
 
 CENT = 10_000_000
@@ -33,11 +36,13 @@ def price(text: str) -> Price:
 class Shop:
     """Purchases from one host, at most 3 cents each and 10 cents in all."""
 
-    def __init__(self, books: FileBooks, *tokens: LicenseToken, host: str = "shop.test") -> None:
+    def __init__(
+        self, books: FileBooks, *tokens: LicenseToken, host: str = "shop.test", **options: Any
+    ) -> None:
         self.stats: Any = Stats()
         payment = Payment(host, price("USD 0.03"), price("USD 0.1"))
         self.books = books
-        self.purchases = Purchases([payment], tokens, books, self.stats)
+        self.purchases = Purchases([payment], tokens, books, self.stats, **options)
 
     async def begin(self, url: str = URL, **options: Any) -> Purchase | None:
         return await self.purchases.begin(PlainRequest(url, **options))
@@ -155,11 +160,34 @@ def test_a_higher_charge_is_booked_and_ends_the_offers(
         shop = Shop(FileBooks(None))
         assert await shop.buy(charged)
         assert not await shop.buy("USD 0.01")
-        taken, booked = await shop.cents()
-        assert taken == booked == price(charged).billionths / CENT
+        (account,) = await shop.books.accounts()
+        assert account.charged == price(charged).billionths
+        # No restart and no other worker offers more.
+        again = Shop(shop.books)
+        assert not await again.buy("USD 0.01")
+        assert again.stats == {"not-offered": 1}
+        await again.purchases.close()
 
+    caplog.set_level(logging.INFO)
     asyncio.run(run())
     assert "and USD 0.03 was offered" in caplog.text
+    assert "has charged more than was offered, so nothing more is offered" in caplog.text
+    assert "less than" not in caplog.text
+    assert " charged; nothing more is offered to it" in caplog.text
+
+
+@pytest.mark.requirement("PAY-1")
+def test_after_a_higher_charge_nothing_is_given_back() -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        out = await shop.begin()
+        assert await shop.buy("USD 0.04")
+        assert out
+        shop.purchases.answered(out, 200, Headers({"crawler-charged": "USD 0"}))
+        (account,) = await shop.books.accounts()
+        assert account.is_closed
+
+    asyncio.run(run())
 
 
 @pytest.mark.requirement("PAY-1")
@@ -215,6 +243,9 @@ def test_tokens(caplog: pytest.LogCaptureFixture) -> None:
             await fields("http://127.0.0.1/", LicenseToken(host="127.0.0.1", token="s3cret"))
             == sent
         )
+        proxied = PlainRequest("http://127.0.0.1/", meta={"proxy": "http://proxy.test:3128"})
+        local = LicenseToken(host="127.0.0.1", token="s3cret")
+        assert await Purchases([], [local], None, Stats()).begin(proxied) is None
         open_token = LicenseToken(host="shop.test", token="s3cret", insecure=True)
         assert await fields("http://shop.test/", open_token) == sent
 
@@ -242,6 +273,42 @@ def test_amounts_stay_reserved_after_the_end_of_a_process(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("PAY-1")
+@pytest.mark.parametrize(
+    ("known", "wanted", "is_refused"),
+    [
+        ("shop.test USD", "shop.test EUR", True),
+        ("shop.test USD", "shop.test:443 USD", True),
+        ("shop.test:443 USD", "shop.test USD", True),
+        ("[::1]:80 USD", "::1 USD", True),
+        ("::1 USD", "[::1]:80 EUR", True),
+        ("shop.test USD", "shop.test USD", False),
+        ("shop.test:443 USD", "shop.test:8443 USD", False),
+        ("shop.test USD", "www.shop.test USD", False),
+    ],
+)
+def test_no_other_form_of_a_host_begins_a_new_sum(
+    tmp_path: Path, known: str, wanted: str, is_refused: bool
+) -> None:
+    path = tmp_path / "payments.sqlite"
+    books = FileBooks(path)
+    books.open([known])
+    books.close()
+    problem = f"`{wanted}` .* have `{known}`".replace("[", r"\[")
+    with pytest.raises(PolicyError, match=problem) if is_refused else nullcontext():
+        FileBooks(path).open([wanted])
+    books = FileBooks(path)
+    assert len(asyncio.run(books.accounts())) == len({known} if is_refused else {known, wanted})
+
+
+@pytest.mark.requirement("PAY-1")
+def test_several_forms_of_a_host_that_begin_together(tmp_path: Path) -> None:
+    for _ in range(2):
+        books = FileBooks(tmp_path / "payments.sqlite")
+        books.open(["shop.test USD", "shop.test:8443 EUR"])
+        books.close()
+
+
+@pytest.mark.requirement("PAY-1")
 def test_damaged_books_are_never_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "payments.sqlite"
     FileBooks(path).close()
@@ -251,7 +318,7 @@ def test_damaged_books_are_never_begun_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("PAY-1")
-def test_books_that_cannot_be_written_offer_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_books_that_cannot_be_written_send_nothing(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         books = FileBooks(None)
         shop = Shop(books)
@@ -259,11 +326,88 @@ def test_books_that_cannot_be_written_offer_nothing(caplog: pytest.LogCaptureFix
         assert purchase
         books.close()
         shop.purchases.answered(purchase, 200, Headers())
-        assert await shop.begin() is None
+        with pytest.raises(BooksError, match="the books of payments for `shop"):
+            await shop.begin()
         assert await books.accounts() == []
 
     asyncio.run(run())
-    assert caplog.text.count("The books of payments fail") == 3
+    assert caplog.text.count("The books of payments for") == 2
+    assert "less than" not in caplog.text
+
+
+class SharedBooks(FileBooks):
+    """Books of several workers."""
+
+    is_shared = True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The moment by the monotonic clock, which each look sets forward by a minute."""
+    moments = [1000.0]
+
+    def monotonic() -> float:
+        moments[0] += 60
+        return moments[0]
+
+    monkeypatch.setattr(purchases, "monotonic", monotonic)
+    monkeypatch.setattr(purchases, "LOOK", 0.001)
+    return moments
+
+
+@pytest.mark.requirement("PAY-1", "STATE-4")
+def test_a_worker_waits_for_what_another_one_gives_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purchases, "LOOK", 0.001)
+
+    async def run() -> None:
+        first, second = (Shop(SharedBooks(tmp_path / "shared")) for _ in range(2))
+        out = [await first.begin() for _ in range(3)]
+        waiting = asyncio.ensure_future(second.buy("USD 0.01"))
+        await asyncio.wait([waiting], timeout=0.02)
+        assert not waiting.done()
+        assert out[0]
+        first.purchases.answered(out[0], 200, Headers({"crawler-charged": "USD 0.01"}))
+        assert await waiting
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1", "STATE-4")
+def test_a_worker_does_not_wait_for_ever_for_dead_ones(
+    tmp_path: Path, clock: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        dead, shop = (Shop(SharedBooks(tmp_path / "shared")) for _ in range(2))
+        for _ in range(3):
+            assert await dead.begin()
+        assert not await shop.buy()
+        until = clock[0]
+        assert until > 1000 + purchases.PATIENCE
+        assert not await shop.buy()
+        assert clock[0] < until + purchases.PATIENCE  # it does not wait a second time
+
+    asyncio.run(run())
+    assert caplog.text.count("less than USD 0.03 is left") == 1
+
+
+@pytest.mark.requirement("PAY-1")
+def test_the_end_of_the_crawl_ends_the_wait_for_money() -> None:
+    async def run() -> None:
+        ending = asyncio.Event()
+        shop = Shop(FileBooks(None), is_closing=ending.is_set)
+        out = [await shop.begin() for _ in range(3)]
+        waiting = asyncio.ensure_future(shop.begin())
+        await asyncio.sleep(0)
+        ending.set()
+        assert out[0]
+        shop.purchases.failed(out[0], is_sent=False)
+        with pytest.raises(ClosingError):
+            await waiting
+        assert await shop.cents() == (6, 0)
+
+    asyncio.run(run())
 
 
 def test_claims_beyond_any_column() -> None:

@@ -13,6 +13,7 @@ import time_machine
 from scrapy.settings import Settings
 
 from comity.gate.fetching.store import PolicyStore
+from comity.gate.http import PlainRequest
 from comity.gate.options import Options
 from comity.gate.request.sessions import DeclaredSession, Sessions
 from comity.policies import PolicyError
@@ -253,18 +254,36 @@ def test_credentials_are_in_no_repr() -> None:
 def test_hosts(store: PolicyStore, host: str, url: str, goes: bool) -> None:
     """Over http, sessions go to this machine only."""
     sessions = Sessions(declared({host: {"token": "env:SECRET"}}), store)
-    assert (sessions.for_url(url) is not None) is goes
+    assert (sessions.for_request(PlainRequest(url)) is not None) is goes
+
+
+@pytest.mark.parametrize(
+    ("url", "insecure", "goes"),
+    [
+        ("http://127.0.0.1/", False, False),
+        ("http://localhost:8080/", False, False),
+        ("https://127.0.0.1/", False, True),
+        ("http://127.0.0.1/", True, True),
+    ],
+)
+def test_a_proxy_is_another_machine(
+    store: PolicyStore, url: str, insecure: bool, goes: bool
+) -> None:
+    host = "localhost" if "localhost" in url else "127.0.0.1"
+    stated = {host: {"token": "env:SECRET", "insecure": insecure}}
+    request = PlainRequest(url, meta={"proxy": "http://proxy.test:3128"})
+    assert (Sessions(declared(stated), store).for_request(request) is not None) is goes
 
 
 def test_over_http_where_the_operator_says_so(
     store: PolicyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     sessions = Sessions(declared({"example.com": {"token": "env:SECRET", "insecure": True}}), store)
-    assert sessions.for_url("http://example.com/")
+    assert sessions.for_request(PlainRequest("http://example.com/"))
     assert caplog.records == []
     sessions = Sessions(declared({"example.com": {"token": "env:SECRET"}}), store)
     for _ in range(2):
-        assert sessions.for_url("http://example.com/") is None
+        assert sessions.for_request(PlainRequest("http://example.com/")) is None
     (record,) = caplog.records
     assert 'write "insecure": true' in record.getMessage()
 
@@ -273,8 +292,8 @@ def test_the_port_comes_before_the_host(store: PolicyStore) -> None:
     stated = {"example.com": {"token": "env:SECRET"}, "example.com:8443": {"bearer": "env:SECRET"}}
     sessions = Sessions(declared(stated), store)
     first, second = (
-        sessions.for_url("https://example.com/"),
-        sessions.for_url("https://example.com:8443/"),
+        sessions.for_request(PlainRequest("https://example.com/")),
+        sessions.for_request(PlainRequest("https://example.com:8443/")),
     )
     assert first
     assert second
@@ -294,7 +313,7 @@ def test_without_the_middleware_that_sends_them_there_are_none(store: PolicyStor
 
 def began(store: PolicyStore, **stated: Any) -> datetime | None:
     (session,) = declared({"example.com": stated})
-    found = Sessions([session], store).for_url("https://example.com/")
+    found = Sessions([session], store).for_request(PlainRequest("https://example.com/"))
     assert found
     assert found.facts.started_at == found.started_at
     return found.started_at
@@ -331,7 +350,7 @@ def test_when_it_began_is_unknown_where_the_store_fails(
 ) -> None:
     (session,) = declared({"example.com": {"token": "env:SECRET"}})
     store.close()
-    found = Sessions([session], store).for_url("https://example.com/")
+    found = Sessions([session], store).for_request(PlainRequest("https://example.com/"))
     assert found
     assert found.started_at is None
     (record,) = caplog.records

@@ -30,10 +30,11 @@ def settle(work: Work, crawl: str, account: str, amount: Any, charged: Any) -> i
     )
     if row is not None:
         taken, before = row
+        is_closed = int(charged) > int(amount) or taken >= MOST
         work.db.rows(
             "UPDATE account SET taken = ?, charged = ? WHERE crawl = ? AND account = ?",
             (
-                min(taken - int(amount) + int(charged), MOST),
+                MOST if is_closed else taken - int(amount) + int(charged),
                 min(before + int(charged), MOST),
                 crawl,
                 account,
