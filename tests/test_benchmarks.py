@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,22 @@ def test_a_short_soak_loses_nothing_and_keeps_the_pace() -> None:
         assert re.search(rf"{row} +│ 0 ", done.stdout), done.stdout
     for fault in ("kill", "freeze", "restart", "fail-over", "memory full"):
         assert f" s  {fault}" in done.stdout, done.stdout
+
+
+@pytest.mark.requirement("AIT-11")
+def test_the_cases_of_the_wording_agree_with_decisions() -> None:
+    """And the answers of a model are counted."""
+    wording = runpy.run_path(str(ROOT / "benchmarks" / "wording.py"))
+    cases = wording["cases"]()
+    assert [(case.name, case.decided) for case in cases] == [
+        (case.name, case.answer) for case in cases
+    ]
+    assert {case.answer for case in cases} == {"yes", "no"}
+    asks = f'{sys.executable} -c "import sys; print({{}}, sys.stdin.read()[-22:])"'
+    prompt = cases[0].prompt
+    assert wording["answer"](asks.format("'No, I may not.'"), prompt) == "no"
+    assert wording["answer"](asks.format("'I know:'"), prompt) == "yes"  # the question's end
+    assert wording["answer"](f"{sys.executable} -c print(1)", prompt) == "none"
 
 
 def test_the_page_names_every_program_and_has_the_marks() -> None:
