@@ -252,7 +252,6 @@ WAYS: dict[str, Way] = {
     "worker-xhr": _worker(
         "bin", "(x => {x.open('GET', '§', false); x.send()})(new XMLHttpRequest())"
     ),
-    "attribution": Way("bin", "<img attributionsrc=§>"),
     "service-worker": Way(
         "js", script="navigator.serviceWorker.register('§', {scope: '§'}).catch(() => 0)"
     ),

@@ -45,6 +45,18 @@ class Buyer(Spider):
         yield {"asked": failure.request.cb_kwargs["asked"], "error": str(failure.value)}
 
 
+class HastyBuyer(Buyer):
+    """It does not wait long for the amounts of a worker that was killed."""
+
+    name = "hasty-buyer"
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        from comity.gate.request import purchases
+
+        purchases.PATIENCE = 3.0
+
+
 class Seller:
     """The pages of a site that sells, and its own books.
 
@@ -455,10 +467,10 @@ def test_workers_share_the_sum(serve: Servers, project: Project) -> None:
         "JOBDIR": "",
     }
     urls = " ".join(url for seller in sellers for url in seller.urls)
-    workers = [project.begin(Buyer, settings, urls=urls) for _ in range(2)]
+    workers = [project.begin(HastyBuyer, settings, urls=urls) for _ in range(2)]
     workers[0].until(lambda: any(len(seller.sold) >= 4 for seller in sellers))
     workers[0].kill()
-    workers.append(project.begin(Buyer, settings, urls=urls))
+    workers.append(project.begin(HastyBuyer, settings, urls=urls))
     for worker in workers[1:]:
         assert worker.end() == 0, worker.log
     for seller in sellers:

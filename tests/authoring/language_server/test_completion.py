@@ -100,7 +100,7 @@ CASES = [
         {"html", "json"},
         {"file-type"},
     ),
-    ("trust.txt", "data|", {"datatrainingallowed", "member"}, {"Disallow"}),
+    ("trust.txt", "data|", {"datatrainingallowed"}, {"Disallow"}),
     ("trust.txt", "datatrainingallowed=|", {"yes", "no"}, {"datatrainingallowed"}),
     ("tdmrep.json", '[{"loc|', {"location"}, {"tdm-policy"}),
     ("tdmrep.json", '[{"location": "/", |', {"tdm-reservation", "tdm-policy"}, {"url"}),
