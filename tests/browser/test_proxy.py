@@ -151,6 +151,24 @@ def says(octets: bytes, *, closes: bool = False) -> Script:
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"
+
+
+def ends_its_first_connection() -> Script:
+    """Return a script that ends the first connection at its second request.
+
+    A server may close an old connection while the next request is on its way."""
+    connections: list[Peer] = []
+
+    async def script(peer: Peer) -> None:
+        if connections == [peer]:
+            peer.writer.close()
+        else:
+            connections.append(peer)
+            await says(OK)(peer)
+
+    return script
+
+
 KEPT_OPEN = {
     "length": (
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n\r\nab"
@@ -332,18 +350,12 @@ def test_a_request_that_no_browser_sends_reaches_nobody(line: str) -> None:
 
 @pytest.mark.requirement("BOT-1")
 def test_each_sending_is_signed_anew_in_place_of_fields_of_the_browser() -> None:
-    connections: list[Peer] = []
-
-    async def script(peer: Peer) -> None:
-        if connections == [peer]:
-            peer.writer.close()
-        else:
-            connections.append(peer)
-            await says(OK)(peer)
-
     async def work() -> None:
         numbers = iter(range(9))
-        async with serving(script) as (server, port), run_proxy(Judge()) as (proxy, connect):
+        async with (
+            serving(ends_its_first_connection()) as (server, port),
+            run_proxy(Judge()) as (proxy, connect),
+        ):
             proxy.signed_fields = lambda url: {"Signature": f"{next(numbers)} for {url}"}
             browser = await connect()
             for _ in range(2):
@@ -383,19 +395,13 @@ def test_no_page_offers_money_in_the_name_of_the_operator() -> None:
 @pytest.mark.parametrize("body", [b"", b"body"])
 def test_an_old_connection_that_the_server_has_ended_is_replaced(body: bytes) -> None:
     """Requests with a body are not repeated, because only the browser has the body."""
-    connections: list[Peer] = []
-
-    async def script(peer: Peer) -> None:
-        if connections == [peer]:
-            # A server may close an old connection while the next request is on its way.
-            peer.writer.close()
-        else:
-            connections.append(peer)
-            await says(OK)(peer)
 
     async def work() -> None:
         judge = Judge()
-        async with serving(script) as (server, port), run_proxy(judge) as (_, connect):
+        async with (
+            serving(ends_its_first_connection()) as (server, port),
+            run_proxy(judge) as (_, connect),
+        ):
             browser = await connect()
             await browser.ask(f"GET http://127.0.0.1:{port}/ HTTP/1.1")
             await browser.reader.readexactly(len(OK))
