@@ -157,17 +157,17 @@ def _x402(headers: Iterable[bytes], body: bytes) -> list[str]:
 
     Amounts are in the smallest unit of an asset. comity knows no assets, so such an amount is no
     Price."""
-    documents = [_decoded(value) for value in headers] or [body]
+    encoded = next(iter(headers), None)
+    document = body if encoded is None else _decoded(encoded)
     terms = []
-    for document in documents[:1]:
-        for accepted in _accepted(document):
-            amount = accepted.get("maxAmountRequired", accepted.get("amount"))
-            if not isinstance(amount, str | int) or not _AMOUNT.fullmatch(str(amount)):
-                amount = "an unknown number of"
-            asset, network = (
-                printable(str(accepted.get(name, "unknown"))) for name in ("asset", "network")
-            )
-            terms.append(f"x402: {amount} units of {asset} on {network}")
+    for accepted in _accepted(document):
+        amount = accepted.get("maxAmountRequired", accepted.get("amount"))
+        if not isinstance(amount, str | int) or not _AMOUNT.fullmatch(str(amount)):
+            amount = "an unknown number of"
+        asset, network = (
+            printable(str(accepted.get(name, "unknown"))) for name in ("asset", "network")
+        )
+        terms.append(f"x402: {amount} units of {asset} on {network}")
     return terms
 
 
