@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 from comity.cluster.errors import StateError
 from comity.cluster.steps.line import LineConnection
-from comity.gate.request.books import MOST, Account, BooksError
-from comity.policies.syntax.printable import printable
+from comity.gate.request.books import MOST, Account, BooksError, report_failure
 
-logger = logging.getLogger(__name__)
+NAME = "COMITY_STATE: the books of payments"
 
 
 class StepBooks:
@@ -45,7 +43,7 @@ class StepBooks:
         try:
             rows = await self._connection.call("books accounts", self._crawl)
         except StateError as error:
-            _report("all accounts", error)
+            report_failure(NAME, "all accounts", error)
             return []
         return [Account(name.decode(), taken, charged) for name, taken, charged in rows]
 
@@ -55,12 +53,4 @@ class StepBooks:
 
 def _check(account: str, answer: asyncio.Future[object]) -> None:
     if not answer.cancelled() and (error := answer.exception()) is not None:
-        _report(account, error)
-
-
-def _report(account: str, error: BaseException) -> None:
-    logger.error(
-        "COMITY_STATE: the books of payments for `%(account)s` fail (%(error)s): the amount counts"
-        " as spent",
-        {"account": printable(account), "error": error},
-    )
+        report_failure(NAME, account, error)

@@ -20,6 +20,7 @@ from typing import NamedTuple, Protocol
 
 from comity.database import DatabaseKind, open_database, transaction
 from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
 
 logger = logging.getLogger(__name__)
 
@@ -177,22 +178,23 @@ class FileBooks:
                 (amount, min(charged, MOST), MOST, account),
             )
         except sqlite3.Error as error:
-            _report(account, error)
+            report_failure("The books of payments", account, error)
 
     async def accounts(self) -> list[Account]:
         try:
             rows = self._db.execute("SELECT name, taken, charged FROM account ORDER BY name")
             return [Account(*row) for row in rows]
         except sqlite3.Error as error:
-            _report("all accounts", error)
+            report_failure("The books of payments", "all accounts", error)
             return []
 
     def close(self) -> None:
         self._db.close()
 
 
-def _report(account: str, error: Exception) -> None:
+def report_failure(books: str, account: str, error: BaseException) -> None:
+    """Log that an account of some books cannot be read or written."""
     logger.error(
-        "The books of payments for `%(account)s` fail (%(error)s): the amount counts as spent",
-        {"error": error, "account": account},
+        "%(books)s for `%(account)s` fail (%(error)s): the amount counts as spent",
+        {"books": books, "account": printable(account), "error": error},
     )
