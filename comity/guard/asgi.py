@@ -10,7 +10,7 @@ from urllib.parse import quote
 from comity.guard.answers import Answer
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, target_from, target_of_path
-from comity.guard.pages import HeldPage, has_several_ranges, readable_codings
+from comity.guard.pages import HeldPage, has_body, has_several_ranges, readable_codings
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -141,7 +141,8 @@ def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
                 if bytes(name).lower() == b"content-length"
             )
             passed.begins(
-                bytes(next(lengths, b"")).decode("latin-1"), has_body=_has_body(method, message)
+                bytes(next(lengths, b"")).decode("latin-1"),
+                has_body=has_body(method, str(message["status"])),
             )
         elif message["type"] == "http.response.body":
             if message.get("more_body"):
@@ -151,10 +152,6 @@ def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
         await send(message)
 
     return counting_send
-
-
-def _has_body(method: str, start: Message) -> bool:
-    return method != "HEAD" and start["status"] not in (204, 304)
 
 
 # Extensions by which an application hands a file to the server, past the guard.
@@ -248,9 +245,10 @@ class _PageSender:
             return
         if kind == "http.response.start":
             fields = [(bytes(name), bytes(value)) for name, value in message.get("headers", ())]
-            has_body = _has_body(self._method, message)
             self._start = {**message, "headers": fields}  # they may be an iterator
-            self._held = self._passed.hold(message["status"], fields, has_body=has_body)
+            self._held = self._passed.hold(
+                message["status"], fields, has_body=has_body(self._method, str(message["status"]))
+            )
             message = self._start
         held = self._held
         if held is None or kind not in ("http.response.start", "http.response.body"):

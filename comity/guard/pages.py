@@ -141,6 +141,11 @@ def readable_codings(accept_encoding: str) -> str:
     return ", ".join(readable) or "identity"
 
 
+def has_body(method: str, status: str) -> bool:
+    """Return True if a response has content (RFC 9110 section-6.4). `status`: its three digits."""
+    return method != "HEAD" and status not in ("204", "304")
+
+
 def has_several_ranges(ranges: str) -> bool:
     """Return True if a Range field asks for several parts in one response.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from comity.guard.answers import Answer
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, target_from, target_of_path
-from comity.guard.pages import HeldPage, has_several_ranges, readable_codings
+from comity.guard.pages import HeldPage, has_body, has_several_ranges, readable_codings
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -130,7 +130,7 @@ def _counting(
         status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None, /
     ) -> Any:
         lengths = (value for name, value in headers if name.lower() == "content-length")
-        passed.begins(next(lengths, None), has_body=_has_body(method, status))
+        passed.begins(next(lengths, None), has_body=has_body(method, status[:3]))
         write = (
             start_response(status, headers, exc_info)
             if exc_info
@@ -168,10 +168,6 @@ class _CountedBody:
                 close()
         finally:
             self._passed.end()
-
-
-def _has_body(method: str, status: str) -> bool:
-    return method != "HEAD" and status[:3] not in ("204", "304")
 
 
 class _PageBody:
@@ -216,7 +212,7 @@ class _PageBody:
             None
             if self._is_started
             else self._passed.hold(
-                int(status[:3]), fields, has_body=_has_body(self._method, status)
+                int(status[:3]), fields, has_body=has_body(self._method, status[:3])
             )
         )
         if held is None:
