@@ -55,7 +55,7 @@ from comity.gate.run.logs import show_nothing_hidden
 from comity.gate.run.observer import Observer
 from comity.gate.run.outcome import nothing_came
 from comity.policies import PolicyError
-from comity.policies.document.offer import ASKING, offer_in
+from comity.policies.document.offer import ASKING, PAYING, offer_in
 from comity.policies.vocabulary.use_rows import UseRows
 
 if TYPE_CHECKING:
@@ -72,6 +72,9 @@ NOT_SENT = (CannotResolveHostError, DownloadConnectionRefusedError)
 # Reasons for which a crawl is ended early.
 CANNOT_WRITE = "cannot_write"
 ITEMS_LOST = "items_lost"
+
+# The fields that offer money, as Scrapy spells the names of header fields.
+_PAYING = frozenset(name.encode() for name in PAYING)
 
 _UNSIGNED = nullcontext()
 
@@ -193,7 +196,8 @@ class Crawl(Parts):
         If a connection that was used before ends without an answer, the request is sent once more,
         in another turn, because the server may have seen it."""
         self.refuse_changed(request)
-        self.purchases.take_off(request)
+        if not _PAYING.isdisjoint(request.headers):
+            self.purchases.take_off(request)
         response = await self._download(request, download, may_fail=True)
         if response is None:
             response = await self._download(request, download)

@@ -200,8 +200,11 @@ class Scheduler(BaseScheduler):
 
         The page was not fetched yet, although it is seen. Each redirect counts once: a spider may
         copy its meta to any number of links."""
-        urls = tuple(url.partition("#")[0] for url in request.meta.get("redirect_urls", ()))
-        if not (urls and origin and self._crawl.options.clean_param) or urls in self._moves:
+        before = request.meta.get("redirect_urls")
+        if not (before and origin and self._crawl.options.clean_param):
+            return False
+        urls = tuple(url.partition("#")[0] for url in before)
+        if urls in self._moves:
             return False
         policies = self._crawl.policies.cached(origin)
         url = request.url.partition("#")[0]
