@@ -11,7 +11,7 @@ in an hour or two. An object that has survived two collections before it is drop
 then: for example every connection that was kept alive for some minutes, because Twisted's objects
 for a connection refer to each other. The memory of a crawl over many hosts would grow by all its
 closed connections. So this module collects the oldest generation each minute, or more rarely, so
-that this takes a hundredth of the time at most.
+that this takes at most a hundredth of the CPU time of one core.
 
 A process that forks may have frozen the objects that it shares with its children. If so, this
 module never unfreezes them. One collection of them after the crawl would take longer than a short
@@ -26,7 +26,7 @@ also starts the collections."""
 from __future__ import annotations
 
 import gc
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from scrapy import signals
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 THRESHOLDS = (50_000, 10, 10)  # of gc.set_threshold
 DROP_EVERY = 5.0  # seconds
 COLLECT_EVERY = 60.0  # the minimum seconds between two collections of the oldest generation
-SHARE = 0.01  # the maximum part of the time that these collections take
+SHARE = 0.01  # the maximum CPU seconds of these collections in a second
 # Fewer frozen objects are no sign of a fork: Python 3.12 itself freezes some hundred.
 FEW = 10_000
 
@@ -81,11 +81,11 @@ class GarbageCollection:
     @classmethod
     def _collect(cls) -> None:
         """Collect all generations if it is time."""
-        began = monotonic()
-        if began >= cls._collect_at:
+        if monotonic() >= cls._collect_at:
+            began = thread_time()
             gc.collect()
-            ended = monotonic()
-            cls._collect_at = ended + max(COLLECT_EVERY, (ended - began) / SHARE)
+            spent = thread_time() - began
+            cls._collect_at = monotonic() + max(COLLECT_EVERY, spent / SHARE)
 
     def _close(self) -> None:
         if self not in self._crawls:
