@@ -11,7 +11,7 @@ in an hour or two. An object that has survived two collections before it is drop
 then: for example every connection that was kept alive for some minutes, because Twisted's objects
 for a connection refer to each other. The memory of a crawl over many hosts would grow by all its
 closed connections. So this module collects the oldest generation each minute, or more rarely, so
-that this takes at most a hundredth of the CPU time of one core.
+that this takes at most 0.5 % of one core.
 
 A process that forks may have frozen the objects that it shares with its children. If so, this
 module never unfreezes them. One collection of them after the crawl would take longer than a short
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 THRESHOLDS = (50_000, 10, 10)  # of gc.set_threshold
 DROP_EVERY = 5.0  # seconds
 COLLECT_EVERY = 60.0  # the minimum seconds between two collections of the oldest generation
-SHARE = 0.01  # the maximum CPU seconds of these collections in a second
+SHARE = 0.005  # the maximum CPU seconds of these collections in a second
 # Fewer frozen objects are no sign of a fork: Python 3.12 itself freezes some hundred.
 FEW = 10_000
 
