@@ -1,8 +1,9 @@
 """The books of payments: how much of each sum of the operator is spent, or may be.
 
-    if await books.reserve("example.com USD", 10_000_000, 5_000_000_000):
+    key = new_key()
+    if await books.reserve(key, "example.com USD", 10_000_000, 5_000_000_000):
         ...    # send the request, and read what was charged
-        books.settle("example.com USD", 10_000_000, charged)
+        books.settle(key, "example.com USD", 10_000_000, charged)
 
 An amount is reserved, and on the disk, before its request is sent. It is given back only once the
 site has said that it charged less. If the process is killed in between, the amount stays reserved
@@ -13,6 +14,7 @@ Amounts are whole numbers of billionth parts of a currency: SQLite would store o
 from __future__ import annotations
 
 import logging
+import secrets
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,6 +35,7 @@ CREATE TABLE account (
 ) WITHOUT ROWID;
 """
 NAMES = "SELECT name FROM account"
+HAS = "SELECT 1 FROM account WHERE name = ?"
 OPEN = "INSERT INTO account VALUES (?, 0, 0) ON CONFLICT DO NOTHING"
 KIND = DatabaseKind(
     subject="JOBDIR: the books of payments",
@@ -69,6 +72,11 @@ class Account(NamedTuple):
         return self.taken >= MOST
 
 
+def new_key() -> str:
+    """Return a key for an amount that is to be reserved. No other amount ever gets an equal key."""
+    return secrets.token_hex(8)
+
+
 class Books(Protocol):
     """The accounts of one crawl.
 
@@ -84,13 +92,14 @@ class Books(Protocol):
         `accounts`: host and currency of each. PolicyError: one of them would begin a new sum for a
         host that has an account, or the books cannot be written."""
 
-    async def reserve(self, account: str, amount: int, total: int) -> bool:
+    async def reserve(self, key: str, account: str, amount: int, total: int) -> bool:
         """Reserve an amount. Return False if more than `total` would be taken.
 
-        BooksError: it fails."""
+        `key`: as `new_key` returned it, for this amount only. BooksError: it fails, or the books
+        have no such account, because they were lost."""
 
-    def settle(self, account: str, amount: int, charged: int) -> None:
-        """Book the charge for a reserved amount, and give the rest back.
+    def settle(self, key: str, account: str, amount: int, charged: int) -> None:
+        """Book the charge for the amount that was reserved with the key, and give the rest back.
 
         If the charge is higher, `taken` becomes MOST, and stays it: the account is closed.
         If it fails, the whole amount stays taken."""
@@ -157,10 +166,11 @@ class FileBooks:
         except sqlite3.Error as error:
             raise PolicyError(f"{KIND.subject} cannot be written: {error}") from None
 
-    async def reserve(self, account: str, amount: int, total: int) -> bool:
+    async def reserve(self, key: str, account: str, amount: int, total: int) -> bool:
         try:
             with transaction(self._db):
-                self._db.execute(OPEN, (account,))
+                if not self._db.execute(HAS, (account,)).fetchone():
+                    raise BooksError(no_account(account))
                 changed = self._db.execute(
                     "UPDATE account SET taken = taken + ?1 WHERE name = ?2 AND taken + ?1 <= ?3",
                     (amount, account, total),
@@ -169,7 +179,7 @@ class FileBooks:
             raise BooksError(f"the books of payments for `{account}` fail: {error}") from None
         return changed.rowcount == 1
 
-    def settle(self, account: str, amount: int, charged: int) -> None:
+    def settle(self, key: str, account: str, amount: int, charged: int) -> None:
         try:
             self._db.execute(
                 "UPDATE account SET"
@@ -190,6 +200,11 @@ class FileBooks:
 
     def close(self) -> None:
         self._db.close()
+
+
+def no_account(account: str) -> str:
+    """Return the reason why nothing can be reserved in an account that does not exist."""
+    return f"the books of payments have no account `{printable(account)}` any more: they were lost"
 
 
 def report_failure(books: str, account: str, error: BaseException) -> None:
