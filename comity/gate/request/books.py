@@ -17,6 +17,7 @@ import logging
 import secrets
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -45,6 +46,13 @@ KIND = DatabaseKind(
     application_id=0x636F6D24,  # "com$"
     schema=SCHEMA,
     synchronous="FULL",  # money that was spent stays spent after a power cut
+)
+
+
+KIND_OF_CLIENTS = replace(
+    KIND,
+    subject="books: the books of payments",
+    remedy="restore this file. Without it clients do not know what they have spent",
 )
 
 
@@ -125,8 +133,9 @@ def check_accounts(wanted: Iterable[str], known: Iterable[str]) -> None:
             if other_host == host and (port == other_port or not (port and other_port)):
                 raise PolicyError(
                     f"COMITY_ARRANGEMENTS: `{name}` would begin a new sum, and the books of"
-                    f" payments have `{other}`: write this host and this currency, or begin another"
-                    " crawl (another folder in JOBDIR, or another name in COMITY_CRAWL)"
+                    f" payments have `{other}`: write this host and this currency, or begin other"
+                    " books (another folder in JOBDIR, another name in COMITY_CRAWL, or another"
+                    " file in `books` of a client)"
                 )
 
 
@@ -142,19 +151,21 @@ def _host_and_port(account: str) -> tuple[str, str]:
 
 
 class FileBooks:
-    """Books in a file of SQLite. One crawl at a time has its JOBDIR."""
+    """Books in a file of SQLite: of a JOBDIR, which one crawl at a time has, or of clients."""
 
-    is_shared = False
-
-    def __init__(self, path: Path | None) -> None:
+    def __init__(
+        self, path: Path | None, *, kind: DatabaseKind = KIND, is_shared: bool = False
+    ) -> None:
         """Open the file, or create it. None: the books end with the process, as its crawl does.
 
-        PolicyError: the file cannot be used."""
+        `kind`: for messages. PolicyError: the file cannot be used."""
+        self.is_shared = is_shared
+        self._kind = kind
         if path is None:
             self._db = sqlite3.connect(":memory:", isolation_level=None)
             self._db.executescript(SCHEMA)
         else:
-            self._db = open_database(path, KIND)
+            self._db = open_database(path, kind)
 
     def open(self, accounts: Iterable[str]) -> None:
         names = [*accounts]
@@ -164,7 +175,7 @@ class FileBooks:
                 for name in names:
                     self._db.execute(OPEN, (name,))
         except sqlite3.Error as error:
-            raise PolicyError(f"{KIND.subject} cannot be written: {error}") from None
+            raise PolicyError(f"{self._kind.subject} cannot be written: {error}") from None
 
     async def reserve(self, key: str, account: str, amount: int, total: int) -> bool:
         try:

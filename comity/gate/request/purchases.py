@@ -307,6 +307,8 @@ class Purchases:
         """Log the accounts, and close the books."""
         if self._books is None:
             return
+        for end in self._ends.values():
+            end.set()  # nothing comes back any more
         for account in await self._books.accounts():
             host, _, currency = account.name.rpartition(" ")
             charged, lost = (
