@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from comity.cluster.redis.books import RedisBooks
+from comity.cluster.steps import books as steps_books
 from comity.gate.request.books import BooksError, new_key
 from comity.policies import PolicyError
 from tests.cluster.test_turns import Forwarder
@@ -53,7 +54,13 @@ def wait_for_replica(primary: Server) -> None:
         pass
 
 
+@pytest.fixture
+def one_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps_books, "TRIES", 1)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_try")
 def test_an_amount_counts_once_every_replica_has_it(own_server: Server, replica: Server) -> None:
     async def run() -> None:
         wait_for_replica(own_server)
@@ -77,8 +84,8 @@ def test_an_amount_counts_once_every_replica_has_it(own_server: Server, replica:
 
 @asynccontextmanager
 async def books_of_known(server: Server) -> AsyncIterator[RedisBooks]:
-    """Yield books that wait a moment only. Their account exists."""
-    books = RedisBooks(server.address(), patience=0.3)
+    """Yield books that wait two seconds for a replica. Their account exists."""
+    books = RedisBooks(server.address(), patience=4)
     try:
         yield books
     finally:
@@ -86,6 +93,7 @@ async def books_of_known(server: Server) -> AsyncIterator[RedisBooks]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_try")
 def test_a_replica_that_takes_over_has_all_amounts(own_server: Server, replica: Server) -> None:
     async def run() -> None:
         wait_for_replica(own_server)
@@ -118,18 +126,36 @@ async def is_reserved(books: RedisBooks) -> bool:
         return False
 
 
-def test_a_server_that_never_syncs_confirms_no_payment(own_server: Server) -> None:
-    own_server.client().config_set("appendfsync", "no")
-    books = RedisBooks(own_server.address(), patience=0.3)
-    with pytest.raises(PolicyError, match=r"not on the disk|`appendfsync always`"):
-        books.open([NAME])
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("appendfsync", "everysec", "set `appendfsync always`"),
+        ("appendfsync", "no", "set `appendfsync always`"),
+        ("appendonly", "no", "set `appendonly yes`"),
+        ("no-appendfsync-on-rewrite", "yes", "set `no-appendfsync-on-rewrite no`"),
+    ],
+)
+def test_a_server_that_answers_before_a_payment_is_on_its_disk_confirms_none(
+    own_server: Server, name: str, value: str, remedy: str
+) -> None:
+    async def run() -> None:
+        async with books_of(own_server) as books:
+            own_server.client().config_set(name, value)
+            with pytest.raises(BooksError, match=remedy):
+                await books.reserve(new_key(), NAME, 1, 10)
+            with pytest.raises(PolicyError, match=f"the books of payments fail: .* {remedy}"):
+                books.open([NAME])
+            assert await amounts(books) == (0, 0)
+
+    asyncio.run(run())
 
 
-def test_a_server_without_a_log_confirms_no_payment(own_server: Server) -> None:
-    own_server.client().config_set("appendonly", "no")
-    books = RedisBooks(own_server.address(), patience=0.3)
-    with pytest.raises(PolicyError, match="appendonly"):
-        books.open([NAME])
+def test_a_server_that_hides_its_configuration_confirms_no_payment(own_server: Server) -> None:
+    rights = ("on", "nopass", "resetkeys", "~comity:*", "+@all", "-@admin")
+    client = own_server.client()
+    client.execute_command("ACL", "SETUSER", "default", *rights)
+    with pytest.raises(PolicyError, match=r"ACL SETUSER default \+config\|get"):
+        RedisBooks(own_server.address()).open([NAME])
 
 
 def test_lost_books_begin_no_new_sum(own_server: Server) -> None:

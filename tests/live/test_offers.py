@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
     from tests.conftest import Serve as Servers
     from tests.live.test_jobdir import Project
+    from tests.redis_server import Server
 
 Serve = Callable[..., "Loopback"]
 Crawl = Callable[..., "Crawled"]
@@ -460,13 +461,18 @@ def sqlite(project: Project) -> str:
 
 
 @pytest.fixture
-def valkey(tmp_path: Path) -> Iterator[str]:
+def server(tmp_path: Path) -> Iterator[Server]:
     from tests.redis_server import Server
 
     server = Server(tmp_path / "server", options={"appendfsync": "always"})
     server.start()
-    yield server.url
+    yield server
     server.stop()
+
+
+@pytest.fixture
+def valkey(server: Server) -> str:
+    return server.url
 
 
 @pytest.mark.requirement("PAY-1", "STATE-4")
@@ -496,6 +502,36 @@ def test_workers_share_the_sum(
         charged, lost = books(workers[-1].log, seller.server.host)
         assert charged <= seller.earned <= charged + lost <= Decimal("0.15")
         assert seller.earned > Decimal("0.10")
+
+
+@pytest.mark.requirement("PAY-1", "STATE-4", "REACH-3")
+@pytest.mark.parametrize("mode", ["reactor"], indirect=True)
+@pytest.mark.slow
+def test_kill_9_of_workers_and_their_server_never_makes_them_pay_more(
+    serve: Servers, project: Project, server: Server, in_full: bool
+) -> None:
+    seller = Seller(serve, "0.01", pages=80)
+    settings = arranged("USD 0.01", "USD 0.40") | {
+        "COMITY_STATE": server.url,
+        "COMITY_WORKER_TIMEOUT": 2,
+        "JOBDIR": "",
+    }
+    urls = " ".join(seller.urls)
+    workers = [project.begin(HastyBuyer, settings, urls=urls) for _ in range(2)]
+    for kill in range(4 if in_full else 2):
+        sold = 6 * (kill + 1)
+        workers[-1].until(lambda sold=sold: len(seller.sold) >= sold)
+        server.kill()
+        if kill % 2:
+            workers.pop(0).kill()
+        server.start()
+        if kill % 2:
+            workers.append(project.begin(HastyBuyer, settings, urls=urls))
+    for worker in workers:
+        assert worker.end() == 0, worker.log
+    charged, lost = books(workers[-1].log)
+    assert charged <= seller.earned <= charged + lost <= Decimal("0.40")
+    assert seller.earned > Decimal("0.20")
 
 
 @pytest.mark.requirement("PAY-1", "SEC-6")

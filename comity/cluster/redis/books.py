@@ -4,13 +4,12 @@ An amount counts as reserved once it is on the disk of the server, and all repli
 books have ever seen. Until then its request is not sent. So a kill of the server does not lose it,
 and each of these replicas may take over.
 
-WAITAOF and WAIT let a whole connection wait, so the books have one of their own. In a Cluster it
-leads to the node of the crawl's keys."""
+WAIT lets a whole connection wait, so the books have one of their own. In a Cluster it leads to the
+node of the crawl's keys."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -27,6 +26,9 @@ from comity.policies import PolicyError
 
 CONFIRMED = ("books open", "books reserve")  # steps whose changes must not be lost
 STEPS = (*CONFIRMED, "books settle", "books accounts")
+# With these settings the server writes each change to its disk before it answers. WAITAOF is no
+# replacement: with `everysec`, Valkey 9.1 answers it before the change is on the disk.
+SYNCED = {"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
 
 
 class RedisBooks(StepBooks):
@@ -66,10 +68,6 @@ def books_connection(address: StateAddress, patience: float) -> LineConnection:
 class BooksLine(RedisLine):
     """One connection to the server that has the books of a crawl."""
 
-    def __init__(self, address: StateAddress, patience: float) -> None:
-        super().__init__(address, patience)
-        self._has_waitaof = False
-
     async def _connect(self) -> None:
         options = self._options()
         if self._address.is_cluster:
@@ -78,8 +76,6 @@ class BooksLine(RedisLine):
             await self._disconnect()
             options |= {"host": node.host, "port": node.port}
         await self._connect_to(options)
-        version = (await self._client.info("server"))["redis_version"]
-        self._has_waitaof = [int(part) for part in re.findall(r"\d+", version)[:2]] >= [7, 2]
         # A call whose script is missing would run after later calls.
         await self._load(STEPS)
         await self._begin()
@@ -106,27 +102,22 @@ class BooksLine(RedisLine):
         """Wait until nothing can lose the changes of this connection. Return why it may; "": not.
 
         `replicas`: the number of replicas that must have them."""
-        milliseconds = round(self._patience * 1000 / 3)
         pipeline = self._client.pipeline(transaction=False)
-        if self._has_waitaof:
-            pipeline.execute_command("WAITAOF", 1, 0, milliseconds)
-        else:
-            pipeline.config_get("append*")
-        pipeline.execute_command("WAIT", replicas, milliseconds)
-        disk, number = await pipeline.execute(raise_on_error=False)
-        for answer in (disk, number):
-            if isinstance(answer, ResponseError):
-                return str(answer)
+        pipeline.config_get("*append*")
+        pipeline.execute_command("WAIT", replicas, round(self._patience * 1000 / 2))
+        settings, number = await pipeline.execute(raise_on_error=False)
+        if isinstance(settings, ResponseError):
+            user = self._address.user or "default"
+            return (
+                f"payments need to read its settings: ACL SETUSER {user} +config|get ({settings})"
+            )
+        for answer in (settings, number):
             if isinstance(answer, Exception):
                 raise answer
-        if self._has_waitaof:
-            if not disk[0]:
-                return "the payment is not on the disk of the server yet"
-        elif (disk.get("appendonly"), disk.get("appendfsync")) != ("yes", "always"):
-            return (
-                "payments need `appendonly yes` and `appendfsync always` in redis.conf, or Redis"
-                " 7.2 or Valkey"
-            )
+        if wrong := [
+            f"{name} {value}" for name, value in SYNCED.items() if settings.get(name) != value
+        ]:
+            return f"payments have to be on its disk: set `{'` and `'.join(wrong)}`"
         if number < replicas:
             return (
                 f"{number} of {replicas} replicas have the payment: let the others connect. If"

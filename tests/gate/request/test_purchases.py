@@ -345,7 +345,8 @@ def test_books_that_cannot_be_written_send_nothing(caplog: pytest.LogCaptureFixt
 class SharedBooks(FileBooks):
     """Books of several workers."""
 
-    is_shared = True
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, is_shared=True)
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ local function goes_on_when_full()
 end
 
 -- The number of replicas that must have this change before it counts. A replica that was away and
--- takes over would lack it. This writes even if nothing changes: WAIT and WAITAOF wait for the last
--- write of their connection, and a repeated call may be the first one of another connection.
+-- takes over would lack it. This writes even if nothing changes: WAIT waits for the last write of its
+-- connection, and a repeated call may be the first one of another connection.
 local function replicas()
   local _, online = string.gsub(redis.call('INFO', 'replication'), 'state=online', '')
   local most = math.max(online, tonumber(redis.call('HGET', accounts, 'replicas') or 0))
