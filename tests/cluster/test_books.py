@@ -152,7 +152,7 @@ def test_a_server_that_answers_before_a_payment_is_on_its_disk_confirms_none(
 
 def test_a_server_that_hides_its_configuration_confirms_no_payment(own_server: Server) -> None:
     rights = ("on", "nopass", "resetkeys", "~comity:*", "+@all", "-@admin")
-    client = own_server.client()
+    client: Any = own_server.client()
     client.execute_command("ACL", "SETUSER", "default", *rights)
     with pytest.raises(PolicyError, match=r"ACL SETUSER default \+config\|get"):
         RedisBooks(own_server.address()).open([NAME])

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,9 @@ class Seller:
                 self.sold.append(handler.path)
             return self._answer("page", headers={"crawler-charged": f"USD {self.price}"})
         return self._answer("pay", status=402, headers={"crawler-price": f"USD {self.price}"})
+
+    def has_sold(self, number: int) -> bool:
+        return len(self.sold) >= number
 
     @property
     def earned(self) -> Decimal:
@@ -519,8 +523,7 @@ def test_kill_9_of_workers_and_their_server_never_makes_them_pay_more(
     urls = " ".join(seller.urls)
     workers = [project.begin(HastyBuyer, settings, urls=urls) for _ in range(2)]
     for kill in range(4 if in_full else 2):
-        sold = 6 * (kill + 1)
-        workers[-1].until(lambda sold=sold: len(seller.sold) >= sold)
+        workers[-1].until(partial(seller.has_sold, 6 * (kill + 1)))
         server.kill()
         if kill % 2:
             workers.pop(0).kill()
