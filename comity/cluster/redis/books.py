@@ -1,8 +1,8 @@
 """The books of a crawl's payments on a server of Redis or Valkey.
 
-An amount counts as reserved once it is on the disk of the server, and all replicas have it that the
-books have ever seen. Until then its request is not sent. So a kill of the server does not lose it,
-and each of these replicas may take over.
+An amount counts as reserved once it is on the disk of the server, and as many replicas have it as
+the books have ever seen at a time. Until then its request is not sent. So a kill of the server does
+not lose it, and a replica that stayed connected may take over.
 
 WAIT lets a whole connection wait, so the books have one of their own. In a Cluster it leads to the
 node of the crawl's keys."""

@@ -26,7 +26,7 @@ class StepBooks:
     async def reserve(self, key: str, account: str, amount: int, total: int) -> bool:
         try:
             answer = await self._reserve(key, account, amount, total)
-        except BaseException as error:
+        except (Exception, asyncio.CancelledError) as error:
             # The request is not sent, and the amount may be reserved.
             self._settle(key, account, amount, 0, tries=TRIES, is_first=False)
             if isinstance(error, StateError):

@@ -15,8 +15,8 @@ local function goes_on_when_full()
   redis.call('DEL', KEYS[1] .. ':none')
 end
 
--- The number of replicas that must have this change before it counts. A replica that was away and
--- takes over would lack it. This writes even if nothing changes: WAIT waits for the last write of its
+-- The number of replicas that must have this change before it counts. A replica that is away now
+-- would lack it if it took over. This writes even if nothing changes: WAIT waits for the last write of its
 -- connection, and a repeated call may be the first one of another connection.
 local function replicas()
   local _, online = string.gsub(redis.call('INFO', 'replication'), 'state=online', '')
