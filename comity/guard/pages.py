@@ -11,8 +11,9 @@ that may be HTML or XML wait. Everything else is sent as it comes."""
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from comity.guard.answers import Answer
 from comity.policies.answers.errors import PolicyError
@@ -24,12 +25,28 @@ Judge = Callable[[Content], Answer | None]  # returns the refusal of a response
 Refuse = Callable[[str], Answer]  # returns the refusal of a response that cannot be read
 
 MAX_PAGE = 4 * 1024 * 1024  # octets of a page, by default
+# Octets of a sitemap, by sitemaps.org/protocol.html: "no larger than 50MB (52,428,800 bytes)".
+MAX_SITEMAP = 52_428_800
 MAX_AT_ONCE = 16 * 1024  # octets of a page that is judged without letting others go on
 
 PARTIAL = 206
 # RFC 9110 section-14.4
 #   Content-Range = range-unit SP ( range-resp / unsatisfied-range )
 _CONTENT_RANGE = re.compile(rb"bytes[ ]0-(\d{1,18})/(\d{1,18})", re.IGNORECASE)
+# RFC 2046 section-5: media types whose bodies consist of other bodies, such as pages.
+_COMPOSITE = re.compile(rb"(?:^|[\s,])(?:multipart|message)/")
+# The longer marks first: UTF-32 begins as UTF-16 does.
+_MARKS = (
+    codecs.BOM_UTF32_LE,
+    codecs.BOM_UTF32_BE,
+    codecs.BOM_UTF16_LE,
+    codecs.BOM_UTF16_BE,
+    codecs.BOM_UTF8,
+)
+_SITEMAP = re.compile(
+    rb"(?:\xef\xbb\xbf)?+\s*+(?:<[?!][^>]*+>\s*+)*+<(?:[\w.-]++:)?+(?:urlset|sitemapindex)[\s>]"
+)
+_MAX_START = 4096  # octets in which the root element of a sitemap begins
 _READABLE = frozenset(("gzip", "x-gzip", "deflate", "identity"))
 
 
@@ -66,6 +83,8 @@ class HeldPage:
         self._parts.append(bytes(octets))  # the application may use its buffer again
         self._octets += len(octets)
         if self._octets > self._max_page:
+            self._allow_sitemap()
+        if self._octets > self._max_page:
             self._refuse_as(f"at most {self._max_page} octets")
 
     def end(self) -> None:
@@ -75,13 +94,29 @@ class HeldPage:
         coding = self._coding if self._octets else b""  # a redirect may have the field alone
         try:
             body, is_cut = decoded(self.body, coding, is_cut=False, most=self._max_page)
+            if is_cut and self._allow_sitemap():
+                body, is_cut = decoded(self.body, coding, is_cut=False, most=self._max_page)
         except ValueError as error:
             self._refuse_as(str(error))
             return
         if is_cut:
             self._refuse_as(f"at most {self._max_page} octets")
             return
-        self.answer = self._judge(Content(self._fields, body))
+        for content in _readings(self._fields, body):
+            self.answer = self._judge(content)
+            if self.answer is not None:
+                return
+
+    def _allow_sitemap(self) -> bool:
+        """Raise the limit of a sitemap to that of its protocol. Return True if it was raised."""
+        try:
+            start, _ = decoded(self.body, self._coding, is_cut=True, most=_MAX_START)
+        except ValueError:
+            return False
+        is_raised = self._max_page < MAX_SITEMAP and _SITEMAP.match(start[:_MAX_START]) is not None
+        if is_raised:
+            self._max_page = MAX_SITEMAP
+        return is_raised
 
     def _refuse_as(self, text: str) -> None:
         self.answer = self._refuse(text)
@@ -110,13 +145,27 @@ class Pages:
         responses that do not wait."""
         page = HeldPage(fields, self._max_page, judge, refuse)
         media_type = b",".join(_values(fields, b"content-type")).lower()
-        is_multipart = status == PARTIAL and b"multipart/byteranges" in media_type
-        if not (is_multipart or Content(fields, b"").may_be_markup):
+        is_composite = _COMPOSITE.search(media_type) is not None
+        if not (is_composite or Content(fields, b"").may_be_markup):
             page.answer = judge(Content(fields, b"")) if judges_fields else None
             return page if page.answer else None
-        if status == PARTIAL and (is_multipart or not _is_whole(fields)):
+        if status == PARTIAL and (is_composite or not _is_whole(fields)):
             page.answer = refuse("a part of a page does not show its statements: ask for all of it")
+        elif is_composite:
+            page.answer = refuse("pages within a response of several parts are not read")
         return page
+
+
+def _readings(fields: Fields, body: bytes) -> Iterator[Content]:
+    """Yield a page as browsers decode it, and in other ways if other readers may.
+
+    NULs and a declaration of UTF-16 show that browsers and programs that look at the octets may
+    differ. A mark decides for all of them."""
+    yield Content(fields, body)
+    declared = b"".join(_values(fields, b"content-type")).lower()
+    if (b"\0" in body or b"utf-16" in declared) and not body.startswith(_MARKS):
+        for mark in _MARKS:
+            yield Content(fields, mark + body)
 
 
 def _is_whole(fields: Fields) -> bool:

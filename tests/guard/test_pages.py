@@ -16,9 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, Pass, WSGIMiddleware
+from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, Pass, WSGIMiddleware, pages
 from comity.guard.agents import MAX_WORDS
-from comity.guard.pages import MAX_AT_ONCE, MAX_PAGE, HeldPage, readable_codings
+from comity.guard.pages import (
+    MAX_AT_ONCE,
+    MAX_PAGE,
+    MAX_SITEMAP,
+    HeldPage,
+    readable_codings,
+)
 from comity.policies import PolicyError, Site
 from comity.policies.document import html
 from comity.policies.document.html.tinyhtml5_tree import MAX_CHARACTERS
@@ -286,6 +292,61 @@ def test_a_write_whose_preferences_cannot_be_promised_is_refused(
 
 
 GUARDED = {"/robots.txt": b"User-agent: *\nDisallow: /private/\n"}
+ENCODINGS = ("utf-8", "utf-16-be", "utf-16-le", "utf-32-be", "utf-32-le")
+
+
+@pytest.mark.requirement("GUARD-2", "AUTX-12")
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "text/html",
+        "text/html; charset=utf-8",
+        "text/html; charset=utf-16",
+        "text/html; charset=UTF-16BE",
+        "text/html; charset=utf-16le",
+        "text/html; charset=utf-32",
+        "application/xhtml+xml",
+        "application/xml",
+    ],
+)
+def test_a_page_is_read_in_each_encoding_that_readers_guess(
+    encoding: str, mark: str, media_type: str
+) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    refused = (mark + NO_PURPOSE.decode()).encode(encoding)
+    status, body = sent_by(guard, [refused], media_type=media_type)
+    assert (status, json.loads(body)["rule"]) == (403, "automation.purpose")
+    plain = (mark + PAGES["plain"][1].decode()).encode(encoding)
+    assert sent_by(guard, [plain], media_type=media_type) == (200, plain)
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_octets_that_are_no_text_are_sent() -> None:
+    guard = Guard("https://example.com", GUARDED)
+    for octets in (bytes(range(256)) * 40, b"\0", b"\0\0\xfe\xff"[:3], b"%PDF-1.7\0\n"):
+        assert sent_by(guard, [octets], media_type="") == (200, octets)
+
+
+@pytest.mark.requirement("GUARD-2", "AUTX-12")
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        'multipart/related; type="text/html"; boundary=x',
+        "Multipart/Mixed; boundary=x",
+        "multipart/x-mixed-replace;boundary=x",
+        "message/rfc822",
+        "text/plain, multipart/related",
+    ],
+)
+def test_pages_within_a_response_of_several_parts_are_not_sent(media_type: str) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    body = b"--x\r\nContent-Type: text/html\r\n\r\n" + NO_PURPOSE + b"\r\n--x--"
+    status, answer = sent_by(guard, [body], media_type=media_type)
+    assert (status, json.loads(answer)["rule"]) == (403, "comity.unread")
+    person = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+    assert sent_by(guard, [body], media_type=media_type, user_agent=person) == (200, body)
 
 
 async def nothing() -> MutableMapping[str, Any]:
@@ -589,6 +650,36 @@ def test_a_small_body_that_unpacks_to_a_long_page_is_refused() -> None:
     assert held.answer is not None
     assert json.loads(held.answer.body)["rule"] == "comity.unread"
     assert hold(gzip.compress(b"x" * MAX_PAGE), coding=b"gzip").answer is None
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-3")
+@pytest.mark.parametrize("coding", [b"", b"gzip"])
+@pytest.mark.parametrize(
+    ("root", "octets", "is_sent"),
+    [
+        (b"<?xml version='1.0'?>\n<urlset xmlns='x'>", MAX_PAGE, True),
+        (b"\xef\xbb\xbf<!-- a --><s:sitemapindex >", MAX_PAGE, True),
+        (b"<urlset>", 2 * MAX_PAGE, False),
+        (b"<urlsets>", MAX_PAGE, False),
+        (b"<html><urlset>", MAX_PAGE, False),
+        (b" " * MAX_PAGE + b"<urlset>", 8, False),
+    ],
+)
+def test_a_sitemap_may_be_as_long_as_its_protocol_permits(
+    root: bytes, octets: int, is_sent: bool, coding: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MAX_SITEMAP == 50 * 1024 * 1024
+    monkeypatch.setattr(pages, "MAX_SITEMAP", 2 * MAX_PAGE)  # less to pack
+    body = root + b" " * octets
+    held = hold(gzip.compress(body, 1) if coding else body, coding=coding)
+    assert (held.answer is None) == is_sent
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_a_long_sitemap_is_judged_as_any_page() -> None:
+    held = hold(b"<urlset>" + b" " * MAX_PAGE + NO_PURPOSE)
+    assert held.answer is not None
+    assert json.loads(held.answer.body)["rule"] != "comity.unread"
 
 
 @pytest.mark.requirement("GUARD-2")
