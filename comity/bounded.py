@@ -2,17 +2,24 @@
 
 Bounded       keeps the entries that were added last
 BoundedSize   keeps the entries that were put or read last, up to a number of octets
+BoundedSet    keeps digests of octet strings, in memory of a fixed size
 ByObject      keeps the entries of objects that are in memory"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any, Generic, TypeVar
 from weakref import ref
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+# Of a BoundedSet.
+DIGEST = 12  # octets of a digest: two of 10^9 are equal once in 10^11 crawls
+PLACES = 16  # digests in a bucket
+BUCKET = PLACES * DIGEST  # octets
 
 
 class Bounded(OrderedDict[K, V]):
@@ -72,6 +79,37 @@ class BoundedSize(Generic[K, V]):
             len(self._entries) > self._most or self._octets > self._most_octets
         ):
             self._octets -= self._size(self._entries.popitem(last=False)[1])
+
+
+class BoundedSet:
+    """A set of the last `most` octet strings, roughly, in memory of fixed size.
+
+    It takes 12 octets for each of them from the beginning. Keys of a Bounded take 160 to 230, and
+    its memory grows until it is full.
+
+    It keeps digests in buckets. A new digest takes the place of the oldest one in its bucket."""
+
+    def __init__(self, most: int) -> None:
+        self._buckets = max(1, most // PLACES)
+        self.clear()
+
+    def clear(self) -> None:
+        self._digests = bytearray(self._buckets * BUCKET)  # an empty place is all zeros
+
+    def add(self, octets: bytes) -> None:
+        digest, bucket = self._find(octets)
+        digests = self._digests[bucket : bucket + BUCKET]
+        if digest not in digests:
+            self._digests[bucket : bucket + BUCKET] = digest + digests[:-DIGEST]
+
+    def __contains__(self, octets: bytes) -> bool:
+        digest, bucket = self._find(octets)
+        return self._digests.find(digest, bucket, bucket + BUCKET) >= 0
+
+    def _find(self, octets: bytes) -> tuple[bytes, int]:
+        """Return the digest of the string, and the index at which its bucket begins."""
+        digest = blake2b(octets, digest_size=DIGEST).digest()
+        return digest, int.from_bytes(digest[:6], "big") % self._buckets * BUCKET
 
 
 class ByObject(dict[ref[K], V]):

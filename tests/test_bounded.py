@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.bounded import Bounded
+from comity.bounded import PLACES, Bounded, BoundedSet
 
 
 def test_one_more_takes_the_place_of_the_oldest() -> None:
@@ -58,3 +59,31 @@ def test_it_stays_bounded_in_another_process() -> None:
     copied = pickle.loads(pickle.dumps(cache))
     copied["c"] = 3
     assert dict(copied) == {"b": 2, "c": 3}
+
+
+def test_a_set_keeps_what_was_added_last_in_memory_of_fixed_size() -> None:
+    """A worker knows its last fingerprints. They must not make its memory grow."""
+    some = BoundedSet(1600)
+    strings = [b"%d" % number for number in range(8000)]
+    before = sys.getallocatedblocks()
+    for string in strings:
+        some.add(string)
+    assert sys.getallocatedblocks() - before < 100  # with an object for each it would be thousands
+    assert sum(string in some for string in strings) <= 1600
+    assert sum(string in some for string in strings[-800:]) > 780
+    assert b"8000" not in some
+    some.clear()
+    assert not any(string in some for string in strings)
+
+
+def test_a_string_that_is_added_again_pushes_none_out() -> None:
+    some = BoundedSet(1)  # one bucket
+    for number in range(PLACES):
+        some.add(b"%d" % number)
+    for _ in range(PLACES):
+        some.add(b"1")
+    assert all(b"%d" % number in some for number in range(PLACES))
+    some.add(b"new")
+    assert b"new" in some
+    assert b"0" not in some
+    assert b"1" in some

@@ -14,7 +14,7 @@ from scrapy import Spider, signals
 from scrapy.signalmanager import SignalManager
 
 from comity.crawler import garbage
-from comity.crawler.garbage import THRESHOLDS, GarbageCollection
+from comity.crawler.garbage import COLLECT_EVERY, SHARE, THRESHOLDS, GarbageCollection
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled
@@ -29,6 +29,15 @@ def thresholds(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int, int]
     yield 701, 11, 12
     gc.freeze()
     gc.set_threshold(*before)
+
+
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    """A loop for the timer. It does not run."""
+    with asyncio.Runner() as runner:
+        asyncio.set_event_loop(runner.get_loop())
+        yield
+    asyncio.set_event_loop(None)
 
 
 def connected() -> Any:
@@ -107,3 +116,73 @@ class Cancels(Spider):
 def test_timers_that_were_cancelled_are_not_kept(crawl: Callable[..., Crawled]) -> None:
     [item] = crawl(Cancels).items
     assert item["kept"] == 0
+
+
+class Cycle:
+    """An object that refers to itself, as Twisted's objects for a connection do."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+class Drops(Spider):
+    """Drops an object that has grown old, and looks whether it is kept."""
+
+    name = "drops"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before = garbage.DROP_EVERY, garbage.COLLECT_EVERY
+        garbage.DROP_EVERY, garbage.COLLECT_EVERY = 0.01, 0.0
+
+    def closed(self) -> None:
+        garbage.DROP_EVERY, garbage.COLLECT_EVERY = self._before
+
+    async def start(self) -> AsyncIterator[dict[str, bool]]:
+        cycle: Cycle | None = Cycle()
+        kept = ref(cycle)
+        gc.collect(1)  # the object survives, and is in the oldest generation
+        cycle = None
+        gc.collect(1)
+        is_old = kept() is not None
+        for _ in range(1000):
+            if not kept():
+                break
+            await asyncio.sleep(0.01)  # until the timer is due
+        yield {"old": is_old, "kept": kept() is not None}
+
+
+@pytest.mark.parametrize("mode", ["reactor", "no-reactor"], indirect=True)
+def test_old_objects_that_were_dropped_are_not_kept(crawl: Callable[..., Crawled]) -> None:
+    """Otherwise the memory of a crawl grows with each connection that is closed."""
+    [item] = crawl(Drops).items
+    assert item["old"]
+    assert not item["kept"]
+
+
+def test_collections_take_a_small_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, cpu, collected = 1000.0, 0.0, list[float]()
+    takes = 0.01  # CPU seconds of a collection
+
+    def collect() -> None:
+        nonlocal cpu
+        collected.append(now)
+        cpu += takes
+
+    monkeypatch.setattr(garbage, "monotonic", lambda: now)
+    monkeypatch.setattr(garbage, "thread_time", lambda: cpu)
+    monkeypatch.setattr(gc, "collect", collect)
+    monkeypatch.setattr(GarbageCollection, "_collect_at", now, raising=False)
+    GarbageCollection._collect()
+    now += COLLECT_EVERY - 1
+    GarbageCollection._collect()
+    assert len(collected) == 1
+    now += 1
+    takes = 2.0
+    GarbageCollection._collect()
+    now += takes / SHARE - 1
+    GarbageCollection._collect()
+    assert len(collected) == 2
+    now += 1
+    GarbageCollection._collect()
+    assert len(collected) == 3

@@ -41,7 +41,7 @@ from datetime import UTC, datetime, timedelta
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from comity.bounded import Bounded
+from comity.bounded import BoundedSet
 from comity.cluster.counts import ERRORS, ITEMS, PAGES, CrawlCounts, CrawlLimits
 from comity.cluster.errors import StateLostError
 from comity.cluster.queue import QueuedRequest
@@ -136,7 +136,7 @@ class SharedQueue:
             crawler, queue, self._outbox, rest=rest, arrived=self._note_arrival
         )
         self._share = HostShare(queue, self._hosts, self._complaints, most=most)
-        self._fingerprints: Bounded[bytes, None] = Bounded(MAX_KNOWN)
+        self._fingerprints = BoundedSet(MAX_KNOWN)
         queue.on_change(self._fingerprints.clear)
         self._spider: Spider | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -257,7 +257,7 @@ class SharedQueue:
     def put(self, origin: str, request: Request, fingerprint: bytes | None) -> int | None:
         assert self._spider
         if fingerprint is not None:
-            self._fingerprints[fingerprint] = None
+            self._fingerprints.add(fingerprint)
         try:
             body = pack(request, self._spider)
         except ValueError as error:
@@ -296,7 +296,7 @@ class SharedQueue:
         self._hosts.mark_done(key)
 
     def mark_seen(self, fingerprint: bytes) -> None:
-        self._fingerprints[fingerprint] = None
+        self._fingerprints.add(fingerprint)
 
     def set_aside(self, host: str) -> None:
         self._hosts.set_aside(host)

@@ -316,7 +316,8 @@ GC = Setting(
     kind=FLAG,
     meaning=(
         "True: tune Python's garbage collector during a crawl. It does not scan objects that "
-        "exist at the start, and scans young objects every 50,000 instead of every 700. A crawl "
+        "exist at the start, scans young objects every 50,000 instead of every 700, and all "
+        "others each minute, or more rarely, so that this takes 0.5 % of a core at most. A crawl "
         "then takes more memory, a fixed amount regardless of its length "
         "([measurements.md](measurements.md)). Cancelled timers of Twisted are dropped every 5 s."
         " Objects that the process itself has frozen (`gc.freeze`) stay frozen. False: comity "
