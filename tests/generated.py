@@ -40,7 +40,7 @@ from comity.policies.vocabulary.honoured_signals import (
     statements,
     statements_by,
 )
-from comity.policies.vocabulary.known_crawlers import known_crawlers
+from comity.policies.vocabulary.known_crawlers import known_crawlers, training_crawlers
 from comity.policies.vocabulary.table import ANY, Vocabulary
 
 ROOT = Path(__file__).parent.parent
@@ -292,6 +292,22 @@ def silent_crawlers() -> str:
         f"`{one.token}`"
         for one in known_crawlers()
         if not one.retired and not statements_by(one.token)
+    )
+
+
+def training() -> str:
+    """Return the table of the crawlers for training, for docs/authoring.md."""
+    return table(
+        ("crawler", "operator", "purpose", "who says so"),
+        (
+            (
+                f"`{one.token}`",
+                one.operator,
+                one.purpose,
+                f"[{'the operator' if one.is_documented else 'others'}]({one.source})",
+            )
+            for one in training_crawlers()
+        ),
     )
 
 
@@ -589,6 +605,7 @@ def _type(member: Mapping[str, Any]) -> str:
 
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"formats": formats},
+    "docs/authoring.md": {"training": training},
     "docs/commands.md": {"commands": commands},
     "docs/expectations.md": {"forms": sentence_forms, "uses": words_of_uses},
     "docs/fetching.md": {

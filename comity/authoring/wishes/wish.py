@@ -17,6 +17,7 @@ from typing import NamedTuple
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.windows import limit_text
+from comity.policies.vocabulary.known_crawlers import training_crawlers
 
 # The locations of artefacts that are no files.
 FIELD = "response field"  # applies to the content of that response
@@ -41,18 +42,9 @@ FORMATS = (
 )
 
 # Crawlers that fetch for training, and product tokens that permit or refuse training with content
-# that other crawlers have fetched. known_crawlers.toml has the sources.
-TRAINING_CRAWLERS = (
-    "Ai2Bot-Dolma",
-    "Applebot-Extended",
-    "Bytespider",
-    "CCBot",
-    "ClaudeBot",
-    "cohere-training-data-crawler",
-    "Google-Extended",
-    "GPTBot",
-    "meta-externalagent",
-)
+# that other crawlers have fetched. `comity check` has the same list. known_crawlers.toml has the
+# sources.
+TRAINING_CRAWLERS = tuple(crawler.token for crawler in training_crawlers())
 
 ROBOTS = "/robots.txt"
 AUTOMATION_FILE = "/automation-preferences.txt"

@@ -136,6 +136,20 @@ def test_known_training_crawlers_are_asked_one_by_one(
     assert "AI2Bot may fetch /" in capsys.readouterr().out
 
 
+def test_known_training_crawlers_are_those_that_no_training_names(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_expectations(folder, "known training crawlers must not fetch /**")
+    robots = folder / "site" / "robots.txt"
+    robots.unlink()
+    assert main(["new", "no training", "--out", "site"]) == 0
+    assert main(["check"]) == 0, capsys.readouterr().out
+    text = robots.read_text("utf-8")
+    robots.write_text(text.replace("User-agent: Timpibot\n", ""), "utf-8")
+    assert main(["check"]) == 1
+    assert "Timpibot may fetch /" in capsys.readouterr().out
+
+
 def test_a_glob_is_tried_with_every_set_of_patterns(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
