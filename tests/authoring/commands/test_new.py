@@ -86,23 +86,110 @@ def test_files_in_folders_are_written(new: Run, tmp_path: Path) -> None:
     assert main(["lint", str(tmp_path)]) == 0
 
 
-def test_a_file_that_exists_stays_and_the_lines_to_add_are_printed(
-    new: Run, tmp_path: Path
-) -> None:
+def test_lines_are_added_to_a_file_that_then_means_both(new: Run, tmp_path: Path) -> None:
     robots = tmp_path / "robots.txt"
-    robots.write_bytes(b"User-agent: *\nDisallow: /private/\n")
-    status, out, error = new("everything", "--out", str(tmp_path))
+    robots.write_bytes(b"User-agent: *\r\nDisallow: /private/")
+    arguments = ("no training", "--out", str(tmp_path))
+    status, out, error = new(*arguments)
+    assert (status, error) == (0, "")
+    assert out.endswith(
+        f"{robots}: 29 lines are added at its end, and its other lines still hold\n"
+    )
+    text = robots.read_bytes()
+    assert text.startswith(b"User-agent: *\r\nDisallow: /private/\n\nUser-agent: AI2Bot\n")
+    site = load(str(tmp_path)).site
+    for token in ("GPTBot", "somebot"):
+        agent = Agent(token)
+        private, other = (
+            site.access(agent, f"https://example.com{path}").verdict is Verdict.ALLOW
+            for path in ("/private/x", "/x")
+        )
+        assert (private, other) == (False, token == "somebot")
+        uses = site.page(agent, "https://example.com/x", body=None).uses
+        assert uses["train-ai"].verdict is Verdict.DENY
+    status, out, error = new(*arguments)  # once more
+    assert (status, error) == (0, "")
+    assert out.endswith(
+        f"{robots}: is unchanged, because the lines would change nothing in it\n"
+    )
+    assert robots.read_bytes() == text
+
+
+@pytest.mark.parametrize(
+    ("wish", "robots", "expected"),
+    [
+        (  # the group of GPTBot would not have the line
+            "one request each 5 seconds",
+            "User-agent: GPTBot\nDisallow: /x\n\n\nUser-agent: *\n# all\nDisallow: /y\n",
+            [
+                ("below line 1, `User-agent: GPTBot`", "Crawl-delay: 5\n"),
+                ("below line 5, `User-agent: *`", "Crawl-delay: 5\n"),
+            ],
+        ),
+        (  # Googlebot would be permitted to fetch /y
+            "nobody but Googlebot",
+            "User-agent: *\nDisallow: /y\n",
+            [
+                ("at the end", "User-agent: Googlebot\nDisallow:\n"),
+                ("below line 1, `User-agent: *`", "Disallow: /\n"),
+            ],
+        ),
+        (  # the refusal would stay
+            "everything --formats signals",
+            "User-agent: *\nDisallow: /\n",
+            [
+                (
+                    "below line 1, `User-agent: *`",
+                    "Content-Signal: search=yes, ai-input=yes, ai-train=yes\n",
+                )
+            ],
+        ),
+    ],
+)
+def test_lines_to_add_by_hand_have_their_places(
+    new: Run, tmp_path: Path, wish: str, robots: str, expected: list[tuple[str, str]]
+) -> None:
+    path = tmp_path / "robots.txt"
+    path.write_text(robots)
+    words, _, formats = wish.partition(" --formats ")
+    more = ["--formats", "Content Signals"] if formats else []
+    status, out, error = new(words, "--out", str(tmp_path), *more)
     assert status == 1
     assert error == (
-        f"comity new: {robots} exists, so nothing is written: add the lines above to it, or"
-        " replace it with --force\n"
+        f"comity new: {path} is unchanged, because lines at its end could change what its other"
+        " lines mean: add the lines below, or replace it with --force\n"
     )
-    assert "Content-Signal: search=yes, ai-input=yes, ai-train=yes\n" in out
-    assert robots.read_bytes() == b"User-agent: *\nDisallow: /private/\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["robots.txt"]
-    status, out, _ = new("everything", "--out", str(tmp_path), "--json")
-    assert (status, json.loads(out)["written"]) == (1, [])
-    assert json.loads(out)["existing"] == [str(robots)]
+    for place, text in expected:
+        assert f"{path}, {place}:\n\n{text}" in out
+    assert path.read_text() == robots
+    found = json.loads(new(words, "--out", str(tmp_path), "--json", *more)[1])
+    assert (found["written"], found["existing"]) == ([], [str(path)])
+    assert [(one["place"], one["text"]) for one in found["to_add"]] == expected
+    assert {one["file"] for one in found["to_add"]} == {str(path)}
+
+
+def test_new_files_are_written_beside_a_file_that_stays(new: Run, tmp_path: Path) -> None:
+    (tmp_path / ".well-known").mkdir()
+    tdmrep = tmp_path / ".well-known" / "tdmrep.json"
+    tdmrep.write_text('[{"location": "/", "tdm-reservation": 1}]')
+    status, out, error = new("everything", "--out", str(tmp_path))
+    assert status == 1
+    assert f"{tmp_path / 'robots.txt'}: written\n" in out
+    assert f"{tdmrep}, the format has no lines to append: write a file that says both:" in out
+    assert error.startswith(f"comity new: {tdmrep} is unchanged")
+    assert tdmrep.read_text() == '[{"location": "/", "tdm-reservation": 1}]'
+    assert new("everything", "--out", str(tmp_path), "--force")[0] == 0
+    status, out, _ = new("everything", "--out", str(tmp_path))
+    assert (status, out.count("is unchanged, because the lines would change nothing")) == (0, 2)
+
+
+def test_a_file_in_another_encoding_stays(new: Run, tmp_path: Path) -> None:
+    body = "User-agent: *\nDisallow: /é\n".encode("latin-1")
+    (tmp_path / "robots.txt").write_bytes(body)
+    status, out, error = new("no training", "--out", str(tmp_path))
+    assert (status, "at the end" in out) == (1, True)
+    assert "is no file that can be read as UTF-8: add the lines below" in error
+    assert (tmp_path / "robots.txt").read_bytes() == body
 
 
 def test_force_replaces_a_file(new: Run, tmp_path: Path) -> None:
