@@ -230,26 +230,26 @@ def _heading(group: AgentGroup, explanation: Explanation) -> str:
     return "Everybody else" if len(explanation.groups) > 1 else "Everybody"
 
 
+def _topic(answer: ExplainedAnswer) -> str:
+    return answer.topic if "," not in answer.topic else "all else"
+
+
 def show(explanation: Explanation, console: Console, lines: Iterable[DecidingLine] = ()) -> None:
     """Print the explanation for people.
 
     `lines`: the lines with the crawlers that would obey them."""
-    rows = table(
-        f"The meaning of the files of {explanation.origin}", "agents", "about", "answer", "sentence"
-    )
+    console.print(line(f"The meaning of the files of {explanation.origin}", "bold"))
+    topics = {_topic(answer) for group in explanation.groups for answer in group.answers}
     for group in explanation.groups:
-        agents = _heading(group, explanation)
+        rows = table("", "about", "answer", "sentence")
+        rows.columns[0].width = max(map(len, topics))  # so that the tables of all groups line up
         for answer in group.answers:
-            topic = answer.topic if "," not in answer.topic else "all else"
-            add_row(
-                rows,
-                agents,
-                topic,
-                Text(answer.verdict, COLORS.get(answer.verdict, "")),
-                answer.sentence,
-            )
-            agents = ""
-    console.print(rows)
+            verdict = Text(answer.verdict, COLORS.get(answer.verdict, ""))
+            add_row(rows, _topic(answer), verdict, answer.sentence)
+        console.print()
+        console.print(line(_heading(group, explanation), "bold"))
+        console.print(rows)
+    console.print()
     if explanation.as_everybody:
         console.print(line(f"As everybody else: {', '.join(explanation.as_everybody)}"))
     files = table("Files", "file", "outcome")

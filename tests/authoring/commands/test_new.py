@@ -6,9 +6,13 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.robotparser import RobotFileParser
 
 import pytest
+from protego import Protego
 
+from comity.authoring.explaining import agent_named
+from comity.authoring.lint import lint_site as lint
 from comity.authoring.sites import load
 from comity.authoring.wishes import WISHES
 from comity.cli import main
@@ -86,6 +90,51 @@ def test_files_in_folders_are_written(new: Run, tmp_path: Path) -> None:
     assert main(["lint", str(tmp_path)]) == 0
 
 
+@pytest.mark.parametrize("name", ["archive.org_bot", "Mail.RU_Bot", "Sogou web spider", "MJ12bot"])
+@pytest.mark.requirement("RFC-12")
+def test_readers_of_all_kinds_find_the_name_of_a_crawler(
+    new: Run, tmp_path: Path, name: str
+) -> None:
+    """docs/robots.md has the table of readers."""
+    googlebot = pytest.importorskip("jwm.robotstxt.googlebot")
+    url = "https://example.com/x"
+    for wish, is_permitted in (("nobody-but", True), ("everybody-but", False)):
+        status, _, error = new(
+            *(wish, "--crawlers", f"{name},GPTBot", "--out", str(tmp_path), "--force")
+        )
+        assert (status, error) == (0, "")
+        text = (tmp_path / "robots.txt").read_text()
+        assert text.startswith(f"User-agent: {name}\nUser-agent: GPTBot\n")
+        protego, python = Protego.parse(text), RobotFileParser()
+        python.parse(text.splitlines())
+        field = f"Mozilla/5.0 (compatible; {name} +https://example.com/bot)"
+        assert [
+            protego.can_fetch(url, name),
+            protego.can_fetch(url, field),
+            python.can_fetch(name, url),
+            googlebot.RobotsMatcher().OneAgentAllowedByRobots(
+                text, re.split("[^A-Za-z_-]", name)[0], url
+            ),
+        ] == [is_permitted] * 4
+        assert protego.can_fetch(url, "somebot") != is_permitted
+        for explained in (name, "GPTBot"):
+            agent = agent_named(Agent("x"), explained)
+            verdict = load(str(tmp_path)).site.access(agent, url).verdict
+            assert (verdict is Verdict.ALLOW) == is_permitted
+        rules = {problem.rule for problem in lint(load(str(tmp_path)))}
+        assert rules <= {"comity.other-readers"}
+
+
+def test_names_of_several_words_are_in_quotes_or_known(new: Run) -> None:
+    arguments = ("everybody-but", "--json", "--crawlers")
+    files = json.loads(new(*arguments, "Sogou web spider, GPTBot CCBot,'Kangaroo Bot'")[1])["files"]
+    names = ["Sogou web spider", "GPTBot", "CCBot", "Kangaroo Bot"]
+    assert re.findall("User-agent: (.*)", files["/robots.txt"]) == [*names, "*"]
+    status, _, error = new("everybody-but", "--crawlers", "!Susie")
+    assert status == 2
+    assert "`!Susie` is no list of crawlers: write names of letters and digits" in error
+
+
 def test_lines_are_added_to_a_file_that_then_means_both(new: Run, tmp_path: Path) -> None:
     robots = tmp_path / "robots.txt"
     robots.write_bytes(b"User-agent: *\r\nDisallow: /private/")
@@ -109,9 +158,7 @@ def test_lines_are_added_to_a_file_that_then_means_both(new: Run, tmp_path: Path
         assert uses["train-ai"].verdict is Verdict.DENY
     status, out, error = new(*arguments)  # once more
     assert (status, error) == (0, "")
-    assert out.endswith(
-        f"{robots}: is unchanged, because the lines would change nothing in it\n"
-    )
+    assert out.endswith(f"{robots}: is unchanged, because the lines would change nothing in it\n")
     assert robots.read_bytes() == text
 
 
@@ -257,7 +304,7 @@ def test_an_option_overrides_a_value_in_the_words(new: Run) -> None:
         ),
         (
             ["nobody but X"],
-            "the product tokens of the crawlers must be known: add --crawlers, such",
+            "the names of the crawlers must be known: add --crawlers, such",
         ),
         (
             ["nobody but Foo"],
