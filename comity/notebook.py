@@ -28,7 +28,8 @@ def decision(decided: Any) -> str:
     rows = [
         (
             reason.rule,
-            reason.spec,
+            # Without the page of the documentation, as in `comity.policies.answers.rule.citation`.
+            reason.spec.partition(", docs/")[0].partition(" (docs/")[0],
             _place(reason.source.url, reason.source.line),
             reason.source.text,
         )

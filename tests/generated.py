@@ -29,7 +29,7 @@ from comity.gate.fetching.causes import CAUSES
 from comity.gate.options.declared import SETTINGS
 from comity.gate.options.profiles import PROFILES
 from comity.policies import formats as policies
-from comity.policies.answers.rule import RULES, Effect
+from comity.policies.answers.rule import RULES, Effect, citation
 from comity.policies.formats.format import Format
 from comity.policies.tag import schema
 from comity.policies.vocabulary.honoured_signals import (
@@ -464,7 +464,9 @@ def rule_pages() -> dict[str, str]:
     """Return the pages of docs/rules/ by their names. Each has the findings with one prefix."""
     sections: dict[str, list[str]] = {}
     for rule in filter(is_finding, RULES):
-        text = re.sub(r"(?<=[( ])docs/([a-z-]+\.md)", r"[docs/\1](../\1)", as_markdown(rule))
+        spec = RULES[rule].spec
+        text = as_markdown(rule).replace(f"({citation(spec)})", f"({spec})", 1)
+        text = re.sub(r"(?<=[( ])docs/([a-z-]+\.md)", r"[docs/\1](../\1)", text)
         sections.setdefault(prefix_of(rule), []).append(
             f'<a id="{rule}"></a>\n\n## {rule}\n\n{text}\n'
         )

@@ -120,7 +120,7 @@ def _by_hand(location: str, old: str, text: str) -> Iterator[ByHand]:
         return
     blocks = [block.splitlines() for block in text.rstrip("\n").split("\n\n")]
     named = {agent for block in blocks for agent in _agents(block)} - {"*"}
-    # Only the first of several groups for the same crawlers counts here, because all are read as one.
+    # Several groups for the same crawlers are read as one, so lines are added to the first.
     groups = [(line, set(agents)) for agents, line in dict(reversed([*_groups(old)])).items()][::-1]
     for block in blocks:
         agents = _agents(block)

@@ -152,8 +152,8 @@ class Registry:
                 raise _error(
                     self.name,
                     line,
-                    f"`{printable(use)}` is not a use: write words of docs/vocabulary.md, such as"
-                    " train or search, or nothing for every use",
+                    f"`{printable(use)}` is not a use: write train, search or another of"
+                    f" {', '.join(sorted(vocabulary.uses))}, or nothing for every use",
                 )
 
     def _find(self, key: str) -> Iterator[OptOut]:

@@ -25,7 +25,7 @@ from comity.policies.syntax.printable import unhidden
 FAILED = 2  # exit status: wrong usage, or no file and no page could be read
 FORMATS = ("table", "markdown", "json")
 READERS_TITLE = "Crawlers that would obey each line, as their operators say"
-SOURCES = "docs/honoured-signals.md, or --format json"
+SOURCES = "--readers --format json"
 COLORS = {"allow": "green", "deny": "red", "defer": "yellow", "limit": "yellow"}
 
 
@@ -33,7 +33,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "target",
         metavar="DIR|URL",
-        help="folder with the files of a site, or URL of a site or page",
+        help="folder with the files of a site (robots.txt in it), or the URL of a site or page",
     )
     parser.add_argument(
         "--agent",
@@ -45,13 +45,14 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--origin",
         metavar="URL",
-        help=f"where the files of a folder are published (default: {DEFAULT_ORIGIN})",
+        help=f"address of the site whose files are in the folder (default: {DEFAULT_ORIGIN})",
     )
     parser.add_argument(
         "--url",
         action="append",
         default=[],
-        help="sample URL or path; may be repeated (default: the root, and the paths in the files)",
+        help="URL or path to ask about; may be repeated (default: the root, and the paths in the "
+        "files)",
     )
     parser.add_argument(
         "--readers",

@@ -15,7 +15,7 @@ from comity.authoring.wishes import WISHES
 from comity.authoring.wishes.files import WishFiles, write_files
 from comity.authoring.wishes.matching import find_wish
 from comity.authoring.wishes.readers import readers_of
-from comity.authoring.wishes.wish import ELEMENT, FORMATS, Form, Wish
+from comity.authoring.wishes.wish import ELEMENT, FORMATS, Form, Parameter, Wish
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import DatasetError
 from comity.gate.run.console import add_row, complain, open_console, say, table
@@ -31,36 +31,44 @@ _METAVARS = {"crawlers": "NAME,NAME", "path": "/PATH/", "origin": "URL"}
 
 def add_options(parser: ArgumentParser) -> None:
     parser.epilog = (
-        "Exit status: 0 all is printed or written; 1 a file of --out exists, and has lines to add by "
-        "hand; 2 wrong usage, an unknown wish, or a folder that cannot be written."
+        'Values may be in the words: comity new "one request each 5 seconds". '
+        "Exit status: 0 all is printed or written; 1 a file of --out needs lines that you have to "
+        "add; 2 wrong usage, an unknown wish, or a folder that cannot be written."
     )
     parser.add_argument(
         "wish",
         nargs="?",
         metavar="WISH",
-        help='the wish in plain words, such as "no training" (default: list the wishes)',
+        help='the wish in plain words, such as "no training". Without it, all wishes are listed',
     )
     parser.add_argument(
         "--formats",
         metavar="NAME,NAME",
-        help=f"formats to write: {', '.join(FORMATS)} (default: those of the wish)",
+        help="formats to write. The default depends on the wish; `comity new` lists it. All "
+        f"formats: {', '.join(FORMATS)}",
     )
     for parameter in _PARAMETERS.values():
         parser.add_argument(
             f"--{parameter.name}",
             metavar=_METAVARS.get(parameter.name, "N"),
-            help=f"{parameter.summary}, for wishes that have it",
+            help=_help_of(parameter),
         )
     parser.add_argument(
         "--out",
         metavar="DIR",
-        help="folder of the site: new files are written; a robots.txt that exists gets the lines at "
-        "its end, or the output says which lines to add where",
+        help="write into this folder of a site. Nothing is overwritten: lines are added at the end "
+        "of a file that exists, or printed with their place in it (default: print all)",
     )
     parser.add_argument(
-        "--force", action="store_true", help="with --out, replace the files that exist"
+        "--force", action="store_true", help="with --out: replace the files that exist"
     )
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def _help_of(parameter: Parameter) -> str:
+    """Return the help for an option: the meaning of its value, and the wishes that have it."""
+    titles = ", ".join(f"`{wish.title}`" for wish in WISHES if parameter in wish.parameters)
+    return f"{parameter.summary}, for {titles}"
 
 
 def run(options: Namespace) -> int:
@@ -123,7 +131,7 @@ def _name(path: Path) -> str:
 
 
 def _show_step(step: Step) -> None:
-    """Print what happened to a file. Lines to add by hand come after a message on standard error."""
+    """Print what happened to a file, and the lines to add by hand."""
     if not step.by_hand:
         say(f"{_name(step.path)}: {step.outcome}")
         return
@@ -135,8 +143,8 @@ def _show_step(step: Step) -> None:
         say(f"{_name(step.path)}, {place}:\n\n{text}")
     if any(place == END and "Disallow: /\n" not in text for place, text in step.by_hand):
         say(
-            "A crawler with a group of its own does not read the group for `*`. Repeat the lines that"
-            " it should obey."
+            "A crawler with a group of its own does not read the group for `*`. Repeat the lines"
+            " that it should obey."
         )
 
 

@@ -227,7 +227,7 @@ def parse(sentence: str, default: str = EVERYBODY) -> Meaning:
             return make(parts)
     raise SentenceError(
         f"`{sentence}` is not understood: write `{nearest_sentence(words)}`, "
-        "or another form of docs/expectations.md"
+        "or another form of `comity check --help`"
     )
 
 
@@ -256,7 +256,7 @@ def _use(name: str) -> str:
         names = sorted({*NOUNS, *_USES})
         close = max(names, key=lambda known: SequenceMatcher(None, known, use).ratio())
         raise SentenceError(
-            f"`{name}` is no use: write `{close}`, or another name of docs/vocabulary.md"
+            f"`{name}` is no use: write `{close}`, or another of {', '.join(NOUNS)}"
         )
     return use
 
