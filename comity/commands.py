@@ -84,7 +84,7 @@ COMMANDS = {
     ),
     "check": Command(
         POLICIES,
-        'Test sentences about a site, such as "GPTBot must not fetch /x"',
+        'Test sentences, such as "GPTBot must not fetch /x"',
         f"{_AUTHORING}.check",
     ),
     "lint": Command(POLICIES, "Find mistakes in policy files, and mend them", f"{_AUTHORING}.lint"),

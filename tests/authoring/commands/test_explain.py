@@ -73,7 +73,7 @@ def test_a_terminal_shows_all_within_its_width(
     assert ", ".join(names) in lines
     rows = [" ".join(line.split()) for line in lines]
     assert "access deny These crawlers may fetch nothing (site/robots.txt:24)." in rows
-    assert any(line.endswith(" pages; keep pages in an archive.") for line in lines)
+    assert any(line.endswith("; mine pages for text and data.") for line in lines)
 
     shown = StringIO()
     explanation = explain_source(load("site"), Agent("x"))

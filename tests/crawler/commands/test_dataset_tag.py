@@ -228,7 +228,7 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
         (("gone.jsonl", "-o", "out.jsonl", "--for", "train"), "gone.jsonl cannot be read"),
         (("in.xyz", "-o", "out.jsonl", "--for", "train"), "unknown format of records"),
         (
-            ("pages.jsonl", "-o", "tagged", "--for", "train"),
+            ("in.jsonl", "-o", "tagged", "--for", "train"),
             "such as tagged.jsonl. For a folder with a file for each input file, write tagged/\n",
         ),
         (("in.jsonl", "-o", "out.jsonl"), "--for"),
