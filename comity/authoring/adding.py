@@ -13,18 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from comity.authoring.explaining import NOBODY, UNSPOKEN
 from comity.authoring.lint import lint_site
 from comity.authoring.problems import Problem
-from comity.authoring.source import SiteSource, SourceFile
+from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
 from comity.authoring.stated_wishes import has_form, texts_to_add
 from comity.authoring.wishes.files import WishFiles
 from comity.authoring.wishes.wish import ROBOTS
-from comity.policies import Fetched, Site
+from comity.policies import Agent, Fetched, Site, Verdict
 from comity.policies.answers.rule import Severity
 
 # The places in `ByHand` that are no line of the file.
 END = "at the end"
 WHOLE = "the format has no lines to append: write a file that says both"
+_ADD = "add the lines below, or replace it with --force"
 _AGENT = re.compile(r"[ \t]*user-?agent[ \t]*:[ \t]*(.*?)[ \t]*(?:#.*)?", re.IGNORECASE)
 
 
@@ -45,7 +47,7 @@ class Step(NamedTuple):
 
     Attributes:
         path: The file.
-        outcome: The words for the user.
+        outcome: The words for the user, after the name of the file.
         content: The new content of the file. None: it is not written.
         by_hand: The lines that the publisher has to add. () means none.
     """
@@ -73,19 +75,27 @@ def _step(location: str, text: str, path: Path, origin: str, *, force: bool) -> 
         octets = path.read_bytes()
         old = octets.decode()
     except (OSError, UnicodeDecodeError):
-        return Step(path, "is no file that can be read as UTF-8", by_hand=(ByHand(END, text),))
+        return Step(
+            path, f"is no file that can be read as UTF-8: {_ADD}", by_hand=(ByHand(END, text),)
+        )
     if has_form(location, text, old):
         return Step(path, "is unchanged, because the lines would change nothing in it")
     added = texts_to_add({location: text}, {location: old}, keeps_permissions=True)
+    if added is None and _is_open(location, text) and not _is_open(location, old):
+        outcome = f"is unchanged, because it refuses what the wish permits: remove that, {_ADD}"
+        return Step(path, outcome, by_hand=tuple(_by_hand(location, old, text)))
     if added is None or _new_problems(location, origin, old, text, added[location]):
-        return Step(
-            path,
-            "is unchanged, because lines at its end could change what its other lines mean",
-            by_hand=tuple(_by_hand(location, old, text)),
-        )
+        outcome = f"is unchanged, because lines at its end could change what others mean: {_ADD}"
+        return Step(path, outcome, by_hand=tuple(_by_hand(location, old, text)))
     lines = len(text.splitlines())
     outcome = f"{lines} lines are added at its end, and its other lines still hold"
     return Step(path, outcome, octets + added[location].encode())
+
+
+def _is_open(location: str, text: str) -> bool:
+    """Return True if a file permits requests for an ordinary path to a crawler without a name."""
+    site = Site.from_files(DEFAULT_ORIGIN, {location: text.encode()})
+    return site.access(Agent(NOBODY), DEFAULT_ORIGIN + UNSPOKEN[0]).verdict is Verdict.ALLOW
 
 
 def problems_of_texts(origin: str, texts: Mapping[str, str]) -> list[Problem]:
@@ -128,9 +138,10 @@ def _by_hand(location: str, old: str, text: str) -> Iterator[ByHand]:
             of_block = [(line, group) for line, group in groups if not group <= named]
         else:
             of_block = [(line, group) for line, group in groups if agents and group == agents][:1]
-        # These groups have rules already, so an empty rule would change nothing.
-        lines = [line for line in block if not _AGENT.fullmatch(line) and line != "Disallow:"]
-        for number, _ in of_block if lines else ():
+        lines = [line for line in block if not _AGENT.fullmatch(line)]
+        # These groups have rules already. An empty rule changes nothing beside other lines.
+        lines = [line for line in lines if line != "Disallow:"] or lines
+        for number, _ in of_block:
             place = f"below line {number}, `{old.splitlines()[number - 1].strip()}`"
             yield ByHand(place, _text(lines))
         if not of_block:

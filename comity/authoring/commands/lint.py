@@ -116,8 +116,8 @@ def add_options(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="RULE",
-        help="report only this rule, as `comity rule` lists them, or the rules of a format, such as "
-        "`robots`; may be repeated",
+        help="report only this rule, as `comity rule` lists them, or the rules of a format, such"
+        " as `robots`; may be repeated",
     )
     option(
         "--ignore",

@@ -135,10 +135,7 @@ def _show_step(step: Step) -> None:
     if not step.by_hand:
         say(f"{_name(step.path)}: {step.outcome}")
         return
-    complain(
-        f"comity new: {_name(step.path)} {step.outcome}: add the lines below, or replace it with"
-        " --force"
-    )
+    complain(f"comity new: {_name(step.path)} {step.outcome}")
     for place, text in step.by_hand:
         say(f"{_name(step.path)}, {place}:\n\n{text}")
     if any(place == END and "Disallow: /\n" not in text for place, text in step.by_hand):

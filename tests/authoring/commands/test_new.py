@@ -21,6 +21,7 @@ from comity.policies import Agent, Verdict
 Run = Callable[..., tuple[int, str, str]]
 DOCS = Path(__file__).parents[3] / "docs"
 ROBOTS = "User-agent: *\nCrawl-delay: 5\nDisallow:\n"
+MEANING = "lines at its end could change what others mean: add"
 
 
 @pytest.fixture
@@ -163,11 +164,12 @@ def test_lines_are_added_to_a_file_that_then_means_both(new: Run, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("wish", "robots", "expected"),
+    ("wish", "robots", "why", "expected"),
     [
         (  # the group of GPTBot would not have the line
             "one request each 5 seconds",
             "User-agent: GPTBot\nDisallow: /x\n\n\nUser-agent: *\n# all\nDisallow: /y\n",
+            MEANING,
             [
                 ("below line 1, `User-agent: GPTBot`", "Crawl-delay: 5\n"),
                 ("below line 5, `User-agent: *`", "Crawl-delay: 5\n"),
@@ -176,6 +178,7 @@ def test_lines_are_added_to_a_file_that_then_means_both(new: Run, tmp_path: Path
         (  # Googlebot would be permitted to fetch /y
             "nobody but Googlebot",
             "User-agent: *\nDisallow: /y\n",
+            MEANING,
             [
                 ("at the end", "User-agent: Googlebot\nDisallow:\n"),
                 ("below line 1, `User-agent: *`", "Disallow: /\n"),
@@ -184,6 +187,7 @@ def test_lines_are_added_to_a_file_that_then_means_both(new: Run, tmp_path: Path
         (  # the refusal would stay
             "everything --formats signals",
             "User-agent: *\nDisallow: /\n",
+            "it refuses what the wish permits: remove that, add",
             [
                 (
                     "below line 1, `User-agent: *`",
@@ -194,7 +198,7 @@ def test_lines_are_added_to_a_file_that_then_means_both(new: Run, tmp_path: Path
     ],
 )
 def test_lines_to_add_by_hand_have_their_places(
-    new: Run, tmp_path: Path, wish: str, robots: str, expected: list[tuple[str, str]]
+    new: Run, tmp_path: Path, wish: str, robots: str, why: str, expected: list[tuple[str, str]]
 ) -> None:
     path = tmp_path / "robots.txt"
     path.write_text(robots)
@@ -203,8 +207,8 @@ def test_lines_to_add_by_hand_have_their_places(
     status, out, error = new(words, "--out", str(tmp_path), *more)
     assert status == 1
     assert error == (
-        f"comity new: {path} is unchanged, because lines at its end could change what its other"
-        " lines mean: add the lines below, or replace it with --force\n"
+        f"comity new: {path} is unchanged, because {why} the lines below, or replace it with"
+        " --force\n"
     )
     for place, text in expected:
         assert f"{path}, {place}:\n\n{text}" in out
