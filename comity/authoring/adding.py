@@ -81,12 +81,15 @@ def _step(location: str, text: str, path: Path, origin: str, *, force: bool) -> 
     if has_form(location, text, old):
         return Step(path, "is unchanged, because the lines would change nothing in it")
     added = texts_to_add({location: text}, {location: old}, keeps_permissions=True)
-    if added is None and _is_open(location, text) and not _is_open(location, old):
-        outcome = f"is unchanged, because it refuses what the wish permits: remove that, {_ADD}"
-        return Step(path, outcome, by_hand=tuple(_by_hand(location, old, text)))
     if added is None or _new_problems(location, origin, old, text, added[location]):
-        outcome = f"is unchanged, because lines at its end could change what others mean: {_ADD}"
-        return Step(path, outcome, by_hand=tuple(_by_hand(location, old, text)))
+        is_refused = _is_open(location, text) and not _is_open(location, old)
+        why = (
+            "it refuses what the wish permits: remove that,"
+            if is_refused
+            else "lines at its end could change what others mean:"
+        )
+        by_hand = tuple(_by_hand(location, old, text))
+        return Step(path, f"is unchanged, because {why} {_ADD}", by_hand=by_hand)
     lines = len(text.splitlines())
     outcome = f"{lines} lines are added at its end, and its other lines still hold"
     return Step(path, outcome, octets + added[location].encode())
