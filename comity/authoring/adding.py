@@ -27,7 +27,8 @@ from comity.policies.answers.rule import Severity
 END = "at the end"
 WHOLE = "the format has no lines to append: write a file that says both"
 _ADD = "add the lines below, or replace it with --force"
-_AGENT = re.compile(r"[ \t]*user-?agent[ \t]*:[ \t]*(.*?)[ \t]*(?:#.*)?", re.IGNORECASE)
+_AGENT = re.compile(r"[ \t]*user-?agent[ \t]*:([^#]*)(?:#.*)?", re.IGNORECASE)
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class ByHand(NamedTuple):
@@ -145,7 +146,7 @@ def _by_hand(location: str, old: str, text: str) -> Iterator[ByHand]:
         # These groups have rules already. An empty rule changes nothing beside other lines.
         lines = [line for line in lines if line != "Disallow:"] or lines
         for number, _ in of_block:
-            place = f"below line {number}, `{old.splitlines()[number - 1].strip()}`"
+            place = f"below line {number}, `{_LINE_END.split(old)[number - 1].strip()}`"
             yield ByHand(place, _text(lines))
         if not of_block:
             yield ByHand(END, _text(block))
@@ -156,16 +157,16 @@ def _text(lines: Iterable[str]) -> str:
 
 
 def _agents(lines: Iterable[str]) -> set[str]:
-    return {match[1].lower() for line in lines if (match := _AGENT.fullmatch(line))}
+    return {match[1].strip().lower() for line in lines if (match := _AGENT.fullmatch(line))}
 
 
 def _groups(text: str) -> Iterator[tuple[frozenset[str], int]]:
     """Yield the groups of a robots.txt: the agents, and the line of the last of them, from 1."""
     agents: set[str] = set()
     last = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_LINE_END.split(text), 1):
         if match := _AGENT.fullmatch(line):
-            agents, last = agents | {match[1].lower()}, number
+            agents, last = agents | {match[1].strip().lower()}, number
         elif agents and line.strip() and not line.lstrip().startswith("#"):
             yield frozenset(agents), last
             agents = set()

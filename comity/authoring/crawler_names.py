@@ -23,7 +23,7 @@ _WORD = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
 # A name of one word, and a name of several words. A slash begins a version, which is no part of it.
 ONE_WORD = re.compile(_WORD)
 NAME = re.compile(rf"{_WORD}(?: {_WORD})*")
-_AGENT_LINE = re.compile(rb"(?im)^([ \t]*user-?agent[ \t]*:[ \t]*)([^#\r\n]*?)(?=[ \t]*(?:#|\r|$))")
+_AGENT_LINE = re.compile(rb"(?<![^\r\n])([ \t]*user-?agent[ \t]*:[ \t]*)([^#\r\n]*)", re.IGNORECASE)
 
 
 def is_token(name: str) -> bool:
@@ -46,8 +46,10 @@ def replace_name(source: SiteSource, name: str, token: str) -> SiteSource:
     `name`: in any case. `token`: a product token."""
 
     def put(match: re.Match[bytes]) -> bytes:
-        is_meant = match[2].decode("utf-8", "replace").lower() == name.lower()
-        return match[1] + token.encode() if is_meant else match[0]
+        value = match[2].strip(b" \t")
+        if value.decode("utf-8", "replace").lower() != name.lower():
+            return match[0]
+        return match[1] + token.encode() + match[2][len(value) :]
 
     fetched = {
         url: replace(file, body=_AGENT_LINE.sub(put, file.body))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from pathlib import Path
@@ -121,24 +122,18 @@ def replace_sentences(text: str, sentences: Iterable[str]) -> str:
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{DEFAULT_FILE} is not TOML: {error}") from None
     new = [*sentences]
-    start = _LIST.search(text)
-    for end in _ends_of_list(text, start.end()) if start else ():
-        replaced = text[: start.start()] + write_document({}, new) + text[end:] if start else ""
-        try:
-            after = tomllib.loads(replaced)
-        except tomllib.TOMLDecodeError:
-            continue
-        if after == before | {"expectations": new}:
-            return replaced
+    if start := _LIST.search(text):
+        # A bracket may be in a sentence or a comment. Behind the right one, the file is as wanted.
+        for end in _BRACKET.finditer(text, start.end()):
+            replaced = text[: start.start()] + write_document({}, new) + text[end.end() :]
+            with suppress(tomllib.TOMLDecodeError):
+                if tomllib.loads(replaced) == before | {"expectations": new}:
+                    return replaced
     raise PolicyError(f"{DEFAULT_FILE} has no list `expectations = [...]`: write one into it")
 
 
 _LIST = re.compile(r"^[ \t]*expectations[ \t]*=[ \t]*\[", re.MULTILINE)
-
-
-def _ends_of_list(text: str, start: int) -> Iterator[int]:
-    """Yield the places behind each `]`. Some may be in a sentence or a comment."""
-    return (match.end() for match in re.compile(r"\]").finditer(text, start))
+_BRACKET = re.compile(r"\]")
 
 
 def _toml(text: str) -> str:
