@@ -29,7 +29,7 @@ from comity.gate.fetching.causes import CAUSES
 from comity.gate.options.declared import SETTINGS
 from comity.gate.options.profiles import PROFILES
 from comity.policies import formats as policies
-from comity.policies.answers.rule import RULES, Effect, citation
+from comity.policies.answers.rule import RULES, Effect, without_page
 from comity.policies.formats.format import Format
 from comity.policies.tag import schema
 from comity.policies.vocabulary.honoured_signals import (
@@ -465,7 +465,7 @@ def rule_pages() -> dict[str, str]:
     sections: dict[str, list[str]] = {}
     for rule in filter(is_finding, RULES):
         spec = RULES[rule].spec
-        text = as_markdown(rule).replace(f"({citation(spec)})", f"({spec})", 1)
+        text = as_markdown(rule).replace(f"({without_page(spec)})", f"({spec})", 1)
         text = re.sub(r"(?<=[( ])docs/([a-z-]+\.md)", r"[docs/\1](../\1)", text)
         sections.setdefault(prefix_of(rule), []).append(
             f'<a id="{rule}"></a>\n\n## {rule}\n\n{text}\n'

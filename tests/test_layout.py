@@ -17,7 +17,7 @@ import pytest
 
 from comity.cluster.address import PASSWORD
 from comity.gate.options import DEFAULTS
-from comity.policies.answers.rule import RULES, citation
+from comity.policies.answers.rule import RULES, without_page
 from comity.policies.formats import FORMATS
 from tests.sources import LINKS, ROOT, git, is_checkout, path_of, source_files
 
@@ -207,7 +207,7 @@ def test_pages_that_are_named_exist() -> None:
 
 def test_texts_for_users_name_no_page_of_the_docs() -> None:
     """A wheel has no docs/. Messages say it, or name a command. The citations of rules, which name
-    pages, are shown without them (`comity.policies.answers.rule.citation`)."""
+    pages, are shown without them (`comity.policies.answers.rule.without_page`)."""
     page = re.compile(r"\bdocs/[a-z-]+\.md\b")
     specs = {rule.spec for rule in RULES.values()}
     texts: list[tuple[str, str]] = []
@@ -230,9 +230,9 @@ def test_texts_for_users_name_no_page_of_the_docs() -> None:
         for path in (ROOT / "comity").rglob(suffix)
     ]
     assert [name_and_text for name_and_text in texts if page.search(name_and_text[1])] == []
-    assert not [spec for spec in specs if page.search(citation(spec))]
-    assert citation("comity, docs/uses.md") == "comity"
-    assert citation("robots meta (docs/robots-meta.md)") == "robots meta"
+    assert not [spec for spec in specs if page.search(without_page(spec))]
+    assert without_page("comity, docs/uses.md") == "comity"
+    assert without_page("robots meta (docs/robots-meta.md)") == "robots meta"
 
 
 def test_source_files_that_the_docs_name_exist() -> None:

@@ -14,7 +14,7 @@ from typing import Final
 _PAGE = re.compile(r"(?:, | \()docs/[a-z-]+\.md\)?")
 
 
-def citation(spec: str) -> str:
+def without_page(spec: str) -> str:
     """Return the specification of a rule for messages, without the page of the documentation.
 
     An installed package has no folder docs/. `comity rule` explains each rule instead."""
