@@ -113,7 +113,11 @@ def _module(name: str) -> Any:
 def usage() -> str:
     """Return the help of `comity`: the commands in groups, with a line each."""
     width = max(map(len, COMMANDS))
-    lines = ["usage: comity COMMAND [options] ..."]
+    lines = [
+        "usage: comity COMMAND [options] ...",
+        "",
+        "Crawl sites by their policies (robots.txt and others), or write such policies.",
+    ]
     for group, names in groupby(COMMANDS, key=lambda name: COMMANDS[name].group):
         lines += ["", f"{group}:"]
         lines += [f"  {name:<{width}}  {COMMANDS[name].summary}" for name in names]

@@ -56,10 +56,10 @@ COMMANDS = {
         CRAWLS, "Create a Scrapy project that uses comity", f"{_PROJECT}.startproject"
     ),
     "profile": Command(
-        CRAWLS, "Print the settings of a profile, with the reasons", f"{_PROJECT}.profile"
+        CRAWLS, "Print the settings for a common wish, with the reasons", f"{_PROJECT}.profile"
     ),
     "key": Command(
-        CRAWLS, "Create the key that signs requests, and its directory", f"{_PROJECT}.key"
+        CRAWLS, "Create a key with which a crawler signs its requests", f"{_PROJECT}.key"
     ),
     "report": Command(
         RESULTS,
@@ -72,12 +72,22 @@ COMMANDS = {
         f"{_SCRAPY}.dataset.command:DatasetCommand",
     ),
     "policy": Command(
-        POLICIES, "Explain a site's policies on a URL", f"{_SCRAPY}.policy:PolicyCommand"
+        POLICIES,
+        "Say what a site permits at a URL, by its policies",
+        f"{_SCRAPY}.policy:PolicyCommand",
     ),
-    "new": Command(POLICIES, "Write the policy files for a wish", f"{_AUTHORING}.new"),
-    "explain": Command(POLICIES, "Explain the files of a site together", f"{_AUTHORING}.explain"),
-    "check": Command(POLICIES, "Test sentences about the files of a site", f"{_AUTHORING}.check"),
-    "lint": Command(POLICIES, "Find the problems in policy files", f"{_AUTHORING}.lint"),
+    "new": Command(
+        POLICIES, 'Write the policy files for a wish, such as "no training"', f"{_AUTHORING}.new"
+    ),
+    "explain": Command(
+        POLICIES, "Say in sentences what the policy files of a site mean", f"{_AUTHORING}.explain"
+    ),
+    "check": Command(
+        POLICIES,
+        'Test sentences, such as "GPTBot must not fetch /x"',
+        f"{_AUTHORING}.check",
+    ),
+    "lint": Command(POLICIES, "Find mistakes in policy files, and mend them", f"{_AUTHORING}.lint"),
     "rule": Command(
         POLICIES, "Explain a rule: its reason, its remedy, an example", f"{_AUTHORING}.rule"
     ),

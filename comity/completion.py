@@ -30,7 +30,11 @@ POSITIONALS: dict[str, dict[str, Any]] = {
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.epilog = "docs/commands.md says where each shell looks for its script."
+    parser.epilog = (
+        "Write the output to the file where the shell looks for it: bash"
+        " ~/.local/share/bash-completion/completions/comity; fish"
+        " ~/.config/fish/completions/comity.fish; zsh a file named _comity in a folder of $fpath."
+    )
     parser.add_argument("shell", choices=SHELLS, help=f"the shell: {', '.join(SHELLS)}")
 
 

@@ -28,7 +28,8 @@ def decision(decided: Any) -> str:
     rows = [
         (
             reason.rule,
-            reason.spec,
+            # As in `comity.policies.answers.rule.without_page`.
+            reason.spec.partition(", docs/")[0].partition(" (docs/")[0],
             _place(reason.source.url, reason.source.line),
             reason.source.text,
         )

@@ -29,7 +29,7 @@ from comity.gate.fetching.causes import CAUSES
 from comity.gate.options.declared import SETTINGS
 from comity.gate.options.profiles import PROFILES
 from comity.policies import formats as policies
-from comity.policies.answers.rule import RULES, Effect
+from comity.policies.answers.rule import RULES, Effect, without_page
 from comity.policies.formats.format import Format
 from comity.policies.tag import schema
 from comity.policies.vocabulary.honoured_signals import (
@@ -40,7 +40,7 @@ from comity.policies.vocabulary.honoured_signals import (
     statements,
     statements_by,
 )
-from comity.policies.vocabulary.known_crawlers import known_crawlers
+from comity.policies.vocabulary.known_crawlers import known_crawlers, training_crawlers
 from comity.policies.vocabulary.table import ANY, Vocabulary
 
 ROOT = Path(__file__).parent.parent
@@ -295,6 +295,22 @@ def silent_crawlers() -> str:
     )
 
 
+def training() -> str:
+    """Return the table of the crawlers for training, for docs/authoring.md."""
+    return table(
+        ("crawler", "operator", "purpose", "who says so"),
+        (
+            (
+                f"`{one.token}`",
+                one.operator,
+                one.purpose,
+                f"[{'the operator' if one.is_documented else 'others'}]({one.source})",
+            )
+            for one in training_crawlers()
+        ),
+    )
+
+
 def causes() -> str:
     """Return the table of the causes of failed fetches."""
     return table(
@@ -448,7 +464,9 @@ def rule_pages() -> dict[str, str]:
     """Return the pages of docs/rules/ by their names. Each has the findings with one prefix."""
     sections: dict[str, list[str]] = {}
     for rule in filter(is_finding, RULES):
-        text = re.sub(r"(?<=[( ])docs/([a-z-]+\.md)", r"[docs/\1](../\1)", as_markdown(rule))
+        spec = RULES[rule].spec
+        text = as_markdown(rule).replace(f"({without_page(spec)})", f"({spec})", 1)
+        text = re.sub(r"(?<=[( ])docs/([a-z-]+\.md)", r"[docs/\1](../\1)", text)
         sections.setdefault(prefix_of(rule), []).append(
             f'<a id="{rule}"></a>\n\n## {rule}\n\n{text}\n'
         )
@@ -589,6 +607,7 @@ def _type(member: Mapping[str, Any]) -> str:
 
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"formats": formats},
+    "docs/authoring.md": {"training": training},
     "docs/commands.md": {"commands": commands},
     "docs/expectations.md": {"forms": sentence_forms, "uses": words_of_uses},
     "docs/fetching.md": {

@@ -17,7 +17,7 @@ import pytest
 
 from comity.cluster.address import PASSWORD
 from comity.gate.options import DEFAULTS
-from comity.policies.answers.rule import RULES
+from comity.policies.answers.rule import RULES, without_page
 from comity.policies.formats import FORMATS
 from tests.sources import LINKS, ROOT, git, is_checkout, path_of, source_files
 
@@ -203,6 +203,36 @@ def test_pages_that_are_named_exist() -> None:
     }
     made = ROOT / "docs" / "conformance.md"  # by `make docs`
     assert sorted(str(page) for page in (named | linked) - {made} if not page.exists()) == []
+
+
+def test_texts_for_users_name_no_page_of_the_docs() -> None:
+    """A wheel has no docs/. Messages say it, or name a command. The citations of rules, which name
+    pages, are shown without them (`comity.policies.answers.rule.without_page`)."""
+    page = re.compile(r"\bdocs/[a-z-]+\.md\b")
+    specs = {rule.spec for rule in RULES.values()}
+    texts: list[tuple[str, str]] = []
+    for path in (ROOT / "comity").rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts += [
+            (path.name, node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docstrings
+            and node.value not in specs
+            and not re.fullmatch(r"comity, docs/[a-z-]+\.md", node.value)
+        ]
+    suffixes = ("*.html", "*.js", "*.tmpl")
+    texts += [
+        (path.name, path.read_text("utf-8"))
+        for suffix in suffixes
+        for path in (ROOT / "comity").rglob(suffix)
+    ]
+    assert [name_and_text for name_and_text in texts if page.search(name_and_text[1])] == []
+    assert not [spec for spec in specs if page.search(without_page(spec))]
+    assert without_page("comity, docs/uses.md") == "comity"
+    assert without_page("robots meta (docs/robots-meta.md)") == "robots meta"
 
 
 def test_source_files_that_the_docs_name_exist() -> None:

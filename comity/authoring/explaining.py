@@ -21,10 +21,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from comity.authoring.crawler_names import token_of
 from comity.authoring.source import SiteSource, SourceFile
 from comity.gate.options import DEFAULTS
 from comity.policies import Agent, PolicyError, Reason, Site, Verdict
-from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.decision import Condition, UseDecision
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.fetched import Availability, Fetched, availability
@@ -43,6 +43,7 @@ MAX_AGENTS = 100
 MAX_SAMPLES = 500
 MAX_PAGES = 50
 MAX_CONDITIONS = 50  # groups of lines on requests that are explained for one crawler
+MAX_NAMED = 3  # crawlers that each sentence names; more are "These crawlers"
 MAX_EXCEPTIONS = 5  # exceptions that a sentence lists; `ExplainedAnswer.exceptions` has all
 # The search for the lines that ask for rates reads the site again and again, with fewer lines. This
 # is the maximum number of such readings. After them, answers about rates cite no line.
@@ -53,6 +54,7 @@ UNSPOKEN = (
     *(f"/{char * 3}" for char in "zqxjykvw0123456789_-~bcdefghilmnoprstu"),
 )
 NOBODY = "any-other-crawler"  # a product token that no file contains
+THESE = "These crawlers"
 CONDITIONS = "conditions"  # the topic of sentences that do not name a crawler
 SILENT = "silent"  # the verdict if no file decides
 
@@ -211,7 +213,7 @@ def explain(
         (
             AgentGroup((), _with_subject(subject, everybody)),
             *(
-                AgentGroup(tuple(members), _with_subject(_join_names(members), answers))
+                AgentGroup(tuple(members), _with_subject(_subject_of(members), answers))
                 for answers, members in groups.items()
             ),
         ),
@@ -226,6 +228,8 @@ def _with_subject(subject: str, answers: Iterable[ExplainedAnswer]) -> tuple[Exp
 
     For the subject "Everybody", phrase a refusal as "Nobody may ..."."""
     words = {"{subject}": subject}
+    if subject == THESE or " and " in subject:
+        words = {"{subject} has": f"{subject} have", "{subject} is": f"{subject} are"} | words
     if subject.startswith("Everybody"):
         nobody = subject.replace("Everybody", "Nobody")
         words = {
@@ -233,6 +237,8 @@ def _with_subject(subject: str, answers: Iterable[ExplainedAnswer]) -> tuple[Exp
             "{subject} may fetch nothing": f"{nobody} may fetch anything",
             "whether {subject}": f"whether {subject.replace('Everybody', 'anybody')}",
         } | words
+    elif subject == THESE:
+        words = {"whether {subject}": f"whether {THESE.lower()}"} | words
 
     def complete(sentence: str) -> str:
         """Replace the first placeholder. Later ones belong to quotations from files."""
@@ -247,6 +253,11 @@ def _with_subject(subject: str, answers: Iterable[ExplainedAnswer]) -> tuple[Exp
         else answer._replace(sentence=complete(answer.sentence))
         for answer in answers
     )
+
+
+def _subject_of(names: Sequence[str]) -> str:
+    """Return the subject of sentences about the crawlers of a group, which its heading names."""
+    return THESE if len(names) > MAX_NAMED else _join_names(names)
 
 
 def _join_names(names: Sequence[str]) -> str:
@@ -273,10 +284,9 @@ def unnamed_token(*sites: Site) -> str:
 def agent_named(agent: Agent, name: str) -> Agent:
     """Return the agent with another name, without its purposes, uses, arrangements and defaults.
 
-    A name of several words, which ACAP allows, becomes the value of the User-Agent field."""
-    token = (
-        name if PRODUCT_TOKEN.fullmatch(name) else re.sub(r"[^A-Za-z0-9_-]+", "-", name) or NOBODY
-    )
+    A name with other signs than a product token, such as `archive.org_bot`, becomes the value of
+    the User-Agent field. Its token is the one that readers by RFC 9309 read in it."""
+    token = token_of(name) or NOBODY
     user_agent = "" if token == name else name.rstrip("*")
     return replace(
         agent,

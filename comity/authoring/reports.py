@@ -17,7 +17,7 @@ from comity import __version__
 from comity.authoring.problems import Problem
 from comity.authoring.rules import as_markdown, as_plain_text, href
 from comity.gate.run.console import line, open_console, say
-from comity.policies.answers.rule import RULES, Severity
+from comity.policies.answers.rule import RULES, Severity, without_page
 from comity.policies.syntax.printable import unhidden
 
 # Limits of the output for people: problems of one rule in one file, and characters of one line.
@@ -71,7 +71,9 @@ def _heading(problem: Problem) -> Text:
     )
     heading = line(f"{position}: ", "bold")
     heading.append(problem.severity.value, _STYLES[problem.severity])
-    return heading.append_text(line(f": {problem.message} [{problem.rule}, {problem.spec}]"))
+    return heading.append_text(
+        line(f": {problem.message} [{problem.rule}, {without_page(problem.spec)}]")
+    )
 
 
 def _excerpt(problem: Problem) -> list[Text]:
@@ -179,7 +181,7 @@ def _rule(rule: str) -> dict[str, Any]:
     return {
         "id": rule,
         "shortDescription": {"text": entry.summary},
-        "fullDescription": {"text": entry.why or f"{entry.summary} ({entry.spec})"},
+        "fullDescription": {"text": entry.why or f"{entry.summary} ({without_page(entry.spec)})"},
         "help": {"text": as_plain_text(rule), "markdown": as_markdown(rule)},
         **({"helpUri": address} if address else {}),
         "defaultConfiguration": {"level": _LEVELS[entry.severity]},
@@ -225,7 +227,7 @@ def as_github(problems: Sequence[Problem]) -> None:
                 "col": str(span.column),
                 "endColumn": str(span.end_column),
             }
-        message = f"{problem.message} ({problem.spec})"
+        message = f"{problem.message} ({without_page(problem.spec)})"
         say(workflow_command(_COMMANDS[problem.severity], fields, message))
 
 

@@ -15,7 +15,7 @@ from textwrap import indent
 from typing import Any, NamedTuple
 
 from comity.policies import PolicyError
-from comity.policies.answers.rule import FINDING, RULES, Example
+from comity.policies.answers.rule import FINDING, RULES, Example, without_page
 from comity.policies.formats import FORMATS
 
 MAX_SIMILAR = 3  # the maximum number of ids that a message proposes
@@ -116,7 +116,7 @@ def as_markdown(rule: str) -> str:
     """Return all texts of a rule in Markdown, without a heading."""
     entry = RULES[rule]
     address = href(entry.spec)
-    spec = f"[{entry.spec}]({address})" if address else entry.spec
+    spec = f"[{entry.spec}]({address})" if address else without_page(entry.spec)
     parts = [f"**{weight_of(rule)}**: {entry.summary} ({spec})", advice_of(rule)]
     for sample in samples_of(rule):
         parts += (f"{sample.title}:", f"```{sample.language}\n{sample.text}\n```")
@@ -126,7 +126,7 @@ def as_markdown(rule: str) -> str:
 def as_plain_text(rule: str) -> str:
     """Return all texts of a rule without markup. The first line has its id and summary."""
     entry = RULES[rule]
-    parts = [f"{rule} {weight_of(rule)}: {entry.summary} [{entry.spec}]"]
+    parts = [f"{rule} {weight_of(rule)}: {entry.summary} [{without_page(entry.spec)}]"]
     parts += (entry.why, f"Fix: {entry.fix}") if entry.why else ()
     parts += (f"{sample.title}:\n{indent(sample.text, '    ')}" for sample in samples_of(rule))
     return "\n\n".join(parts)

@@ -257,12 +257,31 @@ def _has_rules(form: Form, stated_wish: StatedWish, path: str, text: str) -> boo
     return _rules(form_texts) <= _rules({**form_texts, path: text})
 
 
-def texts_to_add(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
+def has_form(path: str, form_text: str, text: str) -> bool:
+    """Return True if the text of a form changes nothing in the file at a path.
+
+    The file then has each rule of the form, for all of its crawlers and paths."""
+    if len(text) > MAX_CHARACTERS or not _rules({path: form_text}) <= _rules({path: text}):
+        return False
+    combined = text + _gap(text) + form_text if path in _EXTENSIBLE else text
+    samples = _samples({path: text}, {path: form_text})
+    if samples is None:
+        return False
+    before, alone, after = (
+        _facts_of_files(((path, one),), samples) for one in (text, form_text, combined)
+    )
+    return before == after and alone <= before
+
+
+def texts_to_add(
+    form_texts: Texts, texts: Texts, *, keeps_permissions: bool = False
+) -> dict[str, str] | None:
     """Return the text to append to each file, by path, so that the form holds too.
 
     None means that nothing may be appended: a file is too long, or its format allows no further
     lines; the files have too many samples; or the result would decide differently from the existing
-    files and the form together, with a refusal by either kept."""
+    files and the form together, with a refusal by either kept.
+    `keeps_permissions`: return None also if the existing files refuse what the form permits."""
     existing = {path: texts[path] for path in form_texts if path in texts}
     if not any(text.strip() for text in existing.values()):
         return dict(form_texts)
@@ -279,6 +298,8 @@ def texts_to_add(form_texts: Texts, texts: Texts) -> dict[str, str] | None:
     before, alone, after = (
         _facts_of_files(tuple(files.items()), samples) for files in (existing, form_texts, combined)
     )
+    if keeps_permissions and not alone <= after:
+        return None
     return added if after == _combine(before | alone) else None
 
 

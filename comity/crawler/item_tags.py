@@ -83,7 +83,8 @@ class ItemTags:
             self._warned = True
             logger.warning(
                 "Items of %(class)s have data of their own in `%(name)s`: their tags go into"
-                " `%(field)s`. To put them elsewhere, set COMITY_TAG (docs/items.md)",
+                " `%(field)s`. To put them elsewhere, set COMITY_TAG to the name of"
+                " a field",
                 {"class": type(item).__qualname__, "name": self._name, "field": field},
             )
         return with_tag(

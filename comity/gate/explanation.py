@@ -19,7 +19,7 @@ from comity.policies import Agent, Fetched, Reason, Site
 from comity.policies.answers.decision import UseDecision
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts
-from comity.policies.answers.rule import RULES
+from comity.policies.answers.rule import RULES, without_page
 from comity.policies.document.offer import offer_in
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
@@ -205,7 +205,7 @@ def show(explanation: dict[str, Any], console: Console, *, is_full: bool = False
     )
     console.print(headline.append(f"  for {explanation['agent']}"))
     for reason in explanation["reasons"]:
-        console.print(line(f"{reason['rule']} ({reason['spec']})"))
+        console.print(line(f"{reason['rule']} ({without_page(reason['spec'])})"))
         if reason["text"]:
             console.print(line(f"{location_of(reason)}: {reason['text']}"))
         if reason["rule"] in RULES and RULES[reason["rule"]].is_unreachable:

@@ -28,7 +28,7 @@ VERSION = 1
 TEXT, NOTHING = Text(), Constant(None)
 SHA256 = Text("[0-9a-f]{64}")
 MOMENT = Moment("+00:00")
-RULE = Member(Text(r"[a-z0-9-]+\.[a-z0-9-]+"), "Id of the rule, see docs/rules.md.")
+RULE = Member(Text(r"[a-z0-9-]+\.[a-z0-9-]+"), "Id of the rule; `comity rule` explains it.")
 PLACE = {
     "url": Member(TEXT, "URL of the file or page, or the name of a setting."),
     "line": Member(Count(), "Line number from 1. 0: no line."),

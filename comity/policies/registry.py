@@ -22,6 +22,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from ipaddress import IPv4Address
 from typing import Any, NamedTuple
@@ -149,11 +150,12 @@ class Registry:
         known.update(vocabulary.uses, _ALWAYS_USES)
         for use, line in self._lines_of_uses.items():
             if use not in known:
+                near = next(iter(get_close_matches(use, sorted(known), 1)), "train")
                 raise _error(
                     self.name,
                     line,
-                    f"`{printable(use)}` is not a use: write words of docs/vocabulary.md, such as"
-                    " train or search, or nothing for every use",
+                    f"`{printable(use)}` is not a use: write a use such as `{near}`, or nothing for"
+                    " every use",
                 )
 
     def _find(self, key: str) -> Iterator[OptOut]:

@@ -182,7 +182,7 @@ ELEMENT = Object(
 )
 REASON = Object(
     {
-        "rule": Member(Text(r"[a-z-]+\.[a-z-]+"), "Stable id, see docs/rules.md."),
+        "rule": Member(Text(r"[a-z-]+\.[a-z-]+"), "Stable id; `comity rule` explains it."),
         "spec": Member(TEXT, "Specification and section."),
         "url": Member(
             TEXT,
@@ -236,9 +236,11 @@ REFUSAL = Object(
         "url": Member(TEXT, "URL of the request."),
         "kind": Member(
             TEXT,
-            "Kind of request: document, image, script, xhr and others, see docs/browsers.md.",
+            "Kind of request: document, image, script, xhr and others, by the names of Chromium.",
         ),
-        "rule": Member(Text(r"[a-z-]+\.[a-z-]+"), "The rule that refused it, see docs/rules.md."),
+        "rule": Member(
+            Text(r"[a-z-]+\.[a-z-]+"), "The rule that refused it; `comity rule` explains it."
+        ),
         "policy": Member(TEXT, "URL of the statement that refused it."),
         "line": Member(COUNT, "Line number from 1. 0: no line."),
     }

@@ -17,7 +17,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 import comity
-from comity.policies.answers.rule import RULES
+from comity.policies.answers.rule import RULES, without_page
 from comity.policies.syntax.printable import printable, unhidden
 from comity.report import pictures
 from comity.report.difference import Section
@@ -112,6 +112,7 @@ def _environment() -> Environment:
         "figure": text_of,
         "anchor": _anchor,
         "format_of": _format_of,
+        "without_page": without_page,
     }
     return environment
 

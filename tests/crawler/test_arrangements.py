@@ -155,8 +155,16 @@ def test_host_patterns(host: str, url: str, holds: bool) -> None:
         ({"*.": {"uses": ["train"]}}, "`*.` is not a host"),
         ({"a.*.example.com": "take-down"}, "is not a host"),
         ('{"example.com"', "is not a mapping of hosts"),
-        ({"a.test": {"max_price": "USD 1"}}, "`None` is not the `sum` of a payment, a text with"),
-        ({"a.test": {"sum": "USD 1"}}, "`None` is not the `max_price` of a payment"),
+        (
+            {"a.test": {"max_price": "USD 1"}},
+            "`a.test` has a payment without `sum`, the most that all requests of the crawl may cost"
+            ' together: write {"max_price": "USD 0.01", "sum": "USD 5"}',
+        ),
+        (
+            {"a.test": {"sum": "EUR 7"}},
+            "`a.test` has a payment without `max_price`, the highest price of one request: write {",
+        ),
+        ({"a.test": {"max_price": None, "sum": "USD 1"}}, "`None` is not the `max_price`"),
         ({"a.test": {"max_price": 0.01, "sum": "USD 1"}}, "`0.01` is not the `max_price`"),
         ({"a.test": {"max_price": "USD 0", "sum": "USD 1"}}, "`USD 0` is not the `max_price`"),
         ({"a.test": {"max_price": "USD NaN", "sum": "USD 1"}}, "an amount above 0"),

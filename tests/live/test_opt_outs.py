@@ -82,7 +82,7 @@ def test_no_request_goes_to_an_entry(serve: Serve, crawl: Crawl, tmp_path: Path)
     assert pages(server) == ["/moved", "/open", "/photos-old"]
     assert pages(other) == []
     assert crawled.stats["comity/access/deny/registry.opt-out"] == 4
-    assert "registry.opt-out (comity, docs/opt-outs.md) at list.txt:1: '127.0.0.2'" in crawled.log
+    assert "registry.opt-out (comity) at list.txt:1: '127.0.0.2'" in crawled.log
     assert sorted(item["asked"] for item in crawled.items) == [
         server.url("/open"),
         server.url("/photos-old"),

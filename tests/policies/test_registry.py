@@ -243,7 +243,9 @@ def test_uses(uses: str, refused: tuple[str, ...], others: tuple[str, ...]) -> N
 
 def test_an_unknown_use_is_an_error() -> None:
     registry = read("domain,uses\na.example,train\nb.example,trian\nc.example,trian\n", CSV)
-    with pytest.raises(PolicyError, match="line 3: `trian` is not a use: write words of"):
+    with pytest.raises(
+        PolicyError, match="line 3: `trian` is not a use: write a use such as `train`"
+    ):
         registry.check_uses(Vocabulary.shipped())
     words = "[vocabulary.own.terms]\ntrian = {}\n"
     registry.check_uses(Vocabulary.from_toml(words))

@@ -37,6 +37,8 @@ def _in_file(draft: Draft, names: frozenset[str]) -> Iterator[Finding]:
     reported: set[str] = set()
     for line in range(1, draft.lines + 1):
         match = _AGENT_LINE.match(draft.line(line))
+        if match and b" " in match[1] and known(match[1].decode("utf-8", "replace")):
+            continue  # a name of several words
         # A line of ai.txt has several names.
         for token in _TOKEN.finditer(match[1]) if match else ():
             name = token[0].decode()

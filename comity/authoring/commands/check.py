@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from pathlib import Path
 
 from comity.authoring.expectations.documents import DEFAULT_FILE, Document, read_document
 from comity.authoring.expectations.judging import Judge
 from comity.authoring.expectations.reports import FORMS, Result
+from comity.authoring.expectations.sentences import FORMS as SENTENCE_FORMS
+from comity.authoring.expectations.sentences import GROUPS, NOUNS, VERBS
 from comity.authoring.sites import agent_for, is_url, load
 from comity.authoring.source import SiteSource
 from comity.gate.run.console import complain
@@ -18,30 +20,52 @@ from comity.policies.syntax.printable import printable
 FAILED = 1  # exit status: a sentence does not hold
 
 
+EPILOG = f"""\
+FILE has the folder or the URL of a site (`site`), and sentences:
+
+    folder = "public"
+    expectations = ["everybody may fetch /", "GPTBot must not fetch /x/**"]
+
+`comity explain DIR --as-expectations` prints such a file, with sentences that
+hold today. Sentences have these forms:
+
+{"".join(f"    {form.pattern}{chr(10)}" for form in SENTENCE_FORMS)}
+CRAWLER: {", ".join(GROUPS)}, or the name of a crawler.
+PATH: `/x` is one path, `/x/**` is `/x/` with all below it.
+USE is a noun:
+
+    {", ".join(NOUNS)}
+
+or, behind `may` and `must not`, a verb:
+
+    {", ".join(VERBS)}
+
+Exit status: 0 all sentences hold; 1 some do not; 2 wrong usage, a sentence that
+is not understood, or a file or site that cannot be read.
+"""
+
+
 def add_options(parser: ArgumentParser) -> None:
-    parser.epilog = (
-        "Exit status: 0 all sentences hold; 1 some do not; 2 wrong usage, a sentence that is not "
-        "understood, or a file or site that cannot be read. docs/expectations.md lists the forms "
-        "of sentences. `comity explain --as-expectations` writes those that hold today."
-    )
+    parser.formatter_class = RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
     parser.add_argument(
         "files",
         nargs="*",
         metavar="FILE",
-        help=f"files with sentences (default: {DEFAULT_FILE})",
+        help=f"file with sentences, in TOML (default: {DEFAULT_FILE})",
     )
     parser.add_argument(
         "--site",
         metavar="DIR|URL",
-        help="check this folder or site in place of the one in the files",
+        help="check this folder or site, in place of the one that FILE names",
     )
     parser.add_argument(
         "--origin",
         metavar="URL",
-        help="where the files of a folder are published, in place of `origin` in the files",
+        help="address of the site whose files are in the folder, in place of `origin` in FILE",
     )
     parser.add_argument(
-        "--format", choices=FORMS, default="text", help="of the output (default: %(default)s)"
+        "--format", choices=FORMS, default="text", help="form of the output (default: %(default)s)"
     )
 
 

@@ -25,7 +25,7 @@ from comity.policies.syntax.printable import unhidden
 FAILED = 2  # exit status: wrong usage, or no file and no page could be read
 FORMATS = ("table", "markdown", "json")
 READERS_TITLE = "Crawlers that would obey each line, as their operators say"
-SOURCES = "docs/honoured-signals.md, or --format json"
+SOURCES = "--readers --format json"
 COLORS = {"allow": "green", "deny": "red", "defer": "yellow", "limit": "yellow"}
 
 
@@ -33,7 +33,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "target",
         metavar="DIR|URL",
-        help="folder with the files of a site, or URL of a site or page",
+        help="folder with the files of a site (robots.txt in it), or the URL of a site or page",
     )
     parser.add_argument(
         "--agent",
@@ -45,13 +45,14 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--origin",
         metavar="URL",
-        help=f"where the files of a folder are published (default: {DEFAULT_ORIGIN})",
+        help=f"address of the site whose files are in the folder (default: {DEFAULT_ORIGIN})",
     )
     parser.add_argument(
         "--url",
         action="append",
         default=[],
-        help="sample URL or path; may be repeated (default: the root, and the paths in the files)",
+        help="URL or path to ask about; may be repeated (default: the root, and the paths in the "
+        "files)",
     )
     parser.add_argument(
         "--readers",
@@ -230,26 +231,26 @@ def _heading(group: AgentGroup, explanation: Explanation) -> str:
     return "Everybody else" if len(explanation.groups) > 1 else "Everybody"
 
 
+def _topic(answer: ExplainedAnswer) -> str:
+    return answer.topic if "," not in answer.topic else "all else"
+
+
 def show(explanation: Explanation, console: Console, lines: Iterable[DecidingLine] = ()) -> None:
     """Print the explanation for people.
 
     `lines`: the lines with the crawlers that would obey them."""
-    rows = table(
-        f"The meaning of the files of {explanation.origin}", "agents", "about", "answer", "sentence"
-    )
+    console.print(line(f"The meaning of the files of {explanation.origin}", "bold"))
+    topics = {_topic(answer) for group in explanation.groups for answer in group.answers}
     for group in explanation.groups:
-        agents = _heading(group, explanation)
+        rows = table("", "about", "answer", "sentence")
+        rows.columns[0].width = max(map(len, topics))  # so that the tables of all groups line up
         for answer in group.answers:
-            topic = answer.topic if "," not in answer.topic else "all else"
-            add_row(
-                rows,
-                agents,
-                topic,
-                Text(answer.verdict, COLORS.get(answer.verdict, "")),
-                answer.sentence,
-            )
-            agents = ""
-    console.print(rows)
+            verdict = Text(answer.verdict, COLORS.get(answer.verdict, ""))
+            add_row(rows, _topic(answer), verdict, answer.sentence)
+        console.print()
+        console.print(line(_heading(group, explanation), "bold"))
+        console.print(rows)
+    console.print()
     if explanation.as_everybody:
         console.print(line(f"As everybody else: {', '.join(explanation.as_everybody)}"))
     files = table("Files", "file", "outcome")

@@ -91,60 +91,64 @@ def add_options(parser: ArgumentParser) -> None:
         dest="kind",
         metavar="NAME",
         choices=sorted(KINDS),
-        help=f"kind of the files: {kinds}",
+        help=f"kind of the files, if their names do not show it: {kinds}",
     )
     option(
         "--origin",
         metavar="URL",
-        help=f"where files are to be published (default: {DEFAULT_ORIGIN})",
+        help=f"address of the site that the files are for (default: {DEFAULT_ORIGIN})",
     )
     option(
         "--sample",
         action="append",
         default=[],
         metavar="FILE|URL",
-        help="a page that should have the elements of rules",
+        help="a page of the site. Rules for parts of pages (ai.txt) have to find their parts in it;"
+        " may be repeated",
     )
     option(
         "--skip-unknown",
         action="store_true",
-        help="skip files of other kinds; without it, they are an error",
+        help="skip files that are no policy files (default: they are an error)",
     )
     option(
         "--select",
         action="append",
         default=[],
         metavar="RULE",
-        help="check only this rule, or the rules of e.g. `robots`; may be repeated",
+        help="report only this rule, as `comity rule` lists them, or the rules of a format, such"
+        " as `robots`; may be repeated",
     )
     option(
         "--ignore",
         action="append",
         default=[],
         metavar="RULE",
-        help="skip this rule, or the rules of e.g. `robots`; may be repeated",
+        help="do not report this rule, or the rules of this format; may be repeated",
     )
     option(
         "--readers",
         default="",
         metavar="NAMES",
-        help="report also the reading of robots.txt by these readers, separated by commas: "
+        help="report also what these readers of robots.txt read differently, separated by commas: "
         + ", ".join(NAMED_READERS),
     )
-    option("--format", choices=FORMS, default="text", help="of the output (default: %(default)s)")
+    option(
+        "--format", choices=FORMS, default="text", help="form of the output (default: %(default)s)"
+    )
     mend = parser.add_mutually_exclusive_group()
     mend.add_argument(
         "--fix",
         action="store_true",
-        help="apply the fixes that change no decision; - is printed with fixes",
+        help="mend the files where no decision changes; standard input is printed mended",
     )
     mend.add_argument(
-        "--diff", action="store_true", help="show the changes of --fix, and change nothing"
+        "--diff", action="store_true", help="show what --fix would change, and change nothing"
     )
     option(
         "--unsafe-fixes",
         action="store_true",
-        help="with --fix or --diff: apply also the fixes that change decisions",
+        help="with --fix or --diff: also mend what changes a decision, such as a misspelled name",
     )
 
 

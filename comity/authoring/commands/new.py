@@ -8,54 +8,71 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from comity.authoring.lint import lint_site
+from comity.authoring.adding import END, Step, plan, problems_of_texts
 from comity.authoring.problems import Problem
-from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
+from comity.authoring.source import DEFAULT_ORIGIN
 from comity.authoring.wishes import WISHES
 from comity.authoring.wishes.files import WishFiles, write_files
 from comity.authoring.wishes.matching import find_wish
 from comity.authoring.wishes.readers import readers_of
-from comity.authoring.wishes.wish import ELEMENT, FORMATS, Form, Wish
+from comity.authoring.wishes.wish import ELEMENT, FORMATS, Form, Parameter, Wish
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import DatasetError
 from comity.gate.run.console import add_row, complain, open_console, say, table
-from comity.policies import Fetched, PolicyError, Site
+from comity.policies import PolicyError
 from comity.policies.answers.rule import Severity
 from comity.policies.syntax.printable import printable
 
-EXISTS = 1  # exit status: a file exists, so nothing was written
+BY_HAND = 1  # exit status: there are lines that have to be added by hand
 VERSION = 1  # of the JSON
 _PARAMETERS = {parameter.name: parameter for wish in WISHES for parameter in wish.parameters}
 _METAVARS = {"crawlers": "NAME,NAME", "path": "/PATH/", "origin": "URL"}
 
 
 def add_options(parser: ArgumentParser) -> None:
+    parser.epilog = (
+        'Values may be in the words: comity new "one request each 5 seconds". '
+        "Exit status: 0 all is printed or written; 1 a file of --out needs lines that you have to "
+        "add; 2 wrong usage, an unknown wish, or a folder that cannot be written."
+    )
     parser.add_argument(
         "wish",
         nargs="?",
         metavar="WISH",
-        help='the wish in plain words, such as "no training" (default: list the wishes)',
+        help='the wish in plain words, such as "no training". Without it, all wishes are listed',
     )
     parser.add_argument(
         "--formats",
         metavar="NAME,NAME",
-        help=f"formats to write: {', '.join(FORMATS)} (default: those of the wish)",
+        help="formats to write. The default depends on the wish; `comity new` lists it. All "
+        f"formats: {', '.join(FORMATS)}",
     )
     for parameter in _PARAMETERS.values():
         parser.add_argument(
             f"--{parameter.name}",
             metavar=_METAVARS.get(parameter.name, "N"),
-            help=f"{parameter.summary}, for wishes that have it",
+            help=_help_of(parameter),
         )
-    parser.add_argument("--out", metavar="DIR", help="folder to write the files into")
     parser.add_argument(
-        "--force", action="store_true", help="with --out, replace the files that exist"
+        "--out",
+        metavar="DIR",
+        help="write into this folder of a site. Nothing is overwritten: lines are added at the end "
+        "of a file that exists, or printed with their place in it (default: print all)",
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="with --out: replace the files that exist"
     )
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
+def _help_of(parameter: Parameter) -> str:
+    """Return the help for an option: the meaning of its value, and the wishes that have it."""
+    titles = ", ".join(f"`{wish.title}`" for wish in WISHES if parameter in wish.parameters)
+    return f"{parameter.summary}, for {titles}"
+
+
 def run(options: Namespace) -> int:
-    """Print or write the files. Return the exit status: 0, or EXISTS.
+    """Print or write the files. Return the exit status: 0, or BY_HAND.
 
     PolicyError: the wish, a format or a value is unknown, or a file cannot be written."""
     given = {name: getattr(options, name) for name in _PARAMETERS}
@@ -71,60 +88,61 @@ def run(options: Namespace) -> int:
     formats = [name for name in (options.formats or "").split(",") if name.strip()]
     files = write_files(wish, values, formats)
     problems = _problems(files)
-    existing = _existing(files, options.out) if options.out and not options.force else []
-    written = _write(files, Path(options.out)) if options.out and not existing else []
+    steps: list[Step] = []
+    if options.out:
+        origin = files.values.get("origin", DEFAULT_ORIGIN)
+        steps = plan(files, Path(options.out), origin, force=options.force)
+        for step in steps:
+            _write(step)
     if options.json:
-        say(json.dumps(_as_json(files, problems, written, existing), indent=2))
+        say(json.dumps(_as_json(files, problems, steps), indent=2))
     else:
-        _show(files, is_short=bool(written))
+        _show(files, is_short=bool(steps))
         for problem in problems:
             complain(f"comity new: {problem.severity.value}: {problem.message} [{problem.rule}]")
-    for path in existing:
-        complain(
-            f"comity new: {printable(os.fsencode(path))} exists, so nothing is written: add the"
-            " lines above to it, or replace it with --force"
-        )
-    if not options.json:
-        for path in written:
-            say(f"{printable(os.fsencode(path))}: written")
-    return EXISTS if existing else 0
+        for step in steps:
+            _show_step(step)
+    return BY_HAND if any(step.by_hand for step in steps) else 0
 
 
 def _problems(files: WishFiles) -> list[Problem]:
     """Return the problems of the files, such as contradictions between two formats."""
     origin = files.values.get("origin", DEFAULT_ORIGIN)
-    fetched = {path: Fetched(status=200, body=text.encode()) for path, text in files.texts.items()}
-    sources = (SourceFile(path, origin + path, file) for path, file in fetched.items())
-    site = SiteSource(origin, Site.from_files(origin, fetched), tuple(sources), ())
-    return [problem for problem in lint_site(site) if problem.severity is not Severity.INFO]
+    problems = problems_of_texts(origin, files.texts)
+    return [problem for problem in problems if problem.severity is not Severity.INFO]
 
 
-def _existing(files: WishFiles, folder: str) -> list[Path]:
-    """Return the paths that exist already, links to nowhere included."""
-    paths = (_path(Path(folder), location) for location in files.texts)
-    return [path for path in paths if os.path.lexists(path)]
+def _write(step: Step) -> None:
+    """Write a file completely, or not at all."""
+    if step.content is None:
+        return
+    try:
+        step.path.parent.mkdir(parents=True, exist_ok=True)
+        with Replacement(step.path) as file:
+            file.write(step.content)
+    except (DatasetError, OSError) as error:
+        raise PolicyError(
+            f"{_name(step.path)} cannot be written: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
-def _path(folder: Path, location: str) -> Path:
-    return folder / location.removeprefix("/")
+def _name(path: Path) -> str:
+    return printable(os.fsencode(path))
 
 
-def _write(files: WishFiles, folder: Path) -> list[Path]:
-    """Write the files, each completely or not at all, and return their paths."""
-    paths = []
-    for location, text in files.texts.items():
-        path = _path(folder, location)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with Replacement(path) as file:
-                file.write(text.encode())
-        except (DatasetError, OSError) as error:
-            raise PolicyError(
-                f"{printable(os.fsencode(path))} cannot be written:"
-                f" {getattr(error, 'strerror', None) or error}"
-            ) from None
-        paths.append(path)
-    return paths
+def _show_step(step: Step) -> None:
+    """Print what happened to a file, and the lines to add by hand."""
+    if not step.by_hand:
+        say(f"{_name(step.path)}: {step.outcome}")
+        return
+    complain(f"comity new: {_name(step.path)} {step.outcome}")
+    for place, text in step.by_hand:
+        say(f"{_name(step.path)}, {place}:\n\n{text}")
+    if any(place == END and "Disallow: /\n" not in text for place, text in step.by_hand):
+        say(
+            "A crawler with a group of its own does not read the group for `*`. Repeat the lines"
+            " that it should obey."
+        )
 
 
 def _show(files: WishFiles, *, is_short: bool) -> None:
@@ -171,9 +189,7 @@ def _wish_as_json(wish: Wish) -> dict[str, Any]:
     }
 
 
-def _as_json(
-    files: WishFiles, problems: list[Problem], written: list[Path], existing: list[Path]
-) -> dict[str, Any]:
+def _as_json(files: WishFiles, problems: list[Problem], steps: list[Step]) -> dict[str, Any]:
     return {
         "version": VERSION,
         "wish": _wish_as_json(files.wish),
@@ -185,8 +201,13 @@ def _as_json(
             {"rule": problem.rule, "message": problem.message, "file": problem.file}
             for problem in problems
         ],
-        "written": [str(path) for path in written],
-        "existing": [str(path) for path in existing],
+        "written": [str(step.path) for step in steps if step.content is not None],
+        "existing": [str(step.path) for step in steps if step.content is None],
+        "to_add": [
+            {"file": str(step.path), "place": place, "text": text}
+            for step in steps
+            for place, text in step.by_hand
+        ],
     }
 
 

@@ -6,8 +6,10 @@ expectations = ["GPTBot must not fetch /x"]"""
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from pathlib import Path
@@ -108,6 +110,30 @@ def write_document(keys: Mapping[str, str], sentences: Iterable[str]) -> str:
     lines = [f"{key} = {_toml(value)}" for key, value in keys.items()]
     lines += ["expectations = [", *(f"  {_toml(sentence)}," for sentence in sentences), "]"]
     return "\n".join(lines)
+
+
+def replace_sentences(text: str, sentences: Iterable[str]) -> str:
+    """Return the text of a file of expectations with other sentences.
+
+    Keys and comments outside of the list stay. PolicyError: the file is not TOML, or has no list of
+    sentences."""
+    try:
+        before = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"{DEFAULT_FILE} is not TOML: {error}") from None
+    new = [*sentences]
+    if start := _LIST.search(text):
+        # A bracket may be in a sentence or a comment. Behind the right one, the file is as wanted.
+        for end in _BRACKET.finditer(text, start.end()):
+            replaced = text[: start.start()] + write_document({}, new) + text[end.end() :]
+            with suppress(tomllib.TOMLDecodeError):
+                if tomllib.loads(replaced) == before | {"expectations": new}:
+                    return replaced
+    raise PolicyError(f"{DEFAULT_FILE} has no list `expectations = [...]`: write one into it")
+
+
+_LIST = re.compile(r"^[ \t]*expectations[ \t]*=[ \t]*\[", re.MULTILINE)
+_BRACKET = re.compile(r"\]")
 
 
 def _toml(text: str) -> str:

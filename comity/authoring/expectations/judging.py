@@ -6,15 +6,18 @@ judge.check(Fetching("GPTBot", "/x", NO)).holds"""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import product
 from math import ceil, inf
 from typing import NamedTuple
 
+from comity.authoring.crawler_names import is_token, replace_name, token_of
 from comity.authoring.expectations.sentences import (
     EVERYBODY,
     EVERYBODY_ELSE,
+    GROUPS,
     LEAST,
     LIMITED,
     NO,
@@ -90,10 +93,12 @@ class Judge:
         """`agent`: only its vocabulary is used. `now`: an aware datetime. None: the clock."""
         self.source = _with_folders(source)
         self._agent = agent
+        self._whole_name = ""
         self._now = now or datetime.now(UTC)
         self.witnesses = Witnesses(source)
         self._pages = {page.url.removeprefix(source.origin): page for page in self.source.pages}
         self.names = tuple(sorted(source.site.crawler_names - {"*", ""}))
+        self._judges: dict[str, Judge] = {}  # whole name -> its judge
         self._page = lru_cache(maxsize=100_000)(self._judge_page)
         self._conditions = lru_cache(maxsize=None)(self._read_conditions)
         self._rates = lru_cache(maxsize=None)(self._read_rates)
@@ -101,8 +106,26 @@ class Judge:
     def check(self, meaning: Meaning) -> Answer:
         """Return whether a sentence holds.
 
+        For a name with other signs than a product token, it has to hold both for readers by RFC
+        9309 and for those that compare whole names (crawler_names.py).
+
         PolicyError: the name of the crawler is misspelt, or a file that decides cannot be
         fetched."""
+        answer = self._check(meaning)
+        if answer.holds and meaning.subject not in GROUPS and not is_token(meaning.subject):
+            return self._of_whole_name(meaning.subject)._check(meaning)
+        return answer
+
+    def _of_whole_name(self, name: str) -> Judge:
+        """Return the judge for readers that compare the whole name in User-agent lines."""
+        if name not in self._judges:
+            token = unnamed_token(self.source.site)
+            judge = Judge(replace_name(self.source, name, token), self._agent, self._now)
+            judge._whole_name = token
+            self._judges[name] = judge
+        return self._judges[name]
+
+    def _check(self, meaning: Meaning) -> Answer:
         match meaning:
             case Fetching(answer=answer):
                 objection = self._objection_to_fetching(answer)
@@ -138,6 +161,10 @@ class Judge:
 
     def _agents(self, subject: str) -> Iterator[tuple[str, Agent]]:
         """Yield the crawlers of a sentence, with the names under which answers show them."""
+        if self._whole_name:
+            agent = replace(self._named(subject), token=self._whole_name)
+            yield f"{subject}, for readers that compare the whole name,", agent
+            return
         if subject in (EVERYBODY, EVERYBODY_ELSE):
             other = "a crawler that the files do not name" if self.names else EVERYBODY
             yield other, self._named(unnamed_token(self.source.site))
@@ -150,12 +177,19 @@ class Judge:
                 yield crawler.token, self._named(crawler.token)
         elif subject != EVERYBODY_ELSE:
             meant = nearest(subject)
-            if meant is not None and subject.lower() not in self.names:
+            if meant is not None and not self._is_in_files(subject.lower()):
                 raise PolicyError(
                     f"there is no known crawler `{subject}`, and the files do not name it: "
                     f"write {meant.token}"
                 )
-            yield subject, self._named(subject)
+            reading = "" if is_token(subject) else f", for readers that read `{token_of(subject)}`,"
+            yield f"{subject}{reading}", self._named(subject)
+
+    def _is_in_files(self, name: str) -> bool:
+        """Return True if the files contain a name in lower case."""
+        return name in self.names or any(
+            name.encode() in file.fetched.body.lower() for file in self.source.files
+        )
 
     def _named(self, name: str) -> Agent:
         return agent_named(self._agent, name)

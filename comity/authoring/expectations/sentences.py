@@ -15,7 +15,8 @@ from difflib import SequenceMatcher
 from itertools import product
 from typing import NamedTuple
 
-from comity.policies.agent import PRODUCT_TOKEN
+from comity.authoring.crawler_names import NAME, ONE_WORD
+from comity.policies.vocabulary.known_crawlers import known_crawlers
 from comity.policies.vocabulary.table import Vocabulary
 from comity.policies.vocabulary.use_classes import CLASSES
 
@@ -59,7 +60,7 @@ class Fetching:
     """The crawlers may, or must not, fetch the paths.
 
     Attributes:
-        subject: One of GROUPS, or the product token of a crawler.
+        subject: One of GROUPS, or the name of a crawler.
         path: A path, or a glob.
         answer: YES, NO or LIMITED.
     """
@@ -74,7 +75,7 @@ class Using:
     """A use of the paths is permitted, refused, or left open.
 
     Attributes:
-        subject: One of GROUPS, or the product token of a crawler.
+        subject: One of GROUPS, or the name of a crawler.
         use: The name of the use in the table of vocabularies.
         path: A path, or a glob.
         answer: PERMITTED, REFUSED or OPEN.
@@ -91,7 +92,7 @@ class Waiting:
     """The files ask the crawlers to wait between two requests.
 
     Attributes:
-        subject: One of GROUPS, or the product token of a crawler.
+        subject: One of GROUPS, or the name of a crawler.
         bound: LEAST or MOST.
         thousandths: The thousandths of a second between two requests, on average.
         path: A path, or a glob.
@@ -108,7 +109,7 @@ class Keeping:
     """The files let the crawlers keep copies for at most a number of days.
 
     Attributes:
-        subject: One of GROUPS, or the product token of a crawler.
+        subject: One of GROUPS, or the name of a crawler.
         path: A path, or a glob.
         days: The number of days.
     """
@@ -123,7 +124,7 @@ class Showing:
     """The files let the crawlers show at most a number of words or characters.
 
     Attributes:
-        subject: One of GROUPS, or the product token of a crawler.
+        subject: One of GROUPS, or the name of a crawler.
         path: A path, or a glob.
         number: The number of units.
         unit: "words" or "characters".
@@ -200,7 +201,11 @@ FORMS = (
     ),
 )
 
-_SUBJECT = r"(?P<subject>everybody else|known training crawlers|[A-Za-z0-9_-]+)"
+# Names of several words are in quotes.
+_SUBJECT = (
+    r"(?P<subject>everybody else|known training crawlers|"
+    rf"{ONE_WORD.pattern}|\"{NAME.pattern}\"|'{NAME.pattern}')"
+)
 _AT_PATH = r"(?P<path>/\S*)"
 _USE = rf"(?P<use>{'|'.join(sorted((*VERBS, *NOUNS), key=len, reverse=True))}|[A-Za-z][\w-]*)"
 _NUMBER = r"(?P<number>[0-9]{1,9})"
@@ -222,17 +227,18 @@ def parse(sentence: str, default: str = EVERYBODY) -> Meaning:
             return make(parts)
     raise SentenceError(
         f"`{sentence}` is not understood: write `{nearest_sentence(words)}`, "
-        "or another form of docs/expectations.md"
+        "or another form of `comity check --help`"
     )
 
 
 def _subject(text: str) -> str:
-    return text.lower() if text.lower() in GROUPS else text
+    name = text.strip("\"'")
+    return name.lower() if name.lower() in GROUPS else name
 
 
 def is_subject(text: str) -> bool:
     """Return True if a sentence can be about these crawlers."""
-    is_name = PRODUCT_TOKEN.fullmatch(text) is not None and text.lower() not in _NOT_NAMES
+    is_name = NAME.fullmatch(text) is not None and text.lower() not in _NOT_NAMES
     return is_name or text.lower() in GROUPS
 
 
@@ -250,7 +256,7 @@ def _use(name: str) -> str:
         names = sorted({*NOUNS, *_USES})
         close = max(names, key=lambda known: SequenceMatcher(None, known, use).ratio())
         raise SentenceError(
-            f"`{name}` is no use: write `{close}`, or another name of docs/vocabulary.md"
+            f"`{name}` is no use: write `{close}`, or another of {', '.join(NOUNS)}"
         )
     return use
 
@@ -313,7 +319,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[dict[str, str]], Meaning]], ...] 
 
 def write(meaning: Meaning) -> str:
     """Return the sentence of a meaning."""
-    subject, path = meaning.subject, meaning.path
+    subject, path = _written(meaning.subject), meaning.path
     match meaning:
         case Fetching(answer=answer):
             modal = YES if answer == LIMITED else answer
@@ -331,6 +337,10 @@ def write(meaning: Meaning) -> str:
             return f"{subject} {_verb('keep', subject)} {path} at most {days} days"
         case Showing(number=number, unit=unit):
             return f"{subject} {_verb('show', subject)} at most {number} {unit} of {path}"
+
+
+def _written(subject: str) -> str:
+    return f'"{subject}"' if " " in subject and subject not in GROUPS else subject
 
 
 def _verb(verb: str, subject: str) -> str:
@@ -365,6 +375,11 @@ def _possible_sentences(sentence: str, *, refuses: bool, bound: str) -> Iterator
     path = path.partition("#")[0].replace("***", "**") or "/"
     number = next(iter(re.findall(r"[0-9]{1,9}", sentence.replace(path, " "))), "5")
     groups = [group for group in GROUPS if sentence.lower().startswith(group)]
+    groups += [
+        _written(crawler.token)
+        for crawler in known_crawlers()
+        if " " in crawler.token and crawler.token.lower() in sentence.lower()
+    ]
     named = [word for word in words[:1] if is_subject(word)]
     others = [word for word in words[1:] if is_subject(word) and word[0].isupper()]
     modal, answers = (NO, (REFUSED,)) if refuses else (YES, (PERMITTED, OPEN))

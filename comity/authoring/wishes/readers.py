@@ -32,7 +32,8 @@ from comity.policies.vocabulary.known_crawlers import KnownCrawler, known
 
 # A list of readers that is longer than this is shortened to sentences.
 MAX_STATEMENTS = 12
-PAGE = "docs/honoured-signals.md"
+# The sources of the statements in a list that is shortened.
+SOURCES = "`comity explain --readers --format json` has the sources"
 AGENT = "User-agent"
 _FORMATS = {format_.name: format_ for format_ in FORMATS}
 # The formats of wishes, and the names in the registry. Two have several forms in one format.
@@ -86,7 +87,7 @@ def readers_of(form: Form) -> tuple[Reader, ...]:
 def _of_honouring(honouring: Honouring) -> Iterator[Reader]:
     if len(honouring.statements) > MAX_STATEMENTS and not honouring.agents:
         for sentence in honouring.sentences():
-            yield Reader(f"{sentence.rstrip('.')}: see {PAGE}")
+            yield Reader(f"{sentence.rstrip('.')}: {SOURCES}")
         return
     for statement in honouring.statements:
         text = claim(statement, honouring.name, is_about_crawlers=bool(honouring.agents))

@@ -31,7 +31,7 @@ from comity.authoring.wishes.wish import (
     unsaid,
 )
 
-_CRAWLERS = Parameter("crawlers", "product tokens of the crawlers", "examplebot", is_required=True)
+_CRAWLERS = Parameter("crawlers", "names of the crawlers", "examplebot", is_required=True)
 # The ends of the addresses of images, for the types that browsers show.
 _ENDINGS = ("avif", "gif", "jpeg", "jpg", "png", "svg", "webp")
 _IMAGES = tuple(f"/*.{ending}{end}" for ending in _ENDINGS for end in ("$$", "?"))

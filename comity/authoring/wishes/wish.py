@@ -14,9 +14,11 @@ from collections.abc import Mapping
 from string import Template
 from typing import NamedTuple
 
+from comity.authoring.crawler_names import NAME
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.windows import limit_text
+from comity.policies.vocabulary.known_crawlers import known, training_crawlers
 
 # The locations of artefacts that are no files.
 FIELD = "response field"  # applies to the content of that response
@@ -41,18 +43,9 @@ FORMATS = (
 )
 
 # Crawlers that fetch for training, and product tokens that permit or refuse training with content
-# that other crawlers have fetched. known_crawlers.toml has the sources.
-TRAINING_CRAWLERS = (
-    "Ai2Bot-Dolma",
-    "Applebot-Extended",
-    "Bytespider",
-    "CCBot",
-    "ClaudeBot",
-    "cohere-training-data-crawler",
-    "Google-Extended",
-    "GPTBot",
-    "meta-externalagent",
-)
+# that other crawlers have fetched. `comity check` has the same list. known_crawlers.toml has the
+# sources.
+TRAINING_CRAWLERS = tuple(crawler.token for crawler in training_crawlers())
 
 ROBOTS = "/robots.txt"
 AUTOMATION_FILE = "/automation-preferences.txt"
@@ -61,9 +54,9 @@ CHARACTERS_A_WORD = 6
 
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 # ACAP looks for names between the boundaries of words, so both ends are letters or digits.
-_CRAWLER = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?")
+_CRAWLER = re.compile(rf"(?=[A-Za-z0-9])(?:{NAME.pattern})(?<=[A-Za-z0-9])")
 _PATH = re.compile(r"/[A-Za-z0-9/._~-]*")
-_SEPARATOR = re.compile(r"[,\s]+")
+_SPACE = re.compile(r"\s+")
 _MAXIMA = {"seconds": 24 * 3600, "words": 10_000, "days": 3650}
 
 
@@ -71,7 +64,7 @@ class Parameter(NamedTuple):
     """A value that the publisher chooses.
 
     Attributes:
-        name: "crawlers" (product tokens, separated by commas or white space), "seconds", "words",
+        name: "crawlers" (names, separated by commas or white space), "seconds", "words",
             "days" (whole numbers), "path" or "origin".
         summary: The meaning.
         default: An example, or the value if the publisher chooses none.
@@ -173,8 +166,15 @@ class Wish(NamedTuple):
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the names of crawlers in a text, each once. Commas and white space separate them."""
-    return tuple(dict.fromkeys(name for name in _SEPARATOR.split(text) if name))
+    """Return the names of crawlers in a text, each once.
+
+    Commas and white space separate them. A name of several words is in quotes, or has commas around
+    it and is known."""
+    names: list[str] = []
+    for part in map(str.strip, text.split(",")):
+        is_one = part[:1] in ("'", '"') and part[1:].endswith(part[:1])
+        names += [part.strip("'\"")] if is_one or known(part) else _SPACE.split(part)
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def _read_value(name: str, value: str) -> str:
@@ -189,9 +189,10 @@ def _read_value(name: str, value: str) -> str:
         if not names or not all(map(_CRAWLER.fullmatch, names)):
             raise PolicyError(
                 f"`{shown}` is no list of crawlers: write names of letters and digits, with"
-                " `-` and `_` inside, such as `GPTBot,CCBot`"
+                " `-`, `_` and `.` inside, such as `GPTBot,archive.org_bot`, and names of several"
+                " words in quotes"
             )
-        return ", ".join(names)
+        return ", ".join(f'"{one}"' if " " in one else one for one in names)
     if name == "origin":
         value = value.rstrip("/")
         if not _ORIGIN.fullmatch(value):

@@ -14,6 +14,7 @@ from threading import Lock
 from comity.authoring.expectations.documents import DEFAULT_FILE, read_document
 from comity.authoring.expectations.sentences import write
 from comity.authoring.sites import is_url, load
+from comity.authoring.workbench.expectations import file_with_sentences
 from comity.authoring.workbench.folder import Folder
 from comity.authoring.workbench.state import Choices, State
 from comity.crawler import demo
@@ -39,6 +40,9 @@ class Desk:
         notes: Sentences about files and pages that could not be read.
         reach: The reach of the site's server.
         saved: The files as they were read or saved last, by absolute URL.
+        sentences: The sentences as they were read or saved last, one in each line.
+        sentences_file: expectations.toml as it was read or saved last. None: it does not exist, or
+            its sentences are not understood.
     """
 
     title: str
@@ -47,15 +51,19 @@ class Desk:
     notes: tuple[str, ...] = ()
     reach: Reach = Reach.PUBLIC
     saved: dict[str, Fetched] = field(default_factory=dict)
+    sentences: str = ""
+    sentences_file: bytes | None = None
 
     def __post_init__(self) -> None:
         self.saved = dict(self.start.documents)
+        self.sentences = self.start.choices.expectations
 
     def state(self) -> State:
         """Return a state with the saved files, and the choices of the start."""
         files = {url: file for url, file in self.saved.items() if url not in self.start.pages}
         pages = {url: file for url, file in self.saved.items() if url in self.start.pages}
-        return replace(self.start, files=files, pages=pages)
+        state = replace(self.start, files=files, pages=pages)
+        return state.with_choices(expectations=self.sentences)
 
     def unsaved_urls(self, state: State) -> list[str]:
         """Return the URLs of files that differ from their saved versions."""
@@ -76,6 +84,30 @@ class Desk:
         expected = self.saved[url].body if url in self.saved else None
         self.folder.save(url, state.documents[url].body, expected=expected, is_sure=is_sure)
         self.saved[url] = state.documents[url]
+
+    def has_unsaved_sentences(self, state: State) -> bool:
+        return self.folder is not None and state.choices.expectations != self.sentences
+
+    def save_sentences(self, state: State, *, is_sure: bool = False) -> None:
+        """Write the sentences into expectations.toml of the folder, as `comity check` reads them.
+
+        `is_sure`: True writes them even if the file on the disk has changed.
+        PolicyError: a sentence is not understood, or the file cannot be written.
+        ChangedError: the file on the disk has changed since it was read or saved."""
+        if self.folder is None:
+            raise PolicyError("there is no folder to save to: open one")
+        url = f"{state.origin}/{DEFAULT_FILE}"
+        old = self.folder.read(url)
+        body = file_with_sentences(state, old)
+        self.folder.save(url, body, expected=self.sentences_file, is_sure=is_sure)
+        self.sentences, self.sentences_file = state.choices.expectations, body
+
+    def reread_sentences(self, state: State) -> State:
+        """Read the sentences from the disk again, and return the state with them.
+
+        PolicyError: the file cannot be read, or a sentence in it is not understood."""
+        self.sentences, self.sentences_file = _expectations(self.folder, state.origin)
+        return state.with_choices(expectations=self.sentences)
 
     def reread(self, state: State, url: str) -> State:
         """Read a file from the disk again, and return the state with this version.
@@ -155,27 +187,31 @@ def desk_of(
     page = next(iter(pages), "")
     state = State(source.origin, files, pages, Choices(page=page), names)
     notes = [*source.notes, *source.place_notes]
+    sentences, sentences_file = "", None
     try:
-        expectations = _expectations(folder, source.origin)
+        sentences, sentences_file = _expectations(folder, source.origin)
     except PolicyError as error:
-        expectations = ""
         notes.append(str(error))
     return Desk(
         target,
-        state.with_choices(urls=_paths(state, pages), expectations=expectations),
+        state.with_choices(urls=_paths(state, pages), expectations=sentences),
         folder,
         tuple(notes),
         source.reach,
+        sentences_file=sentences_file,
     )
 
 
-def _expectations(folder: Folder | None, origin: str) -> str:
-    """Return the sentences of expectations.toml in a folder, one per line. "": there is none.
+def _expectations(folder: Folder | None, origin: str) -> tuple[str, bytes | None]:
+    """Return the sentences of expectations.toml in a folder, one per line, and the file.
 
-    PolicyError: the file cannot be read, or is outside of the folder."""
-    if folder is None or not (path := folder.path(f"{origin}/{DEFAULT_FILE}")).exists():
-        return ""
-    return "\n".join(write(sentence.meaning) for sentence in read_document(path).sentences)
+    The file is None if there is none. PolicyError: it cannot be read, or is outside of the
+    folder."""
+    body = folder.read(f"{origin}/{DEFAULT_FILE}") if folder else None
+    if folder is None or body is None:
+        return "", None
+    document = read_document(folder.path(f"{origin}/{DEFAULT_FILE}"))
+    return "\n".join(write(sentence.meaning) for sentence in document.sentences), body
 
 
 def _paths(state: State, pages: Mapping[str, Fetched]) -> str:

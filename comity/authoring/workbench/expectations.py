@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from comity.authoring.expectations.documents import write_document
+from comity.authoring.expectations.documents import (
+    DEFAULT_FILE,
+    replace_sentences,
+    write_document,
+)
 from comity.authoring.expectations.judging import Judge
 from comity.authoring.expectations.sentences import SentenceError, parse, write
 from comity.authoring.expectations.today import sentences_of_today
@@ -81,6 +85,25 @@ def with_sentences(state: State, today: str) -> tuple[State, str]:
 def expectations_file(state: State) -> str:
     """Return the sentences as a file for `comity check`, which belongs into the site's folder."""
     return write_document({"origin": state.origin}, _sentences(state))
+
+
+def file_with_sentences(state: State, old: bytes | None) -> bytes:
+    """Return the file `expectations.toml` with the sentences of the choices.
+
+    `old`: the file on the disk, whose other keys stay. None: there is none.
+    PolicyError: a sentence is not understood, or the old file is not TOML in UTF-8."""
+    sentences = [*_sentences(state)]
+    for sentence in sentences:
+        try:
+            parse(sentence)
+        except SentenceError as error:
+            raise PolicyError(str(error)) from None
+    if old is None:
+        return f"{expectations_file(state)}\n".encode()
+    try:
+        return replace_sentences(old.decode(), sentences).encode()
+    except UnicodeDecodeError:
+        raise PolicyError(f"{DEFAULT_FILE} is not UTF-8: save it as UTF-8") from None
 
 
 def _sentences(state: State) -> Iterator[str]:

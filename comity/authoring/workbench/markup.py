@@ -23,7 +23,7 @@ from comity.authoring.workbench.preview import PreviewPart
 from comity.authoring.workbench.state import State, View, safe_fixes
 from comity.gate.explanation import unread_limit
 from comity.policies.answers.element_rule import ACTIONS
-from comity.policies.answers.rule import RULES
+from comity.policies.answers.rule import RULES, without_page
 from comity.policies.syntax.printable import unhidden
 from comity.policies.vocabulary.known_crawlers import known, known_crawlers
 
@@ -130,7 +130,7 @@ def problems(findings: Sequence[Problem], *, is_editable: bool) -> str:
             f'<li class="{text(problem.severity.value)}">'
             f"{_button('line', line=line, label=text(position))} "
             f"<strong>{text(problem.severity.value)}</strong> {_marked(problem.message)} "
-            f"<small>{text(problem.rule)}, {text(problem.spec)}</small> {fix}"
+            f"<small>{text(problem.rule)}, {text(without_page(problem.spec))}</small> {fix}"
             f"{_advice(problem.rule)}</li>"
         )
     more = (
@@ -405,9 +405,8 @@ def _reasons(state: State, reasons: Iterable[dict[str, Any]]) -> str:
         position = f"{text(name)} line {line}" if line else text(name)
         if reason["url"] in state.documents:
             position = _button("open", url=reason["url"], line=line or 1, label=position)
-        rows.append(
-            f"<li>{position} <code>{quotation}</code> <small>{text(reason['spec'])}</small></li>"
-        )
+        spec = text(without_page(reason["spec"]))
+        rows.append(f"<li>{position} <code>{quotation}</code> <small>{spec}</small></li>")
     return f"<ul class=reasons>{''.join(rows)}</ul>"
 
 

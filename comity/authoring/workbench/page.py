@@ -16,6 +16,7 @@ from lsprotocol.types import Position
 from nicegui import background_tasks, context, run, ui
 from nicegui.events import GenericEventArguments, ValueChangeEventArguments
 
+from comity.authoring.expectations.documents import DEFAULT_FILE
 from comity.authoring.wishes.wish import Wish
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import Desk, Workbench
@@ -185,9 +186,7 @@ class Bench:
                 self._part("expectations-form").classes("form").on(
                     "input", self._choose, js_handler=_ON_FIELD
                 )
-                self._html(markup.actions([("today", "Write what holds now")])).on(
-                    "click", self._act, js_handler=_ON_BUTTON
-                )
+                self._part("expectations-actions").on("click", self._act, js_handler=_ON_BUTTON)
                 self._part("expectations").on("click", self._act, js_handler=_ON_BUTTON)
                 self._html("<h2>Elements of the sample page</h2>")
                 self._part("page-form").classes("form").on(
@@ -396,6 +395,15 @@ class Bench:
                 case "reread":
                     self._put(self._desk.reread(self._state, self._opened), self._opened)
                     self._say(f"{self._state.name(self._opened)} is as it is on the disk.")
+                case "save-sentences":
+                    self._save_sentences()
+                case "save-sentences-sure":
+                    self._save_sentences(is_sure=True)
+                case "reread-sentences":
+                    self._state = self._desk.reread_sentences(self._state)
+                    self._put_parts({"expectations-form": markup.expectations_form(self._state)})
+                    self._say("The sentences are as they are on the disk.")
+                    self._change()
                 case "link":
                     self._link()
                 case "today":
@@ -455,10 +463,13 @@ class Bench:
             self._say(f"{target} is not opened: {error}.")
             return
         with self._client:
-            names = ", ".join(map(self._state.name, self._desk.unsaved_urls(self._state)))
+            names = [*map(self._state.name, self._desk.unsaved_urls(self._state))]
+            names += ["the sentences"] * self._desk.has_unsaved_sentences(self._state)
             if names:
                 self._waiting = desk
-                self._warn(f"Not saved: {names}.", ("take", f"Open {desk.title}, and lose that"))
+                self._warn(
+                    f"Not saved: {', '.join(names)}.", ("take", f"Open {desk.title}, and lose that")
+                )
             else:
                 self._take(desk)
 
@@ -555,6 +566,22 @@ class Bench:
             self._say(str(error))
             return
         self._say(f"{name} is saved.")
+        self._change()
+
+    def _save_sentences(self, *, is_sure: bool = False) -> None:
+        try:
+            self._desk.save_sentences(self._state, is_sure=is_sure)
+        except ChangedError as error:
+            self._warn(
+                f"{error}.",
+                ("save-sentences-sure", "Save mine over it"),
+                ("reread-sentences", "Take what is on the disk"),
+            )
+            return
+        except PolicyError as error:
+            self._say(f"The sentences are not saved: {error}.")
+            return
+        self._say(f"{DEFAULT_FILE} is saved.")
         self._change()
 
     def _link(self) -> None:
@@ -658,7 +685,13 @@ class Bench:
         disabled = "" if self._opened in unsaved else " disabled"
         save = f'<button type="button" data-act="save"{disabled}>Save</button> '
         link = '<button type="button" data-act="link">Link to this</button> '
-        marker = f'<span data-unsaved="{str(bool(unsaved and self._desk.folder)).lower()}"></span>'
+        new_sentences = self._desk.has_unsaved_sentences(self._state)
+        is_unsaved = bool(unsaved and self._desk.folder) or new_sentences
+        marker = f'<span data-unsaved="{str(is_unsaved).lower()}"></span>'
+        buttons = [("today", "Write what holds now")]
+        if self._desk.folder:
+            buttons.append(("save-sentences", f"Save as {DEFAULT_FILE}"))
+        self._put_parts({"expectations-actions": markup.actions(buttons)})
         self._actions.content = (
             (save if self._desk.folder else "") + link + self._choice_buttons + marker
         )

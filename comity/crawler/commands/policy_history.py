@@ -214,8 +214,8 @@ def show(visits: Sequence[Visit], url: str, console: Console) -> None:
     if absent := visits[-1].captured.absent:
         console.print(
             line(
-                f"There is no copy of {', '.join(absent)}. How such files count:"
-                " docs/policy-captures.md"
+                f"There is no copy of {', '.join(absent)}. A file without a copy counts as"
+                " never requested: it states nothing if robots.txt was answered"
             )
         )
 

@@ -187,7 +187,7 @@ class PermissionsPipeline:
         """Log the warning once a crawl."""
         if message not in self._warned:
             self._warned.add(message)
-            logger.warning("%s (docs/items.md)", message)
+            logger.warning("%s", message)
 
     def _item_failed(self) -> None:
         self._warn(f"An item failed in a pipeline. {_UNKNOWN_FIELD}")

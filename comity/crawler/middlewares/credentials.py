@@ -70,8 +70,7 @@ class FieldsMiddleware:
             logger.warning(
                 "%(request)s goes out as `%(sent)s`, which does not name COMITY_AGENT `%(agent)s`:"
                 " a spider or a middleware has set this field. Sites see another name than the one"
-                " to address. Their statements for %(agent)s are obeyed all the same"
-                " (docs/projects.md)",
+                " to address. Their statements for %(agent)s are obeyed all the same",
                 {
                     "request": request,
                     "sent": printable(sent.encode("utf-8", "replace")),

@@ -60,7 +60,9 @@ class Question(NamedTuple):
         names: dict[str, None] = {}
         for name in filter(None, (name.strip() for name in also)):
             if name.lower() == AI_TRAINING:
-                names |= dict.fromkeys(crawler.token for crawler in training_crawlers())
+                names |= dict.fromkeys(
+                    crawler.token for crawler in training_crawlers(with_retired=True)
+                )
             elif PRODUCT_TOKEN.fullmatch(name):
                 names[name] = None
             else:

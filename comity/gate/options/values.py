@@ -115,15 +115,26 @@ def _license_token(name: str, host: str, members: dict[Any, Any]) -> LicenseToke
     return LicenseToken(host=host, token=token, insecure=insecure)
 
 
+# The parts of a payment.
+_OF_PAYMENT = {
+    "max_price": "the highest price of one request",
+    "sum": "the most that all requests of the crawl may cost together",
+}
+
+
 def _payment(name: str, host: str, members: dict[Any, Any]) -> Payment:
     """Read a payment, a mapping like `{"max_price": "USD 0.01", "sum": "USD 5"}`."""
     _check_single(name, host)
     remedy = 'write {"max_price": "USD 0.01", "sum": "USD 5"}'
-    if unknown := members.keys() - {"max_price", "sum"}:
+    if unknown := members.keys() - _OF_PAYMENT.keys():
         raise invalid(name, next(iter(unknown)), f"is not a part of a payment: {remedy}")
+    for key, meaning in _OF_PAYMENT.items():
+        if key not in members:
+            problem = f"has a payment without `{key}`, {meaning}: {remedy}"
+            raise invalid(name, host, problem)
     prices = []
-    for key in ("max_price", "sum"):
-        text = members.get(key)
+    for key in _OF_PAYMENT:
+        text = members[key]
         price = Price.parse(text) if isinstance(text, str) else None
         if price is None or not price.amount:
             problem = (

@@ -147,7 +147,8 @@ class Purchases:
                     self._taken_off.add(name)
                     logger.warning(
                         "`%(name)s` is taken off all requests, first off %(url)s: write `max_price`"
-                        " and `sum` for the host in COMITY_ARRANGEMENTS (docs/payments.md)",
+                        " and `sum` for the host in COMITY_ARRANGEMENTS, such as"
+                        ' {"shop.example": [{"max_price": "USD 0.01", "sum": "USD 5"}]}',
                         {"name": name, "url": request.url},
                     )
 

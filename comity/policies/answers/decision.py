@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from comity.policies.answers.qualifiers import Qualifiers
-from comity.policies.answers.rule import RULES
+from comity.policies.answers.rule import RULES, without_page
 
 # Stands for the URL of the page in a shared source. `with_page_url` replaces it.
 OF_PAGE = "\0"
@@ -90,7 +90,7 @@ class Reason(_Hashed):
             return self._hash
 
     def __str__(self) -> str:
-        return f"{self.rule} ({self.spec}) at {self.source}"
+        return f"{self.rule} ({without_page(self.spec)}) at {self.source}"
 
 
 def with_page_url(reasons: tuple[Reason, ...], url: str) -> tuple[Reason, ...]:

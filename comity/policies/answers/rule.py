@@ -6,9 +6,19 @@ Tests check that every rule is documented in docs/rules.md and proved by a test.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+
+_PAGE = re.compile(r"(?:, | \()docs/[a-z-]+\.md\)?")
+
+
+def without_page(spec: str) -> str:
+    """Return the specification of a rule for messages, without the page of the documentation.
+
+    An installed package has no folder docs/. `comity rule` explains each rule instead."""
+    return _PAGE.sub("", spec)
 
 
 class Effect(enum.Enum):

@@ -4,7 +4,8 @@ The names and their sources are in known_crawlers.toml.
 
 known("gptbot")      the crawler with this name, in any case
 nearest("GTPBot")    the crawler that was probably meant
-training_crawlers()  the crawlers that stand for the training of models"""
+training_crawlers()  the crawlers that stand for the training of models, as one list for
+                     `comity new`, `comity check` and editors"""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from typing import NamedTuple
 
 from comity.policies.syntax.suspicions import is_nearly
 
+# A list of crawlers by others. It is the source about crawlers whose operators publish nothing.
+LIST_OF_OTHERS = "https://github.com/ai-robots-txt/ai.robots.txt"
 # Fewest characters of a name that may be a misspelling of another name.
 SHORTEST = 5
 # From this many characters on, one missing, added or changed letter is a misspelling.
@@ -41,6 +44,11 @@ class KnownCrawler(NamedTuple):
     trains: bool = False
     retired: bool = False
     replaced_by: str = ""
+
+    @property
+    def is_documented(self) -> bool:
+        """True if the source is a document of the operator, False if it is a list of others."""
+        return self.source != LIST_OF_OTHERS
 
 
 def known(token: str) -> KnownCrawler | None:
@@ -83,11 +91,15 @@ def known_crawlers() -> tuple[KnownCrawler, ...]:
     return tuple(_by_name().values())
 
 
-def training_crawlers() -> tuple[KnownCrawler, ...]:
+def training_crawlers(*, with_retired: bool = False) -> tuple[KnownCrawler, ...]:
     """Return the crawlers that stand for the training of models.
 
-    Retired names are included, because files still contain them."""
-    return tuple(crawler for crawler in known_crawlers() if crawler.trains)
+    `with_retired`: include names that are no longer used, which files may still contain."""
+    return tuple(
+        crawler
+        for crawler in known_crawlers()
+        if crawler.trains and (with_retired or not crawler.retired)
+    )
 
 
 @cache

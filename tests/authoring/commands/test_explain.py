@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import socket
 from argparse import ArgumentParser
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 from comity.authoring.commands import explain
+from comity.authoring.explaining import explain as explain_source
+from comity.authoring.honouring import lines_of
+from comity.authoring.sites import load
+from comity.policies import Agent
+from comity.policies.vocabulary.known_crawlers import training_crawlers
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -42,12 +49,38 @@ def test_people_read_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr()
     lines = [" ".join(line.split()) for line in shown.out.splitlines()]
     assert (
-        "Everybody else access allow Everybody else may fetch everything with one exception:"
+        "access allow Everybody else may fetch everything with one exception:"
         " `Disallow: /private` (site/robots.txt:2)." in lines
     )
-    assert "GPTBot access deny GPTBot may fetch nothing (site/robots.txt:5)." in lines
+    group = lines.index("GPTBot")
+    assert lines[group + 1 : group + 3] == [
+        "about answer sentence",
+        "access deny GPTBot may fetch nothing (site/robots.txt:5).",
+    ]
     assert "site/robots.txt read" in lines
     assert shown.err == ""
+
+
+def test_a_terminal_shows_all_within_its_width(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file or pipe has no width, so each sentence is one line there."""
+    names = [crawler.token for crawler in training_crawlers()]
+    agents = "".join(f"User-agent: {name}\n" for name in names)
+    (site / "robots.txt").write_text(f"{agents}Disallow: /\n\nUser-agent: *\nDisallow: /x\n")
+    assert run("site", "--readers") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert ", ".join(names) in lines
+    rows = [" ".join(line.split()) for line in lines]
+    assert "access deny These crawlers may fetch nothing (site/robots.txt:24)." in rows
+    assert any(line.endswith("; mine pages for text and data.") for line in lines)
+
+    shown = StringIO()
+    explanation = explain_source(load("site"), Agent("x"))
+    explain.show(explanation, Console(file=shown, width=80), lines_of(explanation))
+    narrow = shown.getvalue()
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert all(name in " ".join(narrow.split()) for name in names)
 
 
 @pytest.mark.usefixtures("site")

@@ -6,9 +6,13 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.robotparser import RobotFileParser
 
 import pytest
+from protego import Protego
 
+from comity.authoring.explaining import agent_named
+from comity.authoring.lint import lint_site as lint
 from comity.authoring.sites import load
 from comity.authoring.wishes import WISHES
 from comity.cli import main
@@ -17,6 +21,7 @@ from comity.policies import Agent, Verdict
 Run = Callable[..., tuple[int, str, str]]
 DOCS = Path(__file__).parents[3] / "docs"
 ROBOTS = "User-agent: *\nCrawl-delay: 5\nDisallow:\n"
+MEANING = "lines at its end could change what others mean: add"
 
 
 @pytest.fixture
@@ -86,23 +91,156 @@ def test_files_in_folders_are_written(new: Run, tmp_path: Path) -> None:
     assert main(["lint", str(tmp_path)]) == 0
 
 
-def test_a_file_that_exists_stays_and_the_lines_to_add_are_printed(
-    new: Run, tmp_path: Path
+@pytest.mark.parametrize("name", ["archive.org_bot", "Mail.RU_Bot", "Sogou web spider", "MJ12bot"])
+@pytest.mark.requirement("RFC-12")
+def test_readers_of_all_kinds_find_the_name_of_a_crawler(
+    new: Run, tmp_path: Path, name: str
 ) -> None:
+    """docs/robots.md has the table of readers."""
+    googlebot = pytest.importorskip("jwm.robotstxt.googlebot")
+    url = "https://example.com/x"
+    for wish, is_permitted in (("nobody-but", True), ("everybody-but", False)):
+        status, _, error = new(
+            *(wish, "--crawlers", f"{name},GPTBot", "--out", str(tmp_path), "--force")
+        )
+        assert (status, error) == (0, "")
+        text = (tmp_path / "robots.txt").read_text()
+        assert text.startswith(f"User-agent: {name}\nUser-agent: GPTBot\n")
+        protego, python = Protego.parse(text), RobotFileParser()
+        python.parse(text.splitlines())
+        field = f"Mozilla/5.0 (compatible; {name} +https://example.com/bot)"
+        assert [
+            protego.can_fetch(url, name),
+            protego.can_fetch(url, field),
+            python.can_fetch(name, url),
+            googlebot.RobotsMatcher().OneAgentAllowedByRobots(
+                text, re.split("[^A-Za-z_-]", name)[0], url
+            ),
+        ] == [is_permitted] * 4
+        assert protego.can_fetch(url, "somebot") != is_permitted
+        for explained in (name, "GPTBot"):
+            agent = agent_named(Agent("x"), explained)
+            verdict = load(str(tmp_path)).site.access(agent, url).verdict
+            assert (verdict is Verdict.ALLOW) == is_permitted
+        rules = {problem.rule for problem in lint(load(str(tmp_path)))}
+        assert rules <= {"comity.other-readers"}
+
+
+def test_names_of_several_words_are_in_quotes_or_known(new: Run) -> None:
+    arguments = ("everybody-but", "--json", "--crawlers")
+    files = json.loads(new(*arguments, "Sogou web spider, GPTBot CCBot,'Kangaroo Bot'")[1])["files"]
+    names = ["Sogou web spider", "GPTBot", "CCBot", "Kangaroo Bot"]
+    assert re.findall("User-agent: (.*)", files["/robots.txt"]) == [*names, "*"]
+    status, _, error = new("everybody-but", "--crawlers", "!Susie")
+    assert status == 2
+    assert "`!Susie` is no list of crawlers: write names of letters and digits" in error
+
+
+def test_lines_are_added_to_a_file_that_then_means_both(new: Run, tmp_path: Path) -> None:
     robots = tmp_path / "robots.txt"
-    robots.write_bytes(b"User-agent: *\nDisallow: /private/\n")
-    status, out, error = new("everything", "--out", str(tmp_path))
+    robots.write_bytes(b"User-agent: *\r\nDisallow: /private/")
+    arguments = ("no training", "--out", str(tmp_path))
+    status, out, error = new(*arguments)
+    assert (status, error) == (0, "")
+    assert out.endswith(
+        f"{robots}: 29 lines are added at its end, and its other lines still hold\n"
+    )
+    text = robots.read_bytes()
+    assert text.startswith(b"User-agent: *\r\nDisallow: /private/\n\nUser-agent: AI2Bot\n")
+    site = load(str(tmp_path)).site
+    for token in ("GPTBot", "somebot"):
+        agent = Agent(token)
+        private, other = (
+            site.access(agent, f"https://example.com{path}").verdict is Verdict.ALLOW
+            for path in ("/private/x", "/x")
+        )
+        assert (private, other) == (False, token == "somebot")
+        uses = site.page(agent, "https://example.com/x", body=None).uses
+        assert uses["train-ai"].verdict is Verdict.DENY
+    status, out, error = new(*arguments)  # once more
+    assert (status, error) == (0, "")
+    assert out.endswith(f"{robots}: is unchanged, because the lines would change nothing in it\n")
+    assert robots.read_bytes() == text
+
+
+@pytest.mark.parametrize(
+    ("wish", "robots", "why", "expected"),
+    [
+        (  # the group of GPTBot would not have the line
+            "one request each 5 seconds",
+            "User-agent: GPTBot\nDisallow: /x\n\n\nUser-agent: *\n# all\nDisallow: /y\n",
+            MEANING,
+            [
+                ("below line 1, `User-agent: GPTBot`", "Crawl-delay: 5\n"),
+                ("below line 5, `User-agent: *`", "Crawl-delay: 5\n"),
+            ],
+        ),
+        (  # Googlebot would be permitted to fetch /y
+            "nobody but Googlebot",
+            "User-agent: *\nDisallow: /y\n",
+            MEANING,
+            [
+                ("at the end", "User-agent: Googlebot\nDisallow:\n"),
+                ("below line 1, `User-agent: *`", "Disallow: /\n"),
+            ],
+        ),
+        (  # the refusal would stay
+            "everything --formats signals",
+            "User-agent: *\nDisallow: /\n",
+            "it refuses what the wish permits: remove that, add",
+            [
+                (
+                    "below line 1, `User-agent: *`",
+                    "Content-Signal: search=yes, ai-input=yes, ai-train=yes\n",
+                )
+            ],
+        ),
+    ],
+)
+def test_lines_to_add_by_hand_have_their_places(
+    new: Run, tmp_path: Path, wish: str, robots: str, why: str, expected: list[tuple[str, str]]
+) -> None:
+    path = tmp_path / "robots.txt"
+    path.write_text(robots)
+    words, _, formats = wish.partition(" --formats ")
+    more = ["--formats", "Content Signals"] if formats else []
+    status, out, error = new(words, "--out", str(tmp_path), *more)
     assert status == 1
     assert error == (
-        f"comity new: {robots} exists, so nothing is written: add the lines above to it, or"
-        " replace it with --force\n"
+        f"comity new: {path} is unchanged, because {why} the lines below, or replace it with"
+        " --force\n"
     )
-    assert "Content-Signal: search=yes, ai-input=yes, ai-train=yes\n" in out
-    assert robots.read_bytes() == b"User-agent: *\nDisallow: /private/\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["robots.txt"]
-    status, out, _ = new("everything", "--out", str(tmp_path), "--json")
-    assert (status, json.loads(out)["written"]) == (1, [])
-    assert json.loads(out)["existing"] == [str(robots)]
+    for place, text in expected:
+        assert f"{path}, {place}:\n\n{text}" in out
+    assert path.read_text() == robots
+    found = json.loads(new(words, "--out", str(tmp_path), "--json", *more)[1])
+    assert (found["written"], found["existing"]) == ([], [str(path)])
+    assert [(one["place"], one["text"]) for one in found["to_add"]] == expected
+    assert {one["file"] for one in found["to_add"]} == {str(path)}
+
+
+def test_new_files_are_written_beside_a_file_that_stays(new: Run, tmp_path: Path) -> None:
+    (tmp_path / ".well-known").mkdir()
+    tdmrep = tmp_path / ".well-known" / "tdmrep.json"
+    tdmrep.write_text('[{"location": "/", "tdm-reservation": 1}]')
+    status, out, error = new("everything", "--out", str(tmp_path))
+    assert status == 1
+    assert f"{tmp_path / 'robots.txt'}: written\n" in out
+    assert f"{tdmrep}, the format has no lines to append: write a file that says both:" in out
+    assert error.startswith(f"comity new: {tdmrep} is unchanged")
+    assert tdmrep.read_text() == '[{"location": "/", "tdm-reservation": 1}]'
+    assert new("everything", "--out", str(tmp_path), "--force")[0] == 0
+    status, out, _ = new("everything", "--out", str(tmp_path))
+    assert (status, out.count("is unchanged, because the lines would change nothing")) == (0, 2)
+
+
+def test_a_file_in_another_encoding_stays(new: Run, tmp_path: Path) -> None:
+    body = "User-agent: *\nDisallow: /é\n".encode("latin-1")
+    (tmp_path / "robots.txt").write_bytes(body)
+    status, out, error = new("no training", "--out", str(tmp_path))
+    assert (status, "at the end" in out) == (1, True)
+    assert "is no file that can be read as UTF-8: add the lines below" in error
+    assert (tmp_path / "robots.txt").read_bytes() == body
 
 
 def test_force_replaces_a_file(new: Run, tmp_path: Path) -> None:
@@ -170,7 +308,7 @@ def test_an_option_overrides_a_value_in_the_words(new: Run) -> None:
         ),
         (
             ["nobody but X"],
-            "the product tokens of the crawlers must be known: add --crawlers, such",
+            "the names of the crawlers must be known: add --crawlers, such",
         ),
         (
             ["nobody but Foo"],

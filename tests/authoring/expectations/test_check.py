@@ -136,6 +136,84 @@ def test_known_training_crawlers_are_asked_one_by_one(
     assert "AI2Bot may fetch /" in capsys.readouterr().out
 
 
+def test_known_training_crawlers_are_those_that_no_training_names(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_expectations(folder, "known training crawlers must not fetch /**")
+    robots = folder / "site" / "robots.txt"
+    robots.unlink()
+    assert main(["new", "no training", "--out", "site"]) == 0
+    assert main(["check"]) == 0, capsys.readouterr().out
+    text = robots.read_text("utf-8")
+    robots.write_text(text.replace("User-agent: Timpibot\n", ""), "utf-8")
+    assert main(["check"]) == 1
+    assert "Timpibot may fetch /" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("robots", "sentence", "why"),
+    [
+        ("User-agent: archive.org_bot\nDisallow: /\n", "archive.org_bot must not fetch /", ""),
+        ("User-agent: Archive.org_Bot # x\nDisallow: /\n", "archive.org_bot must not fetch /", ""),
+        ("User-agent: Sogou web spider\nDisallow: /\n", '"Sogou web spider" must not fetch /', ""),
+        ("User-agent: Kangaroo Bot\nDisallow: /\n", "'Kangaroo Bot' must not fetch /**", ""),
+        ("User-agent: *\nDisallow: /\n", "archive.org_bot must not fetch /", ""),
+        (
+            "User-agent: archive\nDisallow: /\n",
+            "archive.org_bot must not fetch /",
+            "archive.org_bot, for readers that compare the whole name, may fetch /",
+        ),
+        (
+            "User-agent: archive.is_bot\nDisallow: /\n",
+            "archive.org_bot must not fetch /",
+            "archive.org_bot, for readers that compare the whole name, may fetch /",
+        ),
+        (
+            "User-agent: archive.is_bot\nDisallow: /\n",
+            "archive.org_bot may fetch /",
+            "archive.org_bot, for readers that read `archive`, must not fetch /",
+        ),
+        (  # readers by the RFC join the groups, and then the Allow decides
+            "User-agent: archive.is_bot\nAllow: /\n\nUser-agent: archive.org_bot\nDisallow: /\n",
+            "archive.org_bot must not fetch /",
+            "archive.org_bot, for readers that read `archive`, may fetch /",
+        ),
+        (
+            "User-agent: archive.is_bot\nDisallow: /x\n\nUser-agent: archive.org_bot\nDisallow: /y\n",
+            "archive.org_bot must not fetch /x",
+            "archive.org_bot, for readers that compare the whole name, may fetch /x",
+        ),
+        (
+            "ACAP-crawler: archive.org_bot\nACAP-disallow-crawl: /\n",
+            "archive.org_bot must not fetch /",
+            "",
+        ),
+    ],
+)
+def test_names_with_other_signs_hold_for_both_kinds_of_readers(
+    folder: Path, capsys: pytest.CaptureFixture[str], robots: str, sentence: str, why: str
+) -> None:
+    (folder / "site" / "robots.txt").write_text(robots, "utf-8")
+    (folder / "expectations.toml").write_text(
+        f"folder = 'site'\nexpectations = [{json.dumps(sentence)}]\n"
+    )
+    assert main(["check", "--format", "json"]) == bool(why)
+    [result] = json.loads(capsys.readouterr().out)["results"]
+    assert (result["holds"], result["why"] or "") == (not why, why)
+
+
+def test_a_misspelt_name_with_other_signs_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "site" / "robots.txt").write_text("User-agent: archive.org_bot\nDisallow: /\n")
+    write_expectations(folder, "archive.org_bto must not fetch /")
+    assert main(["check"]) == 2
+    assert "write archive.org_bot" in capsys.readouterr().err
+    write_expectations(folder, "Sogou web spider must not fetch /")
+    assert main(["check"]) == 2
+    assert 'write `"Sogou web spider" must not fetch /`' in capsys.readouterr().err
+
+
 def test_a_glob_is_tried_with_every_set_of_patterns(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,7 +242,7 @@ def test_too_many_patterns_are_told(folder: Path, capsys: pytest.CaptureFixture[
         ('expectation = ["x"]', "`expectation` has no meaning: write `expectations`"),
         ("expectations = []", "has no sentence"),
         ('expectations = "x"', "is not a list of sentences"),
-        ('agent = "a b"\nexpectations = ["x"]', "agent `a b` is no crawler"),
+        ('agent = "a/b"\nexpectations = ["x"]', "agent `a/b` is no crawler"),
         ('site = "x"\nexpectations = ["everybody may fetch /"]', "is not a URL"),
         ('site = "https://x.example"\nfolder = "."\nexpectations = ["x"]', "leave one of them out"),
         ('date = "today"\nexpectations = ["everybody may fetch /"]', "`date` is not a date"),

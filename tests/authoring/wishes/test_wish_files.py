@@ -65,7 +65,7 @@ def test_elements_and_fields_are_no_files() -> None:
             ["ai.txt", "ai.txt of Spawning"],
             "`ai.txt` and `ai.txt of Spawning` need the same file /ai.txt: choose one",
         ),
-        ("nobody-but", {}, [], "the product tokens of the crawlers must be known: add --crawlers"),
+        ("nobody-but", {}, [], "the names of the crawlers must be known: add --crawlers"),
         ("no-training", {}, ["RSL"], "the origin of the site must be known: add --origin"),
         ("no-training", {"seconds": "3"}, [], "`No training` has no seconds: leave out --seconds"),
         ("slower", {"seconds": "x"}, [], "`x` is no number of seconds: write 1 to 86400"),

@@ -18,7 +18,7 @@ from comity.authoring.lint import lint_site
 from comity.authoring.source import SiteSource, SourceFile
 from comity.authoring.wishes import WISHES
 from comity.authoring.wishes.files import write_files
-from comity.authoring.wishes.readers import FORMATS_OF_WISHES, named_crawlers, readers_of
+from comity.authoring.wishes.readers import FORMATS_OF_WISHES, SOURCES, named_crawlers, readers_of
 from comity.authoring.wishes.wish import (
     ELEMENT,
     FIELD,
@@ -523,7 +523,7 @@ def test_each_form_has_statements_about_its_readers_with_sources() -> None:
         for form in wish.forms:
             for reader in readers_of(form):
                 is_unknown = reader.statement.startswith(("No statement was found", "comity obeys"))
-                is_list = "docs/honoured-signals.md" in reader.statement
+                is_list = SOURCES in reader.statement
                 assert bool(reader.source) == (not is_unknown and not is_list)
 
 

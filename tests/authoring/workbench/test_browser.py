@@ -14,6 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect
 
+from comity.authoring.expectations.documents import read_document
 from tests.authoring.workbench.workbench_process import (
     Workbench,
     started_browser,
@@ -492,6 +493,30 @@ def test_two_tabs_do_not_disturb_each_other(tab: Tab, bench: Workbench) -> None:
 def open_site(page: Page, target: str) -> None:
     page.get_by_label("Open a folder or URL").fill(target)
     page.keyboard.press("Enter")
+
+
+def test_sentences_are_saved_beside_the_files_and_read_at_the_start(
+    tab: Tab, bench: Workbench, folder: Path
+) -> None:
+    page = tab.page
+    sentences = page.get_by_label("Sentences, one per line")
+    sentences.fill("everybody may fetch /about\nGPTBot may fetch /about")
+    expect(page.locator("[data-unsaved=true]")).to_have_count(1)
+    page.get_by_role("button", name="Save as expectations.toml").click()
+    expect(page.get_by_role("status")).to_have_text("expectations.toml is saved.")
+    expect(page.locator("[data-unsaved=true]")).to_have_count(0)
+    document = read_document(folder / "expectations.toml")
+    assert [sentence.text for sentence in document.sentences] == [
+        "everybody may fetch /about",
+        "GPTBot may fetch /about",
+    ]
+    (folder / "expectations.toml").write_text('expectations = ["GPTBot may fetch /"]')
+    sentences.fill("everybody may fetch /x")
+    page.get_by_role("button", name="Save as expectations.toml").click()
+    page.get_by_role("button", name="Take what is on the disk").click()
+    expect(sentences).to_have_value("GPTBot may fetch /")
+    again = tab.opened(bench.url).get_by_label("Sentences, one per line")
+    expect(again).to_have_value("GPTBot may fetch /")
 
 
 def test_another_folder_is_opened_and_saved_to(tab: Tab, bench: Workbench, folder: Path) -> None:

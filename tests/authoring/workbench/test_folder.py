@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from comity.authoring.workbench.desk import desk_of
 from comity.authoring.workbench.folder import ChangedError, Folder
+from comity.cli import main
 from comity.policies import PolicyError
 
 ORIGIN = "https://example.com"
@@ -98,3 +100,66 @@ def test_a_file_that_cannot_be_written_is_said(folder: Path) -> None:
         desk.save(
             desk.state().with_file(ORIGIN + "/ai.txt", b"x"), ORIGIN + "/ai.txt", is_sure=True
         )
+
+
+EXPECTATIONS = ORIGIN + "/expectations.toml"
+
+
+def test_sentences_are_saved_as_the_file_of_comity_check(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = desk_of(str(folder))
+    assert (desk.state().choices.expectations, desk.notes) == ("", ())
+    state = desk.state().with_choices(expectations="everybody may fetch /\n\nGPTBot may fetch /x")
+    assert desk.has_unsaved_sentences(state)
+    desk.save_sentences(state)
+    assert not desk.has_unsaved_sentences(state)
+    assert desk.state().choices.expectations == state.choices.expectations
+    path = folder / "expectations.toml"
+    assert main(["check", str(path)]) == 0
+    assert capsys.readouterr().out == "2 sentences hold, 0 fail.\n"
+    again = desk_of(str(folder)).state()
+    assert again.choices.expectations == "everybody may fetch /\nGPTBot may fetch /x"
+    desk.save_sentences(desk.state().with_choices(expectations=""))
+    assert tomllib.loads(path.read_text())["expectations"] == []
+
+
+def test_other_keys_and_comments_of_the_file_stay(folder: Path) -> None:
+    path = folder / "expectations.toml"
+    path.write_text(
+        '# ours\ndate = 2026-12-01\nagent = "GPTBot"\nexpectations = [\n  # ]\n'
+        '  "may we fetch /a]",\n]\norigin = "https://example.com" # here\n'
+    )
+    assert "is not understood" in desk_of(str(folder)).notes[0]
+    path.write_text(path.read_text().replace("may we fetch", "everybody may fetch"))
+    desk = desk_of(str(folder))
+    assert desk.state().choices.expectations == "everybody may fetch /a]"
+    desk.save_sentences(desk.state().with_choices(expectations='"Sogou web spider" may fetch /'))
+    assert path.read_text() == (
+        '# ours\ndate = 2026-12-01\nagent = "GPTBot"\nexpectations = [\n'
+        '  "\\"Sogou web spider\\" may fetch /",\n]\norigin = "https://example.com" # here\n'
+    )
+
+
+def test_sentences_are_not_written_over_other_changes(folder: Path) -> None:
+    desk = desk_of(str(folder))
+    state = desk.state().with_choices(expectations="everybody may fetch /")
+    path = folder / "expectations.toml"
+    path.write_text('expectations = ["GPTBot may fetch /"]')
+    with pytest.raises(ChangedError, match="has changed on the disk"):
+        desk.save_sentences(state)
+    assert desk.reread_sentences(state).choices.expectations == "GPTBot may fetch /"
+    path.write_text('expectations = ["ExampleBot may fetch /"]')
+    desk.save_sentences(state, is_sure=True)
+    assert path.read_text() == 'expectations = [\n  "everybody may fetch /",\n]'
+    path.write_text("expectations = [")
+    with pytest.raises(PolicyError, match="is not TOML"):
+        desk.save_sentences(state, is_sure=True)
+    assert path.read_text() == "expectations = ["
+
+
+def test_a_sentence_that_is_not_understood_is_not_saved(folder: Path) -> None:
+    desk = desk_of(str(folder))
+    with pytest.raises(PolicyError, match="`eat` is no use: write "):
+        desk.save_sentences(desk.state().with_choices(expectations="GPTBot may eat /"))
+    assert not (folder / "expectations.toml").exists()

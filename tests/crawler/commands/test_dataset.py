@@ -272,6 +272,11 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
                 ["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--fast"],
                 "dataset export knows no `--fast`",
             ),
+            (
+                ["export", "crawled.jsonl", "--for", "index", "-o", "o.jsonl", "--keep-policies"],
+                "dataset export knows no `--keep-policies`: tags have the lines that decided, but not"
+                " the policy files. Crawl with -O pages.warc.gz",
+            ),
             (["export", "broken.parquet", "--for", "index", "-o", "out.jsonl"], "broken.parquet"),
             (
                 ["expire", "crawled.jsonl", "--store", "no.sqlite"],

@@ -227,6 +227,10 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
         (("in.jsonl", "-o", "in.jsonl", "--for", "train"), "is read from"),
         (("gone.jsonl", "-o", "out.jsonl", "--for", "train"), "gone.jsonl cannot be read"),
         (("in.xyz", "-o", "out.jsonl", "--for", "train"), "unknown format of records"),
+        (
+            ("in.jsonl", "-o", "tagged", "--for", "train"),
+            "such as tagged.jsonl. For a folder with a file for each input file, write tagged/\n",
+        ),
         (("in.jsonl", "-o", "out.jsonl"), "--for"),
         (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--missing", "maybe"), "invalid choice"),
     ],

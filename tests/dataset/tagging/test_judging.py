@@ -144,7 +144,7 @@ def test_a_site_that_names_the_members_of_a_class_is_heard_on_request() -> None:
         assert deciding(made)["agent"].lower() in ("gptbot", "ccbot")
         assert verdict(made, "index") == "allow"  # the signal speaks of training alone
     assert verdict(tag(policies=policies, also=["Google-Extended"])) == "allow"
-    names = {crawler.token for crawler in training_crawlers()}
+    names = {crawler.token for crawler in training_crawlers(with_retired=True)}
     assert set(Question.of(OWN, also=["AI-Training", "x"]).also) == {*names, "x"}
     with pytest.raises(DatasetError, match="is not a product token"):
         Question.of(OWN, also=["GPT Bot"])

@@ -40,10 +40,13 @@ def test_what_replaces_a_retired_name_is_known_and_in_use() -> None:
 
 
 def test_training_crawlers_are_those_that_sites_name_to_refuse_training() -> None:
-    """Those in the files of `comity explain` are among them, and no crawler for search only."""
+    """The files of `comity new` name all of them, and no crawler for search only."""
     tokens = {crawler.token for crawler in training_crawlers()}
-    assert set(TRAINING_CRAWLERS) <= tokens
-    assert "anthropic-ai" in tokens  # retired, but still in files
+    assert set(TRAINING_CRAWLERS) == tokens
+    assert "Amazonbot" in tokens  # its operator says that it fetches for training too
+    assert "anthropic-ai" not in tokens  # retired, but still in files
+    retired = {crawler.token for crawler in training_crawlers(with_retired=True)} - tokens
+    assert retired == {"anthropic-ai"}
     assert not tokens & {"Googlebot", "OAI-SearchBot", "ChatGPT-User", "Applebot"}
     assert [
         crawler for crawler in training_crawlers() if "not for training" in crawler.purpose

@@ -14,7 +14,7 @@ from comity.authoring.rules import href
 from comity.authoring.sites import load
 from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Fetched, PolicyError, Site
-from comity.policies.answers.rule import ERROR, RULES, WARNING, Severity
+from comity.policies.answers.rule import ERROR, RULES, WARNING, Severity, without_page
 
 SOURCE = "comity"
 MAX_DIAGNOSTICS = 1000  # the maximum number of problems of one file
@@ -76,7 +76,7 @@ def diagnostic(document: Document, problem: Problem) -> Diagnostic:
     advice = f"\n{rule.why}\nFix: {rule.fix}" if rule.why else ""
     return Diagnostic(
         range=range_of(document, problem),
-        message=f"{problem.message} ({problem.spec}){advice}",
+        message=f"{problem.message} ({without_page(problem.spec)}){advice}",
         severity=severity_of(problem.severity),
         code=problem.rule,
         code_description=CodeDescription(address) if address else None,

@@ -14,6 +14,7 @@ from comity.authoring.language_server.statements import FileStatement, Span
 from comity.authoring.language_server.words import AGENT, Word
 from comity.authoring.problems import Problem
 from comity.authoring.rules import advice_of, href
+from comity.policies.answers.rule import without_page
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.known_crawlers import known
 
@@ -153,4 +154,4 @@ def quote_code(text: str) -> str:
 def section(spec: str) -> str:
     """Return a specification and section in Markdown, with a link if its URL is known."""
     address = href(spec)
-    return f"[{spec}]({address})" if address else f"*{spec}*"
+    return f"[{spec}]({address})" if address else f"*{without_page(spec)}*"

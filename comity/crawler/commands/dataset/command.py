@@ -114,7 +114,7 @@ class DatasetCommand(listed.Dataset):
         # pyarrow's default pool keeps 30 MB of freed memory, and is no faster here.
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
         if args:
-            remedy = (
+            remedy = _REMEDIES.get((opts.action, args[0])) or (
                 f"global options must be before `{opts.action}`"
                 if unknown_option(args[:1])
                 else "remove it"
@@ -139,6 +139,15 @@ class DatasetCommand(listed.Dataset):
 
 
 # export
+
+
+# Action and option that it does not have -> what to do instead.
+_REMEDIES = {
+    ("export", "--keep-policies"): (
+        "tags have the lines that decided, but not the policy files. Crawl with -O pages.warc.gz,"
+        " which keeps them, or write them with `dataset tag --keep-policies`"
+    )
+}
 
 
 def _export_arguments(parser: ArgumentParser) -> None:

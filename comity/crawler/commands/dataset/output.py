@@ -8,10 +8,11 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 
 from comity.dataset.files.folders import nameable_folder
-from comity.dataset.files.formats import WRITABLE
+from comity.dataset.files.formats import WRITABLE, ending_of
 from comity.dataset.files.places import path_of
 from comity.dataset.folder_output import is_folder
 from comity.dataset.job import Sources
+from comity.dataset.records import DatasetError
 from comity.extras import is_missing, needs
 from comity.gate.run.console import complain
 
@@ -60,5 +61,11 @@ def output_place(opts: Namespace) -> tuple[Path, bool]:
         raise UsageError(
             f"--ending {opts.ending}: {output} is one file, whose name has its suffix",
             print_help=False,
+        )
+    if not ending_of(output.name):
+        raise DatasetError(
+            f"{output}: unknown format of records: write a name that ends in {', '.join(WRITABLE)},"
+            f" such as {output}.jsonl. For a folder with a file for each input file, write"
+            f" {output}/"
         )
     return output, False

@@ -52,6 +52,7 @@ from comity.policies.syntax.records import (
     RecordKind,
     read_record,
 )
+from comity.policies.vocabulary.known_crawlers import known
 
 SPEC = "https://www.rfc-editor.org/rfc/rfc9309.html"
 MAX_SITEMAPS = 1000  # maximum sitemaps that are read of one file
@@ -419,7 +420,8 @@ class _FileReader:
         self._is_joined |= self._joined_at > 0
         match = TOKEN.match(value)
         token = match[0] if match else b""
-        if token != value or not token:
+        # Some crawlers have names with other signs, and their operators write them as they are.
+        if (token != value or not token) and not known(value.decode("utf-8", "replace")):
             message, column = (
                 "`{}` is read as `{}`"
                 if token

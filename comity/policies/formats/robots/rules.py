@@ -45,7 +45,8 @@ RULES = {
         why="A crawler compares this value with its own name. A name has only "
         "letters, digits, `-` and `_`. comity reads the value up to the first other character. "
         "Other crawlers may compare the whole value, and then the group does "
-        "not apply to them.",
+        "not apply to them. A known crawler whose name has other characters, such as "
+        "`archive.org_bot`, is no finding.",
         fix="Write only the name of the crawler, or `*` for all crawlers.",
         example=Example(
             bad="User-agent: GPTBot/1.1\nDisallow: /\n",

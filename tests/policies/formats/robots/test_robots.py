@@ -65,6 +65,19 @@ def test_findings_say_where(body: bytes, want: list[tuple[str, int, int]]) -> No
 
 @pytest.mark.requirement("RFC-12")
 @pytest.mark.parametrize(
+    ("name", "token"),
+    [("archive.org_bot", "archive"), ("Mail.RU_Bot", "mail"), ("Sogou web spider", "sogou")],
+)
+def test_names_of_known_crawlers_are_read_as_tokens_without_a_finding(
+    name: str, token: str
+) -> None:
+    read = site(f"User-agent: {name}\nDisallow: /\n".encode())
+    assert read.findings == ()
+    assert read.crawler_names == {token}
+
+
+@pytest.mark.requirement("RFC-12")
+@pytest.mark.parametrize(
     ("value", "message"),
     [
         (b"bot/1.0", "`bot/1.0` is read as `bot`"),
