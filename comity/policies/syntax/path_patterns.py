@@ -340,12 +340,11 @@ class PatternIndex:
             preferred: numbers, in order, of the patterns that win against others of equal length.
         """
         is_preferred = self._preferred = bytearray(len(patterns))  # 1 for preferred patterns
+        is_other = bytearray(b"\1") * len(patterns)
         for number in preferred:
-            is_preferred[number] = 1
-        numbers: Sequence[int] = range(len(patterns) - 1, -1, -1)
-        if preferred:
-            numbers = [number for number in numbers if not is_preferred[number]]
-            numbers += reversed(preferred)
+            is_preferred[number], is_other[number] = 1, 0
+        numbers = [*preferred, *compress(range(len(patterns)), is_other)]
+        numbers.reverse()
         # The sort is stable: among equal texts the deciding one is the last. No target equals a
         # wildcard pattern, because the normal form of targets has neither `*` nor `$`.
         numbers = sorted(numbers, key=patterns.__getitem__)

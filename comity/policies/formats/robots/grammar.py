@@ -27,7 +27,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import NamedTuple
 
 from protego import Protego
@@ -75,8 +75,9 @@ TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![A-Za-z0-9_*-])")
 # group, further rules can be skipped too (_MORE_RULES).
 _BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (NAME, EOL)
 _UNKNOWN = rb"(?!%s)[^\r\n]*+%s" % (NAME, EOL)
-# Rules in the usual form: no comment, nothing after the pattern, and the pattern in normal form.
-_USUAL_RULE = rb"(?:[Dd]is)?+[Aa]llow: ?+[/*][%s]{0,1000}+\$?+\r?+\n" % NORMAL_IN_PATTERNS
+# Rules in the usual form: one space after the colon, no comment, nothing after the pattern, and the
+# pattern in normal form.
+_USUAL_RULE = rb"(?:[Dd]is)?+[Aa]llow: [/*][%s]{0,1000}+\$?+\r?+\n" % NORMAL_IN_PATTERNS
 _RULE = rb"(?:[Dd]is|[Dd]IS)?+(?:[Aa]llow|ALLOW):[ \t]*+(?:[/*][^\r\n]{0,1000}+)?+%s" % EOL
 _BLANKS = re.compile(rb"(?:%s)++" % _BLANK)
 _UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
@@ -85,9 +86,6 @@ _MORE_RULES = re.compile(rb"(?:%s|%s|%s)++" % (_USUAL_RULE, _RULE, _UNKNOWN))
 _USUAL_RULES = re.compile(rb"(?:%s){4,}+" % _USUAL_RULE)
 # A rule without a comment. The last line of many files has no line end.
 _BARE_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)(?:%s|\Z)" % EOL)
-
-_NAME_OF_ALLOW = re.compile(r"\n[Aa]")
-_NAME = re.compile(r"\n[A-Za-z: ]++")
 
 
 class RuleLine(NamedTuple):
@@ -635,13 +633,9 @@ class AgentRules:
 
 def _add_usual_rules(usual: bytes, patterns: list[str]) -> list[int]:
     """Add the patterns of rules in the usual form, and return the indexes of the Allow lines."""
-    if b"\r" in usual:
-        usual = usual.replace(b"\r\n", b"\n")
-    text = "\n" + usual[:-1].decode("ascii")
-    # There is a line end before each Allow line, and before each rule between two of them.
-    rules = accumulate(
-        (between.count("\n") + 1 for between in _NAME_OF_ALLOW.split(text)[:-1]),
-        initial=len(patterns) - 1,
-    )
-    patterns += _NAME.split(text)[1:]
-    return list(islice(rules, 1, None))
+    words = usual.decode("ascii").split()  # name, pattern, name, pattern
+    allows = [
+        index for index, name in enumerate(words[::2], len(patterns)) if len(name) == len("Allow:")
+    ]
+    patterns += words[1::2]
+    return allows

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from comity.policies.document.document import Content
-from comity.policies.document.xmp import MAX_PACKET, Unread, is_pdf, pdf_streams
+from comity.policies.document.document import Content, is_pdf
+from comity.policies.document.xmp import MAX_PACKET, Unread, pdf_streams
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import MAX_BYTES, Findings
 from comity.policies.syntax.xml_tree import own_text
