@@ -232,12 +232,14 @@ class Site:
         licenses: tuple[str, ...] = ()
         if of_response == _SILENT and view.silent_outcome is not None:
             outcomes = (view.silent_outcome,) * len(targets)
+            is_image = bool(view.silent_outcome[0]) and content.is_image
         else:
             requested = self._resources(view, targets, access, facts, is_fetched=body is not None)
             carriers, licenses = _all_carriers(view, requested, of_response, resources or {})
             of_page = carriers[0][1:]
             outcomes = tuple(combine_carriers(of_target, view.unanswered) for of_target in carriers)
-        sources = _shared_sources(view, outcomes, is_image=content.is_image)
+            is_image = content.is_image
+        sources = _shared_sources(view, outcomes, is_image=is_image)
 
         # The rules about elements of the page, and the hints for its author.
         elements, element_sources = _elements(

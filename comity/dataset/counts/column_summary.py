@@ -84,8 +84,8 @@ def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:
         [("fetched_at", "max")]
     )
     moments = _MOMENT.values(copies["fetched_at_max"].combine_chunks())
-    columns = (copies[name].to_pylist() for name in ("url", "status", "sha256"))
-    for url, status, sha256, fetched_at in zip(*columns, moments, strict=True):
+    values = (copies[name].to_pylist() for name in ("url", "status", "sha256"))
+    for url, status, sha256, fetched_at in zip(*values, moments, strict=True):
         yield url, {"status": status, "sha256": sha256, "fetched_at": fetched_at}
 
 

@@ -44,7 +44,7 @@ def read(content: Content, report: Findings) -> Metadata | None:
     is_epub = content.media_type == "application/epub+zip" or b"application/epub+zip" in body[:128]
     if is_epub and body.startswith(b"PK"):
         return _epub(body, report)
-    return _pdf(body, report) if is_pdf(body) else None
+    return _pdf(body, report) if content.is_media and is_pdf(body) else None
 
 
 # EPUB
