@@ -175,7 +175,12 @@ class AgentView:
             facts: facts about the request.
             now: an aware datetime. None: the clock.
             pages: result of `access_rules`. None: no page came back yet."""
-        decision = self._access_by_files(targets, facts, now, pages)
+        if self._only is not None and len(targets) == 1 and not pages:
+            answer = self._only.access(targets[0], targets[0], facts, now)
+            assert answer is not None
+            decision = answer
+        else:
+            decision = self._access_by_files(targets, facts, now, pages)
         if not self.agent.opt_outs.registries:
             return decision
         refusal = self._refusal_by_registries(targets)
@@ -190,10 +195,6 @@ class AgentView:
     ) -> Decision:
         """Return the decision of the site's files about a request."""
         sent = targets[0]
-        if self._only is not None and len(targets) == 1 and not pages:
-            decision = self._only.access(sent, sent, facts, now)
-            assert decision is not None
-            return decision
         restricting = self._restricting
         if pages:
             restricting = tuple(
