@@ -75,15 +75,15 @@ TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![A-Za-z0-9_*-])")
 # group, further rules can be skipped too (_MORE_RULES).
 _BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (NAME, EOL)
 _UNKNOWN = rb"(?!%s)[^\r\n]*+%s" % (NAME, EOL)
-# Rules in the usual form: one space after the colon, no comment, nothing after the pattern, and the
-# pattern in normal form.
-_USUAL_RULE = rb"(?:[Dd]is)?+[Aa]llow: [/*][%s]{0,1000}+\$?+\r?+\n" % NORMAL_IN_PATTERNS
+# Rules in the usual form: no comment, nothing after the pattern, and the pattern in normal form.
+_USUAL_RULE = rb"(?:[Dd]is)?+[Aa]llow: ?+[/*][%s]{0,1000}+\$?+\r?+\n" % NORMAL_IN_PATTERNS
 _RULE = rb"(?:[Dd]is|[Dd]IS)?+(?:[Aa]llow|ALLOW):[ \t]*+(?:[/*][^\r\n]{0,1000}+)?+%s" % EOL
 _BLANKS = re.compile(rb"(?:%s)++" % _BLANK)
 _UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
 _MORE_RULES = re.compile(rb"(?:%s|%s|%s)++" % (_USUAL_RULE, _RULE, _UNKNOWN))
 # At least four rules, because fewer rules are read one by one as quickly.
 _USUAL_RULES = re.compile(rb"(?:%s){4,}+" % _USUAL_RULE)
+_NAME_OF_RULE = re.compile(r"^([A-Za-z]++:)", re.MULTILINE)
 # A rule without a comment. The last line of many files has no line end.
 _BARE_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)(?:%s|\Z)" % EOL)
 
@@ -488,10 +488,11 @@ class RuleLines:
             first = lines.number + 1
             usual = b"" if in_acap else lines.skip(_USUAL_RULES)
             if usual:
-                self.numbers.extend(range(first, lines.number + 1))
-                allowing = _add_usual_rules(usual, patterns)
+                numbers = range(first, lines.number + 1)
+                self.numbers.extend(numbers)
+                allowing = _add_usual_rules(usual.decode("ascii"), len(numbers), patterns)
                 allows += allowing
-                self.only_allows &= len(allowing) == lines.number + 1 - first
+                self.only_allows &= len(allowing) == len(numbers)
                 continue
             bare = None if in_acap else lines.match(_BARE_RULE)
             if bare:
@@ -631,9 +632,13 @@ class AgentRules:
         )
 
 
-def _add_usual_rules(usual: bytes, patterns: list[str]) -> list[int]:
-    """Add the patterns of rules in the usual form, and return the indexes of the Allow lines."""
-    words = usual.decode("ascii").split()  # name, pattern, name, pattern
+def _add_usual_rules(usual: str, number: int, patterns: list[str]) -> list[int]:
+    """Add the patterns of rules in the usual form, and return the indexes of the Allow lines.
+
+    `number` is the number of rules."""
+    words = usual.split()  # name, pattern, name, pattern
+    if len(words) < 2 * number:  # rules without a space after the colon
+        words = _NAME_OF_RULE.sub(r"\1 ", usual).split()
     allows = [
         index for index, name in enumerate(words[::2], len(patterns)) if len(name) == len("Allow:")
     ]
