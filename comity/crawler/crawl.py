@@ -8,7 +8,6 @@ import atexit
 import logging
 import threading
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -75,8 +74,6 @@ ITEMS_LOST = "items_lost"
 
 # The fields that offer money, as Scrapy spells the names of header fields.
 _PAYING = frozenset(name.encode() for name in PAYING)
-
-_UNSIGNED = nullcontext()
 
 
 class LostTurnError(DownloadFailedError):
@@ -218,8 +215,10 @@ class Crawl(Parts):
         """Download the request in its turn. `may_fail`: None if the connection gave no answer."""
         purchase = await self._turn(request)
         send = download if purchase is None else partial(self._buy, request, purchase, download)
+        if self.options.client.signer is not None:
+            send = partial(self._sign, request, send)
         try:
-            with UrlAsJudged(request), self._signature(request):
+            with UrlAsJudged(request):
                 try:
                     return await self.standstill.guard(request, send)
                 except StoodStillError as error:
@@ -255,17 +254,13 @@ class Crawl(Parts):
             if purchase is not None:
                 self.purchases.failed(purchase, is_sent=False)
 
-    def _signature(self, request: Request) -> AbstractContextManager[None]:
-        """Return a context in which the request is signed, if there is a key.
+    async def _sign(self, request: Request, send: Callable[[], Awaitable[Response]]) -> Response:
+        """Send the request with its signature.
 
         Each sending is signed anew, after all middlewares. Afterwards the fields of the signature
         are taken off, so no redirect, retry, cache or log repeats them."""
-        client = self.options.client
-        return (
-            _UNSIGNED
-            if client.signer is None
-            else Fields(request, client.signed_fields(request.url))
-        )
+        with Fields(request, self.options.client.signed_fields(request.url)):
+            return await send()
 
     async def _buy(
         self, request: Request, purchase: Purchase, download: Callable[[], Awaitable[Response]]

@@ -175,8 +175,13 @@ class AgentView:
             facts: facts about the request.
             now: an aware datetime. None: the clock.
             pages: result of `access_rules`. None: no page came back yet."""
-        decision = self._access_by_files(targets, facts, now, pages)
-        if not self.agent.opt_outs:
+        if self._only is not None and len(targets) == 1 and not pages:
+            answer = self._only.access(targets[0], targets[0], facts, now)
+            assert answer is not None
+            decision = answer
+        else:
+            decision = self._access_by_files(targets, facts, now, pages)
+        if not self.agent.opt_outs.registries:
             return decision
         refusal = self._refusal_by_registries(targets)
         return decision if refusal is None else strictest([refusal, decision])
@@ -190,10 +195,6 @@ class AgentView:
     ) -> Decision:
         """Return the decision of the site's files about a request."""
         sent = targets[0]
-        if self._only is not None and len(targets) == 1 and not pages:
-            decision = self._only.access(sent, sent, facts, now)
-            assert decision is not None
-            return decision
         restricting = self._restricting
         if pages:
             restricting = tuple(
@@ -217,7 +218,7 @@ class AgentView:
         """Return the entries of registries about the site, and about a URL of it.
 
         `targets`: path and query in all `spellings`."""
-        if not self.agent.opt_outs:
+        if not self.agent.opt_outs.registries:
             return ()
         of_targets = self.agent.opt_outs.of_targets(self._files.origin, targets)
         return (*self._opt_outs_of_site, *of_targets)
@@ -313,6 +314,11 @@ class AgentView:
         if not self._stating:
             return NO_CARRIER
         return Carrier({name: reading.statements(resource) for name, reading in self._stating})
+
+    @cached_property
+    def silent_outcome(self) -> Outcome | None:
+        """The outcome for a page whose response states nothing. None: the site's files may."""
+        return None if self._stating else combine_carriers([NO_CARRIER] * 4, self.unanswered)
 
     @property
     def is_same_for_pages(self) -> bool:

@@ -435,7 +435,7 @@ class Page:
         A shared page has no elements, no arranged licence and no decision that depends on the
         time."""
         page = object.__new__(Page)
-        vars(page).update(vars(self))
+        page.__dict__.update(self.__dict__)
         page.url, page._urls, page._body, page.findings, page._same = (
             url,
             (url,),

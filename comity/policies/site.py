@@ -222,26 +222,32 @@ class Site:
         if access_rules or access is None:
             access = view.access(targets, facts, now, access_rules)
         opt_outs = _opt_outs(view, targets, body, sha256)
-        if (refusal := refusal_of_request(opt_outs.of_work, agent.vocabulary)) is not None:
-            access = strictest([refusal, access])
+        if opt_outs.of_work:
+            refusal = refusal_of_request(opt_outs.of_work, agent.vocabulary)
+            access = access if refusal is None else strictest([refusal, access])
         access_refusals = _refusals_by_page(url, access) if access_rules else []
 
         # All statements about each target: in the files, the response, and documents they refer to.
-        requested = self._resources(view, targets, access, facts, is_fetched=body is not None)
-        carriers, licenses = _all_carriers(view, requested, of_response, resources or {})
-        outcomes = tuple(combine_carriers(of_target, view.unanswered) for of_target in carriers)
-        sources = _shared_sources(view, outcomes, is_image=content.is_image)
+        of_page: Sequence[Carrier] = ()
+        licenses: tuple[str, ...] = ()
+        if of_response == _SILENT and view.silent_outcome is not None:
+            outcomes = (view.silent_outcome,) * len(targets)
+            is_image = bool(view.silent_outcome[0]) and content.is_image
+        else:
+            requested = self._resources(view, targets, access, facts, is_fetched=body is not None)
+            carriers, licenses = _all_carriers(view, requested, of_response, resources or {})
+            of_page = carriers[0][1:]
+            outcomes = tuple(combine_carriers(of_target, view.unanswered) for of_target in carriers)
+            is_image = content.is_image
+        sources = _shared_sources(view, outcomes, is_image=is_image)
 
         # The rules about elements of the page, and the hints for its author.
         elements, element_sources = _elements(
             view, targets[0], content, url, is_read=is_read and body is not None
         )
-        of_carriers = (
-            replace(finding, url=url)
-            for carrier in carriers[0][1:]
-            if carrier.statements
-            for finding in carrier.findings
-        )
+        of_carriers = [
+            replace(finding, url=url) for carrier in of_page for finding in carrier.findings
+        ]
         findings = (*self.findings, *of_carriers, *(elements.findings if elements else ()))
 
         # Most pages of a site have shared statements only. Others have sources of their own too.
@@ -251,7 +257,7 @@ class Site:
             or licenses
             or agent.arrangements
             or content.is_unread
-            or any(opt_outs)
+            or opt_outs is not _NO_OPT_OUTS
         ):
             return _shared_page(self, view, access, sources).of_url(url, body or b"", findings)
         capture = Capture(
@@ -588,7 +594,7 @@ def _of_equivalents(content: Content, response: Response) -> Carrier:
 
     They are read as header fields with the same names, but permit nothing (META-5). The page is
     parsed only if its octets show such an element."""
-    if not content.is_markup or not (
+    if not content.mentions(b"http-equiv") or not (
         content.has_written_letters or _EQUIVALENT.search(content.octets)
     ):
         return NO_CARRIER
@@ -683,6 +689,7 @@ _READ_DOCUMENT = tuple(
 _READ_DOCUMENTS = tuple(
     (format_.name, format_.read_documents) for format_ in FORMATS if format_.read_documents
 )
+_SILENT = (NO_CARRIER,) * 3  # a response whose header fields and document state nothing
 _FINAL = frozenset(format_.name for format_ in FORMATS if not format_.document_overrides)
 
 
@@ -742,14 +749,18 @@ class _OptOuts(NamedTuple):
             yield OptOutSource(self.of_work, vocabulary, is_of_work=True)
 
 
+_NO_OPT_OUTS = _OptOuts()
+
+
 def _opt_outs(view: AgentView, targets: Sequence[str], body: bytes | None, sha256: str) -> _OptOuts:
     """Return the entries about a page. `sha256`: hash of the body if `body` is None."""
     registries = view.agent.opt_outs
-    if not registries:
-        return _OptOuts()
+    if not registries.registries:
+        return _NO_OPT_OUTS
     if body and registries.has_works:
         sha256 = hashlib.sha256(body).hexdigest()
-    return _OptOuts(view.opt_outs(targets), registries.of_work(sha256))
+    entries = _OptOuts(view.opt_outs(targets), registries.of_work(sha256))
+    return entries if any(entries) else _NO_OPT_OUTS
 
 
 class _Sources:

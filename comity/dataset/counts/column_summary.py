@@ -84,10 +84,9 @@ def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:
         [("fetched_at", "max")]
     )
     moments = _MOMENT.values(copies["fetched_at_max"].combine_chunks())
-    for copy, fetched_at in zip(
-        copies.select(["url", "status", "sha256"]).to_pylist(), moments, strict=True
-    ):
-        yield copy.pop("url"), copy | {"fetched_at": fetched_at}
+    values = (copies[name].to_pylist() for name in ("url", "status", "sha256"))
+    for url, status, sha256, fetched_at in zip(*values, moments, strict=True):
+        yield url, {"status": status, "sha256": sha256, "fetched_at": fetched_at}
 
 
 def _note_fields(fields: Fields, batch: pa.RecordBatch) -> None:

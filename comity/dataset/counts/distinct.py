@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 KEPT = 2**16
 _END = 2**64
 
 
+@lru_cache(maxsize=4096)  # batches of a dataset name the same policy files
 def hashed(value: str) -> int:
     """Return a number below 2**64. Different values nearly always have different numbers."""
     octets = value.encode("utf-8", "surrogatepass")

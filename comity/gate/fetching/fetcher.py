@@ -158,7 +158,7 @@ class PolicyFetcher:
         policies = self._sites.get(origin)
         now = self._clock()
         if policies and now < policies.fresh_until <= now + DAY:
-            return policies.seen_from(referrer_reach)
+            return policies if referrer_reach is None else policies.seen_from(referrer_reach)
         barred = (
             self._barred.get((origin, referrer_reach))
             if self._barred and referrer_reach is not None

@@ -184,7 +184,9 @@ class Access:
             passage.answer = unclear
             return unclear
         if answer is None or answer.question != question or (answer.passes and not is_same_moment):
-            answer = passage.answer = self._judge(site, request, passage, Question(*question))
+            answer = passage.answer = self._judge(
+                site, request, passage, Question(*question), asks_facts=asks_facts
+            )
         return answer
 
     def _question_of_facts(
@@ -201,9 +203,17 @@ class Access:
         facts = self._facts.for_request(request, passage.session)
         return request.url, request.method, facts, session
 
-    def _judge(self, site: Site, request: Request, passage: Passage, question: Question) -> Answer:
+    def _judge(
+        self,
+        site: Site,
+        request: Request,
+        passage: Passage,
+        question: Question,
+        *,
+        asks_facts: bool,
+    ) -> Answer:
         decision, session = self._by_session(site, request, question)
-        if decision.verdict is not Verdict.DENY and self._skips(passage):
+        if decision.verdict is not Verdict.DENY and self.skips_unusable and not passage.is_exempt:
             unusable = site.unusable(self.agent, declaration(request).purposes)
             if unusable is not None:
                 self._report_unusable(site.origin, unusable)
@@ -216,7 +226,7 @@ class Access:
             decision,
             session,
             passes or decision.verdict is Verdict.DEFER,
-            site.asks_facts(self.agent),
+            asks_facts,
         )
 
     def _by_session(
@@ -245,17 +255,13 @@ class Access:
     def awaits_files(self, site: Site, request: Request) -> bool:
         """Return True if every declared use is refused only until a missing file can be fetched.
 
-        False for requests that need no permitted use (see `_skips`)."""
-        if not self._skips(self._passages[ref(request)]):
+        False for requests that need no permitted use (see `exempt`)."""
+        if not self.skips_unusable or self._passages[ref(request)].is_exempt:
             return False
         try:
             return site.awaits_files(self.agent, declaration(request).purposes)
         except PolicyError:  # `decide` refuses the request
             return False
-
-    def _skips(self, passage: Passage) -> bool:
-        """Return True if the request is to be refused when no declared use is permitted."""
-        return self.skips_unusable and not passage.is_exempt
 
     # Admitted requests
 
@@ -329,10 +335,12 @@ class Access:
     def refused_by_headers(self, request: Request, headers: HeaderFields) -> Decision | None:
         """Return the refusal if the header fields of the response refuse every declared use.
 
-        None means that they permit a use, that the request need not be checked (`_skips`) or was
+        None means that they permit a use, that the request need not be checked (`exempt`) or was
         not admitted, or that the response is a sitemap, which is only read for its links."""
         passage = self._passages[ref(request)]
-        if not self._skips(passage) or (outgoing := passage.outgoing_to(request.url)) is None:
+        if not self.skips_unusable or passage.is_exempt:
+            return None
+        if (outgoing := passage.outgoing_to(request.url)) is None:
             return None
         if _lists_links(headers) and not passage.is_file:
             return None

@@ -112,20 +112,21 @@ class Referrals:
 
         It does not matter if the operator leads there, has asked for the origin, or allows inner
         addresses for all requests."""
-        return None if request is None else self._relevant(referrer_stamp(request), request.url)
+        if request is None or not self._matters(request.url):
+            return None
+        return referrer_stamp(request)
 
     def response_referrer_reach(self, response: Response) -> Reach | None:
         """Return the reach of the site that leads to the response, or None if it does not matter.
 
         The URL of the response may differ from the URL of its request."""
-        return (
-            None
-            if response.request is None
-            else self._relevant(self._leader(response.request, response), response.url)
-        )
+        if response.request is None or not self._matters(response.url):
+            return None
+        return self._leader(response.request, response)
 
-    def _relevant(self, leader: Reach | None, url: str) -> Reach | None:
-        return None if self._is_inner_allowed or origin_or_empty(url) in self._origins else leader
+    def _matters(self, url: str) -> bool:
+        """Return True if it matters which site leads to the URL."""
+        return not self._is_inner_allowed and origin_or_empty(url) not in self._origins
 
     def _leader(self, request: Request, response: Response) -> Reach | None:
         """Return the reach of the site that has led to the response; None for the operator.

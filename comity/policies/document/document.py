@@ -56,6 +56,13 @@ _XML_START = re.compile(
 _IMAGE_START = re.compile(  # mimesniff section-6.1
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBPVP|BM.{4}\0{4}|\0\0[\1\2]\0", re.DOTALL
 )
+# Files that may have XMP packets (document/xmp.py).
+_MEDIA = re.compile(
+    rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8|RIFF|II[*+]\0|MM\0[*+]|8BPS|ID3|\x1aE\xdf\xa3"
+    rb"|.{4}(?:ftyp|jP  |JXL )|\xff\n|\xff\x4f\xff\x51",
+    re.DOTALL,
+)
+_OF_MEDIA = ("image/", "video/", "audio/")
 # An object with at least one name.
 _JSON_START = re.compile(rb'[\[%s]*+\{\s*+"(?:[^"\\]|\\.)*+"\s*+:' % re.escape(_SPACE), re.DOTALL)
 
@@ -83,6 +90,11 @@ _TYPE_WORDS = {
     "json": frozenset(("json", "ndjson", "jsonl", "jsonlines")),
     "xml": frozenset(("xml", "xhtml", "rss", "atom", "rdf")),
 }
+
+
+def is_pdf(body: bytes) -> bool:
+    """Return True if the octets are those of a PDF file."""
+    return body.find(b"%PDF-", 0, 1024) >= 0
 
 
 def file_types(media_type: str) -> frozenset[str]:
@@ -157,6 +169,15 @@ class Content:
     def is_image(self) -> bool:
         """True if the media type or the octets are those of an image."""
         return self.media_type.startswith("image/") or _IMAGE_START.match(self.body) is not None
+
+    @cached_property
+    def is_media(self) -> bool:
+        """True for an image, a video, a sound or a PDF file, by its media type or first octets."""
+        return (
+            f"{self.media_type}/".startswith(_OF_MEDIA)
+            or _MEDIA.match(self.body) is not None
+            or is_pdf(self.body)
+        )
 
     @cached_property
     def _start(self) -> bytes:
@@ -257,8 +278,9 @@ class Content:
         """True if the parser of HTML did not read the page to its end: its tree has no elements.
 
         Only a page that was parsed can be unread."""
-        return any(
-            name in self.__dict__ and getattr(self, name).is_unread for name in ("markup", "html")
+        parsed = self.__dict__
+        return ("markup" in parsed and self.markup.is_unread) or (
+            "html" in parsed and self.html.is_unread
         )
 
     @cached_property

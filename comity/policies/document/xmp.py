@@ -2,7 +2,6 @@
 
     texts(body)            the parts of a file that may have a packet, unpacked
     pdf_streams(body)      the packed metadata streams of a PDF file
-    is_media(content)      whether a file is an image, a video, a sound or a PDF file
 
 Most files have their packets as plain text, so that readers can find them without knowing the kind
 of file. Only three kinds need more: JPEG cuts long packets, and PNG and PDF may pack them. No part
@@ -15,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from comity.policies.document.document import Content
+from comity.policies.document.document import is_pdf
 
 MAX_STREAMS = 500  # metadata streams of a PDF file. Each of its images may have one
 MAX_STREAMED = 20 * 256 * 1024  # unpacked octets after which no further stream is read
@@ -24,11 +23,6 @@ MAX_TEXT = 4 * 1024 * 1024  # unpacked octets of one text of PNG
 MAX_CHUNKS = 4  # packed packets of a PNG file, which may have one
 MAX_SEGMENTS = 2000  # segments of a JPEG file before its image
 
-_MEDIA = re.compile(
-    rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8|RIFF|II[*+]\0|MM\0[*+]|8BPS|ID3|\x1aE\xdf\xa3"
-    rb"|.{4}(?:ftyp|jP  |JXL )|\xff\n|\xff\x4f\xff\x51",
-    re.DOTALL,
-)
 _STREAM = re.compile(rb"/Type\s{0,9}+/Metadata\b")
 
 
@@ -41,22 +35,6 @@ class Unread(NamedTuple):
 
     cause: str
     is_limit: bool = False
-
-
-def is_pdf(body: bytes) -> bool:
-    """Return True if the octets are those of a PDF file."""
-    return b"%PDF-" in body[:1024]
-
-
-def is_media(content: Content) -> bool:
-    """Return True if a file is an image, a video, a sound or a PDF file.
-
-    Its first octets or its media type are enough."""
-    return (
-        content.media_type.partition("/")[0] in ("image", "video", "audio")
-        or _MEDIA.match(content.body) is not None
-        or is_pdf(content.body)
-    )
 
 
 def texts(body: bytes) -> Iterator[bytes | Unread]:

@@ -340,12 +340,11 @@ class PatternIndex:
             preferred: numbers, in order, of the patterns that win against others of equal length.
         """
         is_preferred = self._preferred = bytearray(len(patterns))  # 1 for preferred patterns
+        is_other = bytearray(b"\1") * len(patterns)
         for number in preferred:
-            is_preferred[number] = 1
-        numbers: Sequence[int] = range(len(patterns) - 1, -1, -1)
-        if preferred:
-            numbers = [number for number in numbers if not is_preferred[number]]
-            numbers += reversed(preferred)
+            is_preferred[number], is_other[number] = 1, 0
+        numbers = [*preferred, *compress(range(len(patterns)), is_other)]
+        numbers.reverse()
         # The sort is stable: among equal texts the deciding one is the last. No target equals a
         # wildcard pattern, because the normal form of targets has neither `*` nor `$`.
         numbers = sorted(numbers, key=patterns.__getitem__)
@@ -377,11 +376,8 @@ class PatternIndex:
         return 2 * length + self._preferred[number]
 
     def _wildcards(self, entry: int, length: int) -> _Wildcards:
-        """Return the wildcard patterns of a prefix with this length, compiled."""
-        wildcards = self._compiled.get(entry)
-        if wildcards is None:
-            wildcards = _Wildcards(self._in_order(entry, length))
-            self._compiled[entry] = wildcards
+        """Compile the wildcard patterns of a prefix with this length, and return them."""
+        wildcards = self._compiled[entry] = _Wildcards(self._in_order(entry, length))
         return wildcards
 
     def _in_order(self, entry: int, length: int) -> list[tuple[int, int, str]]:
@@ -408,7 +404,7 @@ class PatternIndex:
         if literal:
             best_rank = self._rank(best, length)
         for entry, length in self._prefixes.matching(target):
-            wildcards = self._wildcards(entry, length)
+            wildcards = self._compiled.get(entry) or self._wildcards(entry, length)
             if wildcards.rank[0] >= best_rank:
                 for index in wildcards.hits(target, length):
                     number, rank = wildcards.number[index], wildcards.rank[index]
@@ -427,7 +423,7 @@ class PatternIndex:
         literals = ((self._number[entry], length) for entry, length in self._texts.matching(target))
         matching = [(self._rank(number, length), number) for number, length in literals]
         for entry, length in self._prefixes.matching(target):
-            wildcards = self._wildcards(entry, length)
+            wildcards = self._compiled.get(entry) or self._wildcards(entry, length)
             for index in wildcards.hits(target, length):
                 matching += [
                     (wildcards.rank[index], wildcards.number[index]),

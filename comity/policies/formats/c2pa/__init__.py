@@ -4,7 +4,6 @@ The supported features and every reading of an open point are in docs/c2pa.md.
 """
 
 from comity.policies.document.document import Content
-from comity.policies.document.xmp import is_media
 from comity.policies.formats.c2pa.assertion import statements
 from comity.policies.formats.c2pa.rules import RULES
 from comity.policies.formats.format import NO_STATEMENTS, Format, Response, Statements
@@ -50,7 +49,7 @@ why = "The file must not be the input of a model."
 
 def read_document(content: Content, response: Response) -> Statements:
     """Read the manifests of an image, a video, a sound or a PDF file."""
-    if not is_media(content):
+    if not content.is_media:
         return NO_STATEMENTS
     return Statements(statements(content.body))
 

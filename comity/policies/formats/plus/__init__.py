@@ -4,7 +4,6 @@ The supported features and every reading of an open point are in docs/plus.md.
 """
 
 from comity.policies.document.document import Content
-from comity.policies.document.xmp import is_media
 from comity.policies.formats.format import NO_STATEMENTS, Format, Response, Statements
 from comity.policies.formats.plus.data_mining import statements
 from comity.policies.formats.plus.rules import RULES
@@ -56,7 +55,7 @@ why = "A refusal of training, of generative models too, refuses training and all
 
 def read_document(content: Content, response: Response) -> Statements:
     """Read the XMP of an image, a video, a sound or a PDF file."""
-    if not is_media(content):
+    if not content.is_media:
         return NO_STATEMENTS
     return Statements(statements(content.body))
 

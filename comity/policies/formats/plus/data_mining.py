@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Verdict
-from comity.policies.document.xmp import MAX_PACKET, MAX_TEXT, Unread, is_pdf, texts
+from comity.policies.document.document import is_pdf
+from comity.policies.document.xmp import MAX_PACKET, MAX_TEXT, Unread, texts
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.statement import Location, Statement
 

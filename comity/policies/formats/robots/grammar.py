@@ -27,7 +27,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import NamedTuple
 
 from protego import Protego
@@ -84,11 +84,9 @@ _UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
 _MORE_RULES = re.compile(rb"(?:%s|%s|%s)++" % (_USUAL_RULE, _RULE, _UNKNOWN))
 # At least four rules, because fewer rules are read one by one as quickly.
 _USUAL_RULES = re.compile(rb"(?:%s){4,}+" % _USUAL_RULE)
+_NAME_OF_RULE = re.compile(r"^([A-Za-z]++:)", re.MULTILINE)
 # A rule without a comment. The last line of many files has no line end.
 _BARE_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)(?:%s|\Z)" % EOL)
-
-_NAME_OF_ALLOW = re.compile(r"\n[Aa]")
-_NAME = re.compile(r"\n[A-Za-z: ]++")
 
 
 class RuleLine(NamedTuple):
@@ -492,10 +490,11 @@ class RuleLines:
             first = lines.number + 1
             usual = b"" if in_acap else lines.skip(_USUAL_RULES)
             if usual:
-                self.numbers.extend(range(first, lines.number + 1))
-                allowing = _add_usual_rules(usual, patterns)
+                numbers = range(first, lines.number + 1)
+                self.numbers.extend(numbers)
+                allowing = _add_usual_rules(usual.decode("ascii"), len(numbers), patterns)
                 allows += allowing
-                self.only_allows &= len(allowing) == lines.number + 1 - first
+                self.only_allows &= len(allowing) == len(numbers)
                 continue
             bare = None if in_acap else lines.match(_BARE_RULE)
             if bare:
@@ -635,15 +634,15 @@ class AgentRules:
         )
 
 
-def _add_usual_rules(usual: bytes, patterns: list[str]) -> list[int]:
-    """Add the patterns of rules in the usual form, and return the indexes of the Allow lines."""
-    if b"\r" in usual:
-        usual = usual.replace(b"\r\n", b"\n")
-    text = "\n" + usual[:-1].decode("ascii")
-    # There is a line end before each Allow line, and before each rule between two of them.
-    rules = accumulate(
-        (between.count("\n") + 1 for between in _NAME_OF_ALLOW.split(text)[:-1]),
-        initial=len(patterns) - 1,
-    )
-    patterns += _NAME.split(text)[1:]
-    return list(islice(rules, 1, None))
+def _add_usual_rules(usual: str, number: int, patterns: list[str]) -> list[int]:
+    """Add the patterns of rules in the usual form, and return the indexes of the Allow lines.
+
+    `number` is the number of rules."""
+    words = usual.split()  # name, pattern, name, pattern
+    if len(words) < 2 * number:  # rules without a space after the colon
+        words = _NAME_OF_RULE.sub(r"\1 ", usual).split()
+    allows = [
+        index for index, name in enumerate(words[::2], len(patterns)) if len(name) == len("Allow:")
+    ]
+    patterns += words[1::2]
+    return allows

@@ -126,7 +126,7 @@ def markup(
 
     The page is parsed only if its octets show an element for this agent or for all.
     """
-    if not content.is_markup or not _has_element(content, token):
+    if not content.mentions(*_names_of(token)) or not _has_element(content, token):
         return (), ()
     metas = [
         (_own_name(name, token.lower()) or name, text, line)
@@ -176,6 +176,12 @@ def _read(now: datetime, token_and_passages: tuple[str, list[_Passage]]) -> Dire
 # The normalized name of the only directive that depends on the time.
 _DATED = "unavailableafter"
 _undated = Remembered(partial(_read, datetime.max.replace(tzinfo=UTC)), most=MAX_REMEMBERED)
+
+
+@cache
+def _names_of(token: str) -> tuple[bytes, bytes]:
+    """Return the names of which the octets of an element for the agent have one."""
+    return b"robots", token.lower().encode()
 
 
 def _has_element(content: Content, token: str) -> bool:

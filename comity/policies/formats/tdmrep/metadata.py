@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from comity.policies.document.document import Content
-from comity.policies.document.xmp import MAX_PACKET, Unread, is_pdf, pdf_streams
+from comity.policies.document.document import Content, is_pdf
+from comity.policies.document.xmp import MAX_PACKET, Unread, pdf_streams
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import MAX_BYTES, Findings
 from comity.policies.syntax.xml_tree import own_text
@@ -44,7 +44,7 @@ def read(content: Content, report: Findings) -> Metadata | None:
     is_epub = content.media_type == "application/epub+zip" or b"application/epub+zip" in body[:128]
     if is_epub and body.startswith(b"PK"):
         return _epub(body, report)
-    return _pdf(body, report) if is_pdf(body) else None
+    return _pdf(body, report) if content.is_media and is_pdf(body) else None
 
 
 # EPUB

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from comity.policies import Agent, Site, Verdict
 from comity.policies.document.document import Content
-from comity.policies.document.xmp import MAX_STREAMS, MAX_TEXT, is_media
+from comity.policies.document.xmp import MAX_STREAMS, MAX_TEXT
 from comity.policies.formats.plus.data_mining import MAX_PACKETS, MAX_VALUES, PROHIBITED, statements
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -69,7 +69,7 @@ def element(key: str) -> str:
 def test_files_of_exiftool(name: str) -> None:
     """The statement is found in each kind of file, by its octets or by its media type."""
     body, ending = (FILES / name).read_bytes(), name.rpartition(".")[2]
-    assert is_media(Content((), body))
+    assert Content((), body).is_media
     for media_type in (TYPES[ending], b"application/octet-stream", b""):
         uses = refused(body, media_type)
         assert uses == (set() if "allowed" in name else {"train", "train-genai", "tdm", "ai"})
