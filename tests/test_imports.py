@@ -125,6 +125,7 @@ for words in (["--help"], ["nosuch"], ["rule", "--help"]):
     assert loaded_by(program, tmp_path, [*SCRAPY, *others]) == ""
 
 
+@pytest.mark.slow
 def test_a_command_of_scrapy_imports_no_tool_of_other_commands(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").touch()
     program = "from comity.cli import main\nmain(['policy', '--offline', '.', 'https://a.test/'])"

@@ -219,7 +219,7 @@ def kept_aside(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("form", one_in(3, FORMS))
+@pytest.mark.parametrize("form", one_in(6, FORMS))
 def test_expire(
     tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, *, in_full: bool
 ) -> None:

@@ -56,6 +56,7 @@ def command(workers: Workers, *arguments: str) -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_worker_that_would_decide_differently_is_refused_before_its_first_request(
     serve: Serve, workers: Workers
@@ -291,6 +292,7 @@ def front_page(server: Any, *links_to: str) -> None:
     server.routes["/front"] = links("/front", *links_to)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_run_that_keeps_the_seen_pages_asks_the_start_page_and_new_pages(
     serve: Serve, workers: Workers, state: Server

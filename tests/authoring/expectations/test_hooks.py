@@ -74,6 +74,7 @@ def test_the_action_shows_sentences_at_their_lines(folder: Path) -> None:
     assert done.stdout.startswith("::error file=expectations.toml,line=2,")
 
 
+@pytest.mark.slow
 def test_the_action_writes_a_file_about_another_folder(folder: Path) -> None:
     (folder / "an other").mkdir()
     (folder / "an other" / "robots.txt").write_text("User-agent: *\nDisallow:\n", "utf-8")
