@@ -145,6 +145,7 @@ def test_scrapy_without_the_addon_imports_only_the_list_of_commands(tmp_path: Pa
     ] == [LISTS] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("new_processes")
 def test_the_version_is_told_without_an_import_of_the_packages(tmp_path: Path) -> None:
     done = subprocess.run(

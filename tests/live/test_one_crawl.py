@@ -188,6 +188,7 @@ def test_the_totals_of_three_workers_are_those_of_the_servers_also_after_kill_9(
     assert answers == {"200": len(expected) - 6, "404": 6}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_limit_ends_the_crawl_for_all_workers(serve: Serve, workers: Workers) -> None:
     servers = woven(serve, 4, 40, "User-agent: *\nCrawl-delay: 0.1\n")

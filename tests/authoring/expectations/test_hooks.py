@@ -65,6 +65,7 @@ def test_the_action_follows_its_schema() -> None:
     assert checked.returncode == 0
 
 
+@pytest.mark.slow
 def test_the_action_shows_sentences_at_their_lines(folder: Path) -> None:
     done = run_action(folder)
     assert (done.returncode, done.stdout) == (0, "1 sentence holds, 0 fail.\n")

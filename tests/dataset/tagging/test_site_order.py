@@ -181,7 +181,7 @@ TABLES: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 
 @pytest.mark.requirement("TAG-1")
-@pytest.mark.parametrize("table", one_in(4, TABLES))
+@pytest.mark.parametrize("table", one_in(8, TABLES))
 @pytest.mark.parametrize("form", one_in(2, FORMS[:2]))
 def test_each_row_has_the_tag_that_it_has_by_itself(
     tmp_path: Path,
