@@ -87,7 +87,8 @@ def _problem(draft: Draft, finding: Finding, name: str) -> Problem:
         span = LineSpan(finding.line, _characters(line[:start]) + 1, _characters(line[:end]) + 1)
         text = line.decode("utf-8", "replace")
     # Findings about a whole file, such as its encoding, need no places.
-    mend = _MENDING.get(finding.rule) if draft.has_places or not finding.line else None
+    is_mendable = not finding.line or (draft.has_places and not draft.mixes_line_ends)
+    mend = _MENDING.get(finding.rule) if is_mendable else None
     fix = mend(draft, finding) if mend else None
     return Problem(name, finding.rule, finding.message, span, text, fix, finding)
 

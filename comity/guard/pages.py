@@ -24,12 +24,18 @@ Judge = Callable[[Content], Answer | None]  # returns the refusal of a response
 Refuse = Callable[[str], Answer]  # returns the refusal of a response that cannot be read
 
 MAX_PAGE = 4 * 1024 * 1024  # octets of a page, by default
+# Octets of a sitemap, by sitemaps.org/protocol.html: "no larger than 50MB (52,428,800 bytes)".
+MAX_SITEMAP = 52_428_800
 MAX_AT_ONCE = 16 * 1024  # octets of a page that is judged without letting others go on
 
 PARTIAL = 206
 # RFC 9110 section-14.4
 #   Content-Range = range-unit SP ( range-resp / unsatisfied-range )
 _CONTENT_RANGE = re.compile(rb"bytes[ ]0-(\d{1,18})/(\d{1,18})", re.IGNORECASE)
+_SITEMAP = re.compile(
+    rb"(?:\xef\xbb\xbf)?+\s*+(?:<[?!][^>]*+>\s*+)*+<(?:[\w.-]++:)?+(?:urlset|sitemapindex)[\s>]"
+)
+_MAX_START = 4096  # octets in which the root element of a sitemap begins
 _READABLE = frozenset(("gzip", "x-gzip", "deflate", "identity"))
 
 
@@ -66,6 +72,8 @@ class HeldPage:
         self._parts.append(bytes(octets))  # the application may use its buffer again
         self._octets += len(octets)
         if self._octets > self._max_page:
+            self._allow_sitemap()
+        if self._octets > self._max_page:
             self._refuse_as(f"at most {self._max_page} octets")
 
     def end(self) -> None:
@@ -75,6 +83,8 @@ class HeldPage:
         coding = self._coding if self._octets else b""  # a redirect may have the field alone
         try:
             body, is_cut = decoded(self.body, coding, is_cut=False, most=self._max_page)
+            if is_cut and self._allow_sitemap():
+                body, is_cut = decoded(self.body, coding, is_cut=False, most=self._max_page)
         except ValueError as error:
             self._refuse_as(str(error))
             return
@@ -82,6 +92,17 @@ class HeldPage:
             self._refuse_as(f"at most {self._max_page} octets")
             return
         self.answer = self._judge(Content(self._fields, body))
+
+    def _allow_sitemap(self) -> bool:
+        """Raise the limit of a sitemap to that of its protocol. Return True if it was raised."""
+        try:
+            start, _ = decoded(self.body, self._coding, is_cut=True, most=_MAX_START)
+        except ValueError:
+            return False
+        is_raised = self._max_page < MAX_SITEMAP and _SITEMAP.match(start[:_MAX_START]) is not None
+        if is_raised:
+            self._max_page = MAX_SITEMAP
+        return is_raised
 
     def _refuse_as(self, text: str) -> None:
         self.answer = self._refuse(text)

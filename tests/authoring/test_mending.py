@@ -273,3 +273,54 @@ def test_no_unsafe_fix_is_built_on_another(
     main(["lint", "--fix", "--unsafe-fixes", str(file)])
     capsys.readouterr()
     assert "Content-Signal: ai-train=yes, ai-train=y\n" in file.read_text()
+
+
+@pytest.mark.requirement("IDE-6")
+@pytest.mark.parametrize(
+    ("name", "text", "changed"),
+    [
+        # Without the line between CR and LF these two would end one line.
+        (
+            "automation-preferences.txt",
+            "user-agent: a\nscope: /\nallowed-methods: GET\rallow-xhr: true\nallow-xhr: true\n\n",
+            ("\r", "\n"),
+        ),
+        # What is shown of a hidden character is no text to write.
+        (
+            "automation-preferences.txt",
+            "user-agent: *\nscope: \x85a/\nallowed-methods: GET\n",
+            ("\x85", ""),
+        ),
+        (
+            "ai.txt",
+            "User-agent: *\n  Path: \u2028a html\n    Element: *\n      Disallow: Train\n",
+            ("\u2028", ""),
+        ),
+        # An empty line directly above a License would put it outside of the group.
+        (
+            "robots.txt",
+            "User-agent: *\nDisallow: /a\n\nVisit-time: 0.5\nLicense: /l\n",
+            ("\n\n", "\n"),
+        ),
+        ("robots.txt", "User-agent: *\nDisallow: /a\n\n// news\nLicense: /l\n", ("\n\n", "\n")),
+        ("robots.txt", "User-agent: a\nVisit-time: 0.5\n", ("\nV", "\nDisallow: /\nV")),
+    ],
+)
+def test_a_fix_that_would_change_decisions_is_not_a_safe_one(
+    name: str, text: str, changed: tuple[str, str], tmp_path: Path
+) -> None:
+    """`changed`: what is replaced in the text, and by what, so that the fix is safe."""
+    assert mended(tmp_path / name, text) == text
+    safe = text.replace(*changed)
+    assert mended(tmp_path / name, safe) != safe
+
+
+def test_a_proposal_shows_hidden_characters_as_such(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "robots.txt"
+    file.write_bytes("Clean-param: a&\u202e b\n".encode())
+    main(["lint", str(file)])
+    shown = capsys.readouterr().out
+    assert "Write `a&\ufffd&b`." in shown
+    assert "\u202e" not in shown

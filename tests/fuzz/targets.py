@@ -792,7 +792,9 @@ def meanings(kind: lint.LintKind, body: bytes) -> list[object]:
     else:
         given = {kind.path: body} if kind.path else {}
     site = Site.from_files(ORIGIN, given)
-    decided: list[object] = [site.sitemaps, site.crawler_names]
+    # A line with several addresses means a sitemap each.
+    sitemaps = [address for line in site.sitemaps for address in re.split(r"[,;]?\s+", line)]
+    decided: list[object] = [sitemaps, site.crawler_names]
     page_body = body if kind.name == lint.PAGE else b""
     for agent in (AGENT, Agent("otherbot", uses=USES), Agent("zznobody", uses=USES)):
         rates = site.rates(agent)

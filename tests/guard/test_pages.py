@@ -16,9 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, Pass, WSGIMiddleware
+from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, Pass, WSGIMiddleware, pages
 from comity.guard.agents import MAX_WORDS
-from comity.guard.pages import MAX_AT_ONCE, MAX_PAGE, HeldPage, readable_codings
+from comity.guard.pages import (
+    MAX_AT_ONCE,
+    MAX_PAGE,
+    MAX_SITEMAP,
+    HeldPage,
+    readable_codings,
+)
 from comity.policies import PolicyError, Site
 from comity.policies.document import html
 from comity.policies.document.html.tinyhtml5_tree import MAX_CHARACTERS
@@ -589,6 +595,36 @@ def test_a_small_body_that_unpacks_to_a_long_page_is_refused() -> None:
     assert held.answer is not None
     assert json.loads(held.answer.body)["rule"] == "comity.unread"
     assert hold(gzip.compress(b"x" * MAX_PAGE), coding=b"gzip").answer is None
+
+
+@pytest.mark.requirement("GUARD-2", "SEC-3")
+@pytest.mark.parametrize("coding", [b"", b"gzip"])
+@pytest.mark.parametrize(
+    ("root", "octets", "is_sent"),
+    [
+        (b"<?xml version='1.0'?>\n<urlset xmlns='x'>", MAX_PAGE, True),
+        (b"\xef\xbb\xbf<!-- a --><s:sitemapindex >", MAX_PAGE, True),
+        (b"<urlset>", 2 * MAX_PAGE, False),
+        (b"<urlsets>", MAX_PAGE, False),
+        (b"<html><urlset>", MAX_PAGE, False),
+        (b" " * MAX_PAGE + b"<urlset>", 8, False),
+    ],
+)
+def test_a_sitemap_may_be_as_long_as_its_protocol_permits(
+    root: bytes, octets: int, is_sent: bool, coding: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MAX_SITEMAP == 50 * 1024 * 1024
+    monkeypatch.setattr(pages, "MAX_SITEMAP", 2 * MAX_PAGE)  # less to pack
+    body = root + b" " * octets
+    held = hold(gzip.compress(body, 1) if coding else body, coding=coding)
+    assert (held.answer is None) == is_sent
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_a_long_sitemap_is_judged_as_any_page() -> None:
+    held = hold(b"<urlset>" + b" " * MAX_PAGE + NO_PURPOSE)
+    assert held.answer is not None
+    assert json.loads(held.answer.body)["rule"] != "comity.unread"
 
 
 @pytest.mark.requirement("GUARD-2")

@@ -23,6 +23,8 @@ from comity.policies.syntax.lines import EOL, MAX_BYTES, MAX_FINDINGS, MAX_LINE,
 from comity.policies.syntax.printable import printable
 
 _LINE_END = re.compile(EOL)
+_LONE_CR = re.compile(rb"\r(?!\n)")
+_LONE_LF = re.compile(rb"(?<!\r)\n")
 _WORD = re.compile(rb"[^ \t]+")
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+<")
 _QUOTED = re.compile(r"`([^`]+)`")  # the first quotation in a message names its subject
@@ -97,6 +99,14 @@ class Draft:
         False for a body in UTF-16, because findings are about its text in UTF-8.
         """
         return self.body.removeprefix(codecs.BOM_UTF8).startswith(text_of(self.body)[0])
+
+    @cached_property
+    def mixes_line_ends(self) -> bool:
+        """True if some lines end with CR alone and others with LF alone.
+
+        A fix that removes the text between a CR and an LF would join them into one line end.
+        """
+        return _LONE_CR.search(self.body) is not None and _LONE_LF.search(self.body) is not None
 
     @cached_property
     def is_markup(self) -> bool:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Edit, Fix
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.records import RecordKind, read_record
+from comity.policies.syntax.records import OF_NO_GROUP, RecordKind, read_record
 
 Mend = Callable[[Draft, Finding], Fix | None]
 _PROPOSED = re.compile(r"\b[Ww]rite `([^`]+)`")
@@ -32,12 +32,20 @@ _USES = re.compile(
 _UNSURE = ("…", "\ufffd")  # signs that `printable` has cut or changed the text
 
 
-def proposed(finding: Finding) -> bytes:
-    """Return the text that a message proposes: "x" for "Write `x`". b"" means that it has none."""
-    match = _PROPOSED.search(finding.message)
+def quoted(pattern: re.Pattern[str], finding: Finding) -> bytes:
+    """Return the octets that the group of a pattern finds in a message.
+
+    b"" means that it finds none, or that `printable` has changed them.
+    """
+    match = pattern.search(finding.message)
     if not match or any(sign in match[1] for sign in _UNSURE):
         return b""
     return match[1].encode()
+
+
+def proposed(finding: Finding) -> bytes:
+    """Return the text that a message proposes: b"x" for "Write `x`". b"" means that it has none."""
+    return quoted(_PROPOSED, finding)
 
 
 def write(
@@ -124,9 +132,29 @@ def delete_line(draft: Draft, finding: Finding) -> Fix | None:
 
     None means that the line is not safe to change, or that it ends a list of agents.
     """
-    if not draft.mendable_line(finding) or finding.line in _lines_ending_agents(draft.body):
+    if not is_loose(draft, finding) or finding.line in _lines_ending_agents(draft.body):
         return None
     return draft.line_out(finding.line)
+
+
+def is_loose(draft: Draft, finding: Finding) -> bool:
+    """Return True if a line without effect is safe to change, and keeps no License in its group.
+
+    An empty line before a License puts it outside of the group (`rsl.references`).
+    """
+    line = draft.mendable_line(finding)
+    if not line or line.strip().lower().startswith(OF_NO_GROUP):
+        return bool(line)
+    before = draft.line(finding.line - 1).strip() if finding.line > 1 else b""
+    if before and not before.lower().startswith(OF_NO_GROUP):
+        return True
+    for number in range(finding.line + 1, draft.lines + 1):
+        after = draft.line(number).strip().lower()
+        if not after.startswith(OF_NO_GROUP):
+            return True
+        if after.startswith(b"license"):
+            return False
+    return True
 
 
 @lru_cache(maxsize=2)  # the fix for each finding asks for the same file
@@ -156,12 +184,12 @@ def _lines_ending_agents(body: bytes) -> frozenset[int]:
         elif needs_field and _FIELD.match(line):
             ending.add(number)
             needs_field = False
-    return frozenset(ending)
+    return frozenset(ending.union(since_agent))
 
 
 def comment_out(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that makes a line without effect a comment."""
-    if not draft.mendable_line(finding):
+    if not is_loose(draft, finding):
         return None
     return Fix("Write `#` before the line", (draft.replace_octets(finding.line, 1, 0, b"# "),))
 

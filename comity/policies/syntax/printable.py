@@ -29,7 +29,8 @@ def printable(text: bytes | str) -> str:
 
     U+FFFD replaces control, bidi and other format characters, and U+0020 replaces any space."""
     text = text[: 4 * MAX_SHOWN]
-    text = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).strip()
+    text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    text = text.strip(" \t\r\n")  # other white space is shown, because readers may keep it
     if not (text.isascii() and text.isprintable()):
         text = "".join(map(_visible, text))
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"

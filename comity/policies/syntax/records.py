@@ -27,6 +27,8 @@ class RecordKind(Enum):
 
 RULE_KINDS = (RecordKind.ALLOW, RecordKind.DISALLOW)
 RATE_KINDS = (RecordKind.CRAWL_DELAY, RecordKind.REQUEST_RATE, RecordKind.VISIT_TIME)
+# How lines that may be outside of all groups begin (RFC 9309 section-2.2.4, RSL section-4.4.2).
+OF_NO_GROUP = (b"#", b"sitemap", b"license")
 # LENIENT: common misspellings. There are none of Allow, because doubt is not permission.
 MISSPELLINGS = {
     b"useragent": RecordKind.AGENT,

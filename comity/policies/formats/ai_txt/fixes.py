@@ -25,7 +25,7 @@ from comity.policies.formats.ai_txt.grammar import LINE, SPELLINGS, Keyword, par
 from comity.policies.formats.ai_txt.reading import NAME
 from comity.policies.formats.ai_txt.spawning import spawning
 from comity.policies.formats.authoring import Draft, Edit, Fix
-from comity.policies.formats.fixes import Mend, first_of, write
+from comity.policies.formats.fixes import Mend, first_of, quoted, write
 from comity.policies.syntax.lines import MAX_BYTES, text_of
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.suspicions import nearest
@@ -286,10 +286,9 @@ def write_file_type(draft: Draft, finding: Finding) -> Fix | None:
 def write_path(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes a path as it is read already."""
     span = draft.quotation(finding) if _read_line(draft, finding) else None
-    read_as = _READ_AS.search(finding.message)
-    if span is None or not read_as:
+    if span is None:
         return None
-    return write(draft, finding, read_as[1].encode(), span, changes_decisions=False)
+    return write(draft, finding, quoted(_READ_AS, finding), span, changes_decisions=False)
 
 
 _READ_AS = re.compile(r"is read as `([^`]+)`\Z")

@@ -7,7 +7,14 @@ import re
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Draft, Edit, Fix
 from comity.policies.formats.automation.grammar import MAX_REPEATED, RECORD, SELECTORS, is_plain
-from comity.policies.formats.fixes import first_of, proposed, put_above, write, write_proposed
+from comity.policies.formats.fixes import (
+    first_of,
+    proposed,
+    put_above,
+    quoted,
+    write,
+    write_proposed,
+)
 from comity.policies.syntax.suspicions import nearest
 
 _MARKUP = re.compile(rb"[ \t]*+(<!--)")
@@ -40,8 +47,8 @@ def write_value(draft: Draft, finding: Finding) -> Fix | None:
     if span is None:
         return None
     value = draft.line(finding.line)[slice(*span)]
-    if meant := _MEANT.search(finding.message):
-        return write(draft, finding, meant[1].encode(), span)
+    if meant := quoted(_MEANT, finding):
+        return write(draft, finding, meant, span)
     if "true nor false" in finding.message:
         # A value that is neither counts as true.
         is_no = value.lower() in (b"no", b"0", b"n", b"off")

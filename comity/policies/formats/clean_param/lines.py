@@ -74,6 +74,7 @@ class CleanParams:
         words = _SPACES.split(line.value)
         path = words[1] if len(words) == 2 else b"/"
         problem: tuple[str, str] | None = None
+        quoted: list[bytes] = []
         if len(line.value) > MAX_RULE:
             problem = (
                 "clean-param.length",
@@ -82,20 +83,22 @@ class CleanParams:
         elif not words[0].strip(b"&"):
             problem = "clean-param.names", "The rule names no parameter, so it has no effect."
         elif len(words) > 2 or not _PATH.fullmatch(path):
-            is_list = not any(word.startswith((b"/", b"*")) for word in words)
+            if any(word.startswith((b"/", b"*")) for word in words):
+                quoted = [line.value]
+                advice = (
+                    "Begin the path with `/` or `*`, and write only letters, digits and `.-/*_` "
+                    "in it."
+                )
+            else:
+                quoted = [line.value, _joined(words)]
+                advice = "Write `{}`."
             problem = (
                 "clean-param.path",
-                (
-                    f"`{{}}` is not `NAMES PATH`, so it has no effect. Write `{_joined(words)}`."
-                    if is_list
-                    else "`{}` is not `NAMES PATH`, so it has no effect. Begin the path with `/` "
-                    "or `*`, and write only letters, digits and `.-/*_` in it."
-                ),
+                f"`{{}}` is not `NAMES PATH`, so it has no effect. {advice}",
             )
         if problem is None:
             return [unquote_to_bytes(name) for name in words[0].split(b"&") if name], path
         rule, message = problem
-        quoted = [line.value] if rule == "clean-param.path" else []
         robots = self._file.robots
         column, length = (
             column_and_length(line, line.value, robots) if quoted and robots else (0, 0)
@@ -114,8 +117,7 @@ def _octets(name: str) -> bytes:
     return unquote_to_bytes(name) if "%" in name else name.encode("utf-8", "surrogatepass")
 
 
-def _joined(words: list[bytes]) -> str:
-    """Return a list of names in the right form, for a message of `Findings.report`."""
+def _joined(words: list[bytes]) -> bytes:
+    """Return a list of names in the right form."""
     names = [name.strip(b",;&") for word in words for name in word.split(b",")]
-    text = b"&".join(name for name in names if name).decode("utf-8", "replace")
-    return text.replace("{", "{{").replace("}", "}}")
+    return b"&".join(filter(None, names))

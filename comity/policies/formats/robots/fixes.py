@@ -17,6 +17,7 @@ from comity.policies.formats.fixes import (
     comment_out,
     delete_line,
     first_of,
+    is_loose,
     proposed,
     put_above,
     write,
@@ -267,7 +268,9 @@ def _write_colon(draft: Draft, finding: Finding) -> Fix | None:
 
 def _write_hash(draft: Draft, finding: Finding) -> Fix | None:
     """Return the fix that writes `#` before a comment. None means that a path begins with `/*`."""
-    return draft.comment(finding) if "begin a comment" in finding.message else None
+    if "begin a comment" not in finding.message or not is_loose(draft, finding):
+        return None
+    return draft.comment(finding)
 
 
 def _write_elsewhere(draft: Draft, finding: Finding) -> Fix | None:

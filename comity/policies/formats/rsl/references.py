@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from comity.policies.document.document import Content
 from comity.policies.syntax.link_field import links_in
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.records import OF_NO_GROUP
 from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.statement import Location
 
@@ -95,9 +96,6 @@ def _single_address(address: str) -> str | None:
     return None if re.search(r"\s", address) else address
 
 
-_OF_NO_GROUP = (b"#", b"sitemap", b"license")
-
-
 def _of_no_group(
     addresses: Iterable[tuple[_Line, str]], text: bytes
 ) -> Iterator[tuple[_Line, str]]:
@@ -126,7 +124,7 @@ def _is_set_apart(before: bytes, *, otherwise: bool) -> bool:
     """
     for line in reversed(before.splitlines()):
         word = line.strip().lower()
-        if not word.startswith(_OF_NO_GROUP):
+        if not word.startswith(OF_NO_GROUP):
             return not word
     return otherwise
 
