@@ -35,6 +35,7 @@ def required(subject: str, extra: str, kind: type[Exception] = ImportError) -> I
     try:
         yield
     except ImportError as error:
-        if error.name is None or error.name.partition(".")[0] == "comity":
+        package = (error.name or "comity").partition(".")[0]
+        if package == "comity":
             raise
-        raise kind(needs(subject, error.name, extra)) from None
+        raise kind(needs(subject, package, extra)) from None

@@ -13,7 +13,7 @@ import pytest
 from comity import forks
 from comity.forks import call_in_forks
 from comity.gate.key_directories import KeyDirectories
-from comity.guard import Guard, Incoming, Proofs
+from comity.guard import Answer, Guard, Incoming, Pass, Proofs
 from tests.signatures.vectors import NOW, signer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -53,6 +53,32 @@ def test_a_forked_guard_waits_for_no_thread_of_the_other_process(held: str) -> N
         assert not in_fork(lambda: False)
 
 
+@pytest.mark.requirement("GUARD-1", "AUTX-2")
+def test_a_forked_guard_does_not_count_the_requests_of_the_other_process() -> None:
+    files = {
+        "/robots.txt": b"",
+        "/automation-preferences.txt": b"allowed-methods: GET\nconcurrent-limit: 1\n",
+    }
+    guard = Guard("https://example.com", files)
+
+    def ask() -> Pass | Answer:
+        return guard.check(Incoming("GET", "/", {"user-agent": "testbot/1"}))
+
+    passed = ask()
+    assert isinstance(passed, Pass)
+    assert isinstance(ask(), Answer)
+
+    def check() -> bool:
+        own = ask()
+        passed.end()  # as the garbage collector may do with the copy of a request
+        return isinstance(own, Pass) and isinstance(ask(), Answer)
+
+    assert in_fork(check)
+    assert isinstance(ask(), Answer)
+    passed.end()
+    assert isinstance(ask(), Pass)
+
+
 class Owner:
     calls = 0
 
@@ -74,7 +100,7 @@ def test_objects_do_not_stay_in_memory() -> None:
     before = len(forks._methods)
     proofs = Proofs({"testbot": INNER}, KeyDirectories())
     guard = Guard("https://example.com", {"/robots.txt": b""}, proofs=proofs)
-    assert len(forks._methods) == before + 3
+    assert len(forks._methods) == before + 4
     del guard, proofs
     gc.collect()
     assert len(forks._methods) == before

@@ -13,6 +13,7 @@ from comity.gate.fetching.redirects import REDIRECTS
 from comity.gate.http import PlainResponse, Request
 from comity.gate.parts import Parts
 from comity.gate.request.access import inner_address
+from comity.gate.request.purchases import Purchase, Purchases
 from comity.gate.request.referrals import referrer_stamp
 from comity.policies import Agent, Decision, Offer, Page
 from comity.policies.answers.request import Facts
@@ -29,6 +30,9 @@ class Admitter(Protocol):
 
     @property
     def parts(self) -> Parts: ...
+
+    @property
+    def purchases(self) -> Purchases: ...
 
     async def page(
         self, admission: Admission, status: int, headers: Fields, body: bytes
@@ -52,7 +56,12 @@ class Admission:
     """
 
     def __init__(
-        self, client: Admitter, parts: Parts, request: Request, decision: Decision
+        self,
+        client: Admitter,
+        parts: Parts,
+        request: Request,
+        decision: Decision,
+        purchase: Purchase | None = None,
     ) -> None:
         self.client = client
         self.request = request
@@ -60,6 +69,8 @@ class Admission:
         self.leads_from = Reach.PUBLIC
         self.offer: Offer | None = None
         self._parts = parts
+        self._purchase = purchase
+        self._declared: MutableMapping[str, str] = {}  # the header fields of the request
 
     @property
     def url(self) -> str:
@@ -74,23 +85,28 @@ class Admission:
 
     @property
     def fields(self) -> dict[str, str]:
-        """The header fields that the request has to carry: its purposes, and its signature.
+        """The header fields that the request has to carry.
 
-        With a key, each access signs anew: use the fields for one request only."""
+        These are its purposes, its signature, and what it buys. With a key, each access signs anew:
+        use the fields for one request only, and do not send them to another host."""
         purposes, options = self.facts.purposes, self._parts.options
-        return options.purpose_fields(
-            self.client.agent.purposes if purposes is None else purposes
-        ) | options.client.signed_fields(self.url)
+        return (
+            options.purpose_fields(self.client.agent.purposes if purposes is None else purposes)
+            | options.client.signed_fields(self.url)
+            | (self._purchase.fields if self._purchase is not None else {})
+        )
 
     def declare(self, headers: MutableMapping[str, str]) -> None:
         """Put `fields` into `headers`, the header fields of the request.
 
         If `headers` has the field for purposes already, it is replaced, or removed if the request
-        has no purposes. Fields that offer money are removed: a client has no books for them."""
+        has no purposes. Other fields that offer money are removed. The fields of a purchase stay
+        until the request is answered or has ended, so that no redirect repeats them."""
         for name in (self._parts.options.purpose_header, *PAYING):
             if name in headers:
                 del headers[name]
         headers.update(self.fields)
+        self._declared = headers
 
     async def sent(self, send: Callable[[], Awaitable[T]]) -> T:
         """Call `send`, which sends the request, and return its result.
@@ -123,6 +139,9 @@ class Admission:
         parts, request = self._parts, self.request
         parts.pace.settle_start(request)
         parts.back_off(request.url, status, header_pairs(headers))
+        if self._purchase is not None:
+            self.client.purchases.answered(self._purchase, status, plain_headers(headers))
+            self._take_off(self._purchase)
         refusal = self._refusal(status, headers, address)
         if refusal is not None:
             parts.access.record_stopped(request, refusal)
@@ -155,7 +174,19 @@ class Admission:
     def ended(self) -> None:
         """Report that the request has ended, so it no longer counts as in flight.
 
-        If it was not answered, the delay of its host counts from now."""
+        If it was not answered, the delay of its host counts from now, and the request counts as
+        paid."""
+        self.failed()
+
+    def failed(self, *, is_sent: bool = True) -> None:
+        """Report that the request has ended without an answer.
+
+        `is_sent`: False if no connection was made, so that the request costs nothing."""
+        if self._purchase is not None:
+            self.client.purchases.failed(self._purchase, is_sent=is_sent)
+            self._take_off(self._purchase)
         self._parts.pace.end_and_forget(self.request)
 
-    failed = ended  # without an answer, though the server may have seen the request
+    def _take_off(self, purchase: Purchase) -> None:
+        for name in purchase.fields:
+            self._declared.pop(name, None)

@@ -26,6 +26,7 @@ from comity.extras import required
 with required("comity.client.aiohttp", "aiohttp"):
     from aiohttp import (
         ClientConnectionError,
+        ClientConnectorError,
         ClientError,
         ClientHandlerType,
         ClientMiddlewareType,
@@ -44,6 +45,7 @@ from comity.client.errors import RefusedError as Refused
 from comity.client.options import DOCUMENT_SECONDS, admit_options, redirect_options
 from comity.gate.fetching.redirects import REDIRECTS
 from comity.gate.pace.standstill import StoodStillError
+from comity.gate.request.books import BooksError
 from comity.policies import Page, PolicyError
 from comity.policies.document.offer import MAX_DOCUMENT, PAYMENT_REQUIRED
 
@@ -100,6 +102,8 @@ def middleware(client: Client) -> ClientMiddlewareType:
             )
         except Refused as refused:
             raise RefusedError(refused.decision, refused.url, refused.method) from None
+        except BooksError as error:
+            raise ClientError(str(error)) from None
         admission.declare(request.headers)
         peers: list[str] = []
         if request.proxy is None:
@@ -109,7 +113,7 @@ def middleware(client: Client) -> ClientMiddlewareType:
             connection = response.connection  # None: the whole body has arrived already
             body = await _document(response)
         except BaseException as error:
-            admission.failed()
+            admission.failed(is_sent=not isinstance(error, ClientConnectorError))
             if isinstance(error, StoodStillError):
                 raise ClientConnectionError(str(error)) from None
             raise

@@ -23,6 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, NoReturn, Self
+from urllib.parse import urlsplit
 from weakref import ref
 
 from comity.client.admission import Admission
@@ -40,6 +41,8 @@ from comity.gate.http import PlainRequest, PlainResponse, Request
 from comity.gate.options import Options
 from comity.gate.pace.ledger import RateLedger
 from comity.gate.parts import Parts
+from comity.gate.request.books import KIND_OF_CLIENTS, FileBooks
+from comity.gate.request.purchases import Purchase, Purchases
 from comity.gate.request.referrals import set_referrer_reach
 from comity.gate.run.flights import ClosingError
 from comity.gate.settings import PlainSettings
@@ -92,6 +95,7 @@ class Client:
         min_delay: float | None = None,
         max_delay: float | None = None,
         per_host: int = 8,
+        books: Path | str | None = None,
         **settings: Any,
     ) -> None:
         """Check the arguments. Nothing is opened before `async with`.
@@ -108,6 +112,8 @@ class Client:
             max_delay: The maximum wait of a request in seconds. If a request would have to wait
                 longer, it is refused. None means 300.
             per_host: The maximum number of requests in flight to a host.
+            books: The path of the file with the books of payments. All clients with this file
+                share the sums of `arrangements`. None means that each client has sums of its own.
             settings: Settings of KEYWORDS (docs/settings.md).
 
         PolicyError: a value is invalid. TypeError: a keyword is unknown."""
@@ -140,15 +146,12 @@ class Client:
             self._options = Options.from_settings(self._settings)
         except PolicyError as error:
             _raise_with_keywords(error)
-        if self._options.payments or self._options.license_tokens:
-            raise PolicyError(
-                "arrangements: a Client makes no payments and sends no license tokens: leave"
-                " `max_price`, `sum` and `license_token` out, or crawl with Scrapy"
-            )
         self._is_alone = store is None
+        self._books = None if books is None else Path(books)
         self._folder: TemporaryDirectory[str] | None = None  # folder of the temporary store
         self.counts = Counts()
         self._parts: Parts | None = None
+        self._purchases: Purchases | None = None
         self._is_closed = False
 
     @property
@@ -182,6 +185,13 @@ class Client:
             raise ClosedError("the client is not open: use it within `async with Client(...)`")
         return self._parts
 
+    @property
+    def purchases(self) -> Purchases:
+        """The payments and license tokens. ClosedError: the client was never open."""
+        if self._purchases is None:
+            raise ClosedError("the client is not open: use it within `async with Client(...)`")
+        return self._purchases
+
     # The interface to its parts (comity/gate/run/surroundings.py)
 
     @property
@@ -208,7 +218,11 @@ class Client:
                 self._options, store=Path(self._folder.name) / "policies.sqlite"
             )
         options = self._options
+        books: FileBooks | None = None
         try:
+            if options.payments:
+                books = FileBooks(self._books, kind=KIND_OF_CLIENTS, is_shared=bool(self._books))
+                books.open(payment.account for payment in options.payments)
             files = PolicyFiles.joined(
                 options.store, options.client, timeout=options.policy_timeout
             )
@@ -218,8 +232,13 @@ class Client:
                 await files.leave()
                 raise
         except PolicyError as error:
+            if books is not None:
+                books.close()
             self._drop_folder()
             _raise_with_keywords(error)
+        self._purchases = Purchases(
+            options.payments, options.license_tokens, books, self.counts, lambda: self._is_closed
+        )
         self._parts = Parts(self, self._settings, options, files, ledger)
         self._parts.standstill.open()
         return self
@@ -238,6 +257,7 @@ class Client:
             if self._parts is not None:
                 await self._parts.standstill.end_all(lambda: ClosedError("the client was closed"))
                 await self._parts.close()
+                await self.purchases.close()
         finally:
             self._drop_folder()
 
@@ -275,6 +295,7 @@ class Client:
                 as a part of its page. None means that the operator leads there.
 
         RefusedError: the request may not go out, or would have to wait longer than `max_delay`.
+        BooksError: the books of payments fail, so the request may not go out.
         ClosedError: the client is not open, or was closed meanwhile.
         PolicyError: a kind, a purpose, the URL or another argument is invalid."""
         parts = self.parts
@@ -283,13 +304,37 @@ class Client:
         )
         if session is not None:
             parts.passages[ref(request)].session = session
-        decision = await self._wait(parts, request, led_by)
-        parts.access.record(request, decision)
-        if decision.verdict is not Verdict.ALLOW:
-            parts.pace.cancel(request)  # the refused request may have got its turn already
-            raise RefusedError(decision, url, request.method)
-        parts.access.admit(request)
-        return Admission(self, parts, request, decision)
+        purchase = await self._buy(request)
+        try:
+            decision = await self._wait(parts, request, led_by)
+            parts.access.record(request, decision)
+            if decision.verdict is not Verdict.ALLOW:
+                parts.pace.cancel(request)  # the refused request may have got its turn already
+                raise RefusedError(decision, url, request.method)
+            parts.access.admit(request)
+        except BaseException:
+            if purchase is not None:
+                self.purchases.failed(purchase, is_sent=False)
+            raise
+        return Admission(self, parts, request, decision, purchase)
+
+    async def _buy(self, request: Request) -> Purchase | None:
+        """Reserve what the request may cost. It has no turn yet, so no other one waits for it."""
+        if not self.purchases.are_any:
+            return None
+        url = urlsplit(request.url)
+        proxy = self._options.client.proxies.select(url.scheme, url.hostname or "")
+        try:
+            return await self.purchases.begin(
+                PlainRequest(
+                    request.url,
+                    method=request.method,
+                    headers=request.headers,
+                    meta={"proxy": proxy} if proxy else {},
+                )
+            )
+        except ClosingError:
+            raise ClosedError("the client was closed") from None
 
     async def _wait(self, parts: Parts, request: Request, led_by: Admission | None) -> Decision:
         if led_by is not None:

@@ -28,6 +28,7 @@ from comity.client.client import Client
 from comity.client.errors import RefusedError as Refused
 from comity.client.options import DOCUMENT_SECONDS, admit_options, redirect_options
 from comity.gate.pace.standstill import StoodStillError
+from comity.gate.request.books import BooksError
 from comity.policies import Page, PolicyError
 from comity.policies.document.offer import MAX_DOCUMENT, PAYMENT_REQUIRED
 
@@ -37,6 +38,7 @@ from comity.policies.document.offer import MAX_DOCUMENT, PAYMENT_REQUIRED
 KEY = "comity"
 _LEADER = "comity_leader"
 
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _OWN_NAME = f"python-httpx/{httpx.__version__}"  # the default User-Agent of httpx
 
 
@@ -68,12 +70,14 @@ class Transport(httpx.AsyncBaseTransport):
             admission = await self._admit(request)
         except Refused as refused:
             raise RefusedError(refused, request) from None
+        except BooksError as error:
+            raise httpx.RequestError(str(error), request=request) from None
         admission.declare(request.headers)
         try:
             response = await admission.sent(lambda: self._transport.handle_async_request(request))
             body = await _document(response)
         except BaseException as error:
-            admission.failed()
+            admission.failed(is_sent=not isinstance(error, _NOT_SENT))
             if isinstance(error, StoodStillError):
                 raise httpx.ConnectError(str(error), request=request) from None
             raise

@@ -12,7 +12,7 @@ A store keeps these promises, which comity.cluster.conformance tests:
 - A call that fails with StateError may have happened or not. The caller repeats it with the same
   arguments, and then it counts once. A call whose answer has arrived has happened.
 - A confirmed change is kept when a worker or the server is killed. After a fail-over, the latest
-  changes may be missing: see `CrawlQueue.on_change`.
+  changes may be missing: see `CrawlQueue.on_change`. Reserved amounts of `books` never are.
 - A call does all or nothing at one host. A call about several hosts may do a part of them before it
   fails. The repeated call does the others.
 - Only the clock of the store counts. Callers give and get durations in seconds. The clock may be
@@ -357,10 +357,9 @@ class SharedState(Protocol):
     def books(self) -> Books | None:
         """Return the books of the crawl's payments. All its workers and runs share them.
 
-        None: the store may lose a confirmed change, for example in a fail-over, so that a crawl
-        might pay more than its sum. Then a crawl with payments does not start. A store without this
-        method has no books. A call that fails with StateError may have happened or not, and is
-        never repeated."""
+        None: the store may lose an amount after `reserve` has returned True, so that a crawl might
+        pay more than its sum. Then a crawl with payments does not start. A store without this
+        method has no books. The books repeat calls by themselves: a key has one amount."""
 
     async def close(self) -> None:
         """Close the connection. Close the queue, the ledger and the store before you call this."""

@@ -485,9 +485,9 @@ def _shared_books(state: SharedState) -> Books:
     books: Books | None = getattr(state, "books", lambda: None)()
     if books is None:
         stop(
-            "COMITY_ARRANGEMENTS has payments, and the store of COMITY_STATE may lose what was"
-            " booked last: set COMITY_STATE to a database of PostgreSQL or SQLite, or leave"
-            " `max_price` and `sum` out"
+            "COMITY_ARRANGEMENTS has payments, and the store of COMITY_STATE keeps no books: set"
+            " COMITY_STATE to a server of Redis, Valkey or PostgreSQL, or to a file of SQLite, or"
+            " leave `max_price` and `sum` out"
         )
     return books
 

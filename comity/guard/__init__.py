@@ -10,6 +10,7 @@ from comity.guard.asgi import ASGIMiddleware
 from comity.guard.clients import behind_proxies
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, credentials, is_automated, mechanisms
+from comity.guard.nonces import SharedNonces
 from comity.guard.proofs import AgentRow, Proof, Proofs
 from comity.guard.shared import SharedClients
 from comity.guard.wsgi import WSGIMiddleware
@@ -24,6 +25,7 @@ __all__ = [
     "Proof",
     "Proofs",
     "SharedClients",
+    "SharedNonces",
     "WSGIMiddleware",
     "behind_proxies",
     "credentials",

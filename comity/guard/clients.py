@@ -15,6 +15,7 @@ from math import ceil
 from typing import NamedTuple, Protocol
 
 from comity.bounded import Bounded
+from comity.forks import call_in_forks
 from comity.guard.incoming import Incoming
 from comity.policies.syntax.windows import Window
 
@@ -234,6 +235,7 @@ class Clients:
     most recent activity are kept."""
 
     def __init__(self, max_clients: int) -> None:
+        call_in_forks(self._forget_in_flight)
         self._busy: dict[str, CountedClient] = {}
         self._idle: Bounded[str, CountedClient] = Bounded(
             max_clients
@@ -255,6 +257,13 @@ class Clients:
         if client:
             client.release(limits)
             self._put(name, client)
+
+    def _forget_in_flight(self) -> None:
+        """Forget the requests in flight. They are those of the parent process."""
+        for name, client in self._busy.items():
+            client.in_flight.clear()
+            self._idle[name] = client
+        self._busy.clear()
 
     def _put(self, name: str, client: CountedClient) -> None:
         if client.in_flight:

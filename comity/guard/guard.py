@@ -9,6 +9,7 @@ automated request it reads the page (pages.py), which may refuse the request too
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -187,16 +188,16 @@ class Guard:
         self._tolerance = tolerance
         self._counts = Clients(max_clients) if counts is None else counts
         self._clock = clock
-        self._renew_lock()
-        call_in_forks(self._renew_lock)
-        # Requests that have ended, and are not yet released.
-        self._ended: deque[tuple[str, tuple[ClientLimit, ...]]] = deque()
+        self._begin_process()
+        call_in_forks(self._begin_process)
         self._proofs = proofs
         proved = proofs.urls if proofs is not None else ()
         self._agents = Agents({*published.crawler_names, *proved}, key_header)
 
-    def _renew_lock(self) -> None:
+    def _begin_process(self) -> None:
         self._lock = Lock()
+        # Requests that have ended, and are not yet released.
+        self._ended: deque[tuple[str, tuple[ClientLimit, ...]]] = deque()
 
     def check(self, incoming: Incoming) -> Pass | Answer:
         """Decide on a request: pass it on or answer it. This never raises for any request."""
@@ -344,7 +345,7 @@ class Guard:
         self.passed[rule] += 1
         is_counted = any(limit.concurrent is not None for limit in permitted)
         return Pass(
-            (lambda: self._release(client, permitted)) if is_counted else None,
+            partial(self._release, os.getpid(), client, permitted) if is_counted else None,
             partial(self._hold, incoming, kinds, rule) if self._pages.are_read else None,
         )
 
@@ -408,13 +409,16 @@ class Guard:
         self._settle()
         return answer
 
-    def _release(self, client: str, limits: tuple[ClientLimit, ...]) -> None:
+    def _release(self, pid: int, client: str, limits: tuple[ClientLimit, ...]) -> None:
         """Stop counting a request as in flight, without ever waiting for the lock.
+
+        `pid`: the process that counts the request. A fork of it does not.
 
         Waiting could block forever: the garbage collector may end a request that the server
         dropped, and may do so in a thread that has already acquired the lock."""
-        self._ended.append((client, limits))
-        self._settle()
+        if pid == os.getpid():
+            self._ended.append((client, limits))
+            self._settle()
 
     def _settle(self) -> None:
         """Release the requests that have ended.

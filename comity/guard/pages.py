@@ -11,8 +11,9 @@ that may be HTML or XML wait. Everything else is sent as it comes."""
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from comity.guard.answers import Answer
 from comity.policies.answers.errors import PolicyError
@@ -32,6 +33,16 @@ PARTIAL = 206
 # RFC 9110 section-14.4
 #   Content-Range = range-unit SP ( range-resp / unsatisfied-range )
 _CONTENT_RANGE = re.compile(rb"bytes[ ]0-(\d{1,18})/(\d{1,18})", re.IGNORECASE)
+# RFC 2046 section-5: media types whose bodies consist of other bodies, such as pages.
+_COMPOSITE = re.compile(rb"(?:^|[\s,])(?:multipart|message)/")
+# The longer marks first: UTF-32 begins as UTF-16 does.
+_MARKS = (
+    codecs.BOM_UTF32_LE,
+    codecs.BOM_UTF32_BE,
+    codecs.BOM_UTF16_LE,
+    codecs.BOM_UTF16_BE,
+    codecs.BOM_UTF8,
+)
 _SITEMAP = re.compile(
     rb"(?:\xef\xbb\xbf)?+\s*+(?:<[?!][^>]*+>\s*+)*+<(?:[\w.-]++:)?+(?:urlset|sitemapindex)[\s>]"
 )
@@ -91,7 +102,10 @@ class HeldPage:
         if is_cut:
             self._refuse_as(f"at most {self._max_page} octets")
             return
-        self.answer = self._judge(Content(self._fields, body))
+        for content in _readings(self._fields, body):
+            self.answer = self._judge(content)
+            if self.answer is not None:
+                return
 
     def _allow_sitemap(self) -> bool:
         """Raise the limit of a sitemap to that of its protocol. Return True if it was raised."""
@@ -131,13 +145,27 @@ class Pages:
         responses that do not wait."""
         page = HeldPage(fields, self._max_page, judge, refuse)
         media_type = b",".join(_values(fields, b"content-type")).lower()
-        is_multipart = status == PARTIAL and b"multipart/byteranges" in media_type
-        if not (is_multipart or Content(fields, b"").may_be_markup):
+        is_composite = _COMPOSITE.search(media_type) is not None
+        if not (is_composite or Content(fields, b"").may_be_markup):
             page.answer = judge(Content(fields, b"")) if judges_fields else None
             return page if page.answer else None
-        if status == PARTIAL and (is_multipart or not _is_whole(fields)):
+        if status == PARTIAL and (is_composite or not _is_whole(fields)):
             page.answer = refuse("a part of a page does not show its statements: ask for all of it")
+        elif is_composite:
+            page.answer = refuse("pages within a response of several parts are not read")
         return page
+
+
+def _readings(fields: Fields, body: bytes) -> Iterator[Content]:
+    """Yield a page as browsers decode it, and in other ways if other readers may.
+
+    NULs and a declaration of UTF-16 show that browsers and programs that look at the octets may
+    differ. A mark decides for all of them."""
+    yield Content(fields, body)
+    declared = b"".join(_values(fields, b"content-type")).lower()
+    if (b"\0" in body or b"utf-16" in declared) and not body.startswith(_MARKS):
+        for mark in _MARKS:
+            yield Content(fields, mark + body)
 
 
 def _is_whole(fields: Fields) -> bool:

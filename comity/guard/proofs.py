@@ -9,7 +9,6 @@ directory. So the site says which directory proves which name."""
 from __future__ import annotations
 
 import enum
-import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
@@ -18,13 +17,12 @@ from typing import NamedTuple, Protocol
 
 from comity.extras import required
 from comity.forks import call_in_forks
+from comity.guard.nonces import USED, Nonces, UsedNonces
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.errors import PolicyError
 from comity.signatures.message import KeyAnswer, Outcome, Signature, SignedRequest
 
-MAX_NONCES = 100_000  # nonces of a directory in memory, until their signatures expire
 MAX_ROWS = 1000  # rows of the table
-USED = "its nonce was used before"
 ASK_AGAIN = 60  # seconds to wait for a directory that cannot be had
 DAY = 24 * 3600
 
@@ -84,6 +82,7 @@ class Proofs:
         discovers: bool = False,
         needs_nonce: bool = False,
         max_lifetime: int = DAY,
+        nonces: UsedNonces | None = None,
     ) -> None:
         """Take the key directories that prove names.
 
@@ -96,6 +95,7 @@ class Proofs:
             discovers: True to fetch directories that clients name too, for the table.
             needs_nonce: True if a signature without a nonce proves nothing.
             max_lifetime: The longest validity of a signature, in seconds.
+            nonces: The nonces that were used, such as `SharedNonces`. None: in memory.
 
         PolicyError: an argument is invalid, or the extra is not installed."""
         with required("Proofs", "signatures", PolicyError):
@@ -130,8 +130,7 @@ class Proofs:
         self._verify = verify
         self._renew_lock()
         call_in_forks(self._renew_lock)
-        # One for each listed directory, so that no other sender can fill it. "": all others.
-        self._nonces = {url: Nonces() for url in (*self._listed, "")}
+        self._nonces = Nonces() if nonces is None else nonces
 
     def _renew_lock(self) -> None:
         self._lock = Lock()
@@ -180,14 +179,14 @@ class Proofs:
         # Only its digest is kept: clients choose the lengths. `repr` keeps the parts apart.
         parts = signature.url, signature.keyid, signature.nonce
         key = sha256(repr(parts).encode()).digest()
-        nonces = self._nonces[signature.url if signature.url in self._listed else ""]
-        if nonces.is_used(key, now):
-            return signature._replace(outcome=Outcome.INVALID, problem=USED)
-        if not nonces.use(key, signature.expires):
-            return signature._replace(
-                outcome=Outcome.UNVERIFIED, problem="too many nonces are in use", wait=ASK_AGAIN
-            )
-        return signature
+        # One pool for each listed directory, so that no other sender can fill it. "": all others.
+        pool = signature.url if signature.url in self._listed else ""
+        problem = self._nonces.use(pool, key, signature.expires, now)
+        if not problem:
+            return signature
+        if problem == USED:
+            return signature._replace(outcome=Outcome.INVALID, problem=problem)
+        return signature._replace(outcome=Outcome.UNVERIFIED, problem=problem, wait=ASK_AGAIN)
 
     def _failure(self, name: str, signatures: tuple[Signature, ...]) -> Failure:
         urls = self.urls[name]
@@ -210,31 +209,6 @@ class Proofs:
             for signature in own or signatures
         ]
         return Failure("comity.proof", f"{named}: {problems[0]}")
-
-
-class Nonces:
-    """The nonces of verified signatures, until these expire."""
-
-    def __init__(self, most: int = MAX_NONCES) -> None:
-        self._most = most
-        self._used: set[bytes] = set()
-        self._ends: list[tuple[int, bytes]] = []  # a heap
-
-    def is_used(self, key: bytes, now: float) -> bool:
-        """Return True if the nonce was used. `key`: a digest of directory, `keyid` and nonce."""
-        while self._ends and self._ends[0][0] <= now:
-            self._used.discard(heapq.heappop(self._ends)[1])
-        return key in self._used
-
-    def use(self, key: bytes, expires: int) -> bool:
-        """Note a nonce. Return False if there are too many: then it is not noted.
-
-        `expires`: the end of its signature, in seconds since the epoch."""
-        if len(self._used) >= self._most:
-            return False
-        self._used.add(key)
-        heapq.heappush(self._ends, (expires, key))
-        return True
 
 
 class AgentTable(Counter[AgentRow]):

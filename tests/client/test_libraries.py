@@ -756,13 +756,3 @@ def test_an_offer_with_a_body_that_does_not_end_frees_its_place(
             assert client._parts.pace._flights == {}
 
     asyncio.run(run())
-
-
-@pytest.mark.requirement("PAY-1", "RSL-4")
-@pytest.mark.parametrize(
-    "terms", [{"max_price": "USD 1", "sum": "USD 1"}, {"license_token": "env:HOME"}]
-)
-def test_a_client_buys_nothing(terms: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "token")
-    with pytest.raises(PolicyError, match="a Client makes no payments and sends no license tokens"):
-        alone(arrangements={"shop.test": [terms]})

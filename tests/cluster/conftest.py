@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,13 @@ def own_server(_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Ite
     server.start()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def replica(own_server: Server, tmp_path: Path) -> Iterator[Server]:
+    """A replica of `own_server`, which is behind it from the moment on when it is promoted."""
+    replica = Server(tmp_path / "replica", own_server.program, own_server.options)
+    replica.start()
+    replica.client().replicaof("127.0.0.1", own_server.port)
+    yield replica
+    replica.stop()

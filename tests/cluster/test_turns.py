@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import time
 from hashlib import sha1
@@ -386,16 +386,6 @@ async def relay(
             passed += data
         writer.write(data)
     writer.close()
-
-
-@pytest.fixture
-def replica(own_server: Server, tmp_path: Path) -> Iterator[Server]:
-    """A replica of `own_server`, which is behind it from the moment on when it is promoted."""
-    replica = Server(tmp_path / "replica", own_server.program)
-    replica.start()
-    replica.client().replicaof("127.0.0.1", own_server.port)
-    yield replica
-    replica.stop()
 
 
 def wait_for_copy(primary: Server) -> None:

@@ -292,6 +292,61 @@ def test_a_write_whose_preferences_cannot_be_promised_is_refused(
 
 
 GUARDED = {"/robots.txt": b"User-agent: *\nDisallow: /private/\n"}
+ENCODINGS = ("utf-8", "utf-16-be", "utf-16-le", "utf-32-be", "utf-32-le")
+
+
+@pytest.mark.requirement("GUARD-2", "AUTX-12")
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "text/html",
+        "text/html; charset=utf-8",
+        "text/html; charset=utf-16",
+        "text/html; charset=UTF-16BE",
+        "text/html; charset=utf-16le",
+        "text/html; charset=utf-32",
+        "application/xhtml+xml",
+        "application/xml",
+    ],
+)
+def test_a_page_is_read_in_each_encoding_that_readers_guess(
+    encoding: str, mark: str, media_type: str
+) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    refused = (mark + NO_PURPOSE.decode()).encode(encoding)
+    status, body = sent_by(guard, [refused], media_type=media_type)
+    assert (status, json.loads(body)["rule"]) == (403, "automation.purpose")
+    plain = (mark + PAGES["plain"][1].decode()).encode(encoding)
+    assert sent_by(guard, [plain], media_type=media_type) == (200, plain)
+
+
+@pytest.mark.requirement("GUARD-2")
+def test_octets_that_are_no_text_are_sent() -> None:
+    guard = Guard("https://example.com", GUARDED)
+    for octets in (bytes(range(256)) * 40, b"\0", b"\0\0\xfe\xff"[:3], b"%PDF-1.7\0\n"):
+        assert sent_by(guard, [octets], media_type="") == (200, octets)
+
+
+@pytest.mark.requirement("GUARD-2", "AUTX-12")
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        'multipart/related; type="text/html"; boundary=x',
+        "Multipart/Mixed; boundary=x",
+        "multipart/x-mixed-replace;boundary=x",
+        "message/rfc822",
+        "text/plain, multipart/related",
+    ],
+)
+def test_pages_within_a_response_of_several_parts_are_not_sent(media_type: str) -> None:
+    guard = Guard("https://example.com", GUARDED)
+    body = b"--x\r\nContent-Type: text/html\r\n\r\n" + NO_PURPOSE + b"\r\n--x--"
+    status, answer = sent_by(guard, [body], media_type=media_type)
+    assert (status, json.loads(answer)["rule"]) == (403, "comity.unread")
+    person = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+    assert sent_by(guard, [body], media_type=media_type, user_agent=person) == (200, body)
 
 
 async def nothing() -> MutableMapping[str, Any]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +18,9 @@ from http_message_signatures import HTTPMessageSigner, algorithms
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from comity.guard import AgentRow, Answer, Guard, Incoming, Pass, Proof, Proofs
-from comity.guard.proofs import MAX_ROWS, AgentTable, Nonces
+from comity.guard import AgentRow, Answer, Guard, Incoming, Pass, Proof, Proofs, SharedNonces
+from comity.guard.nonces import TOO_MANY, USED, Nonces, UsedNonces
+from comity.guard.proofs import MAX_ROWS, AgentTable
 from comity.policies import PolicyError
 from comity.signatures import WELL_KNOWN
 from comity.signatures.keys import thumbprint
@@ -25,6 +29,7 @@ from comity.signatures.one_key import OneKey
 from comity.signatures.signer import LIFETIME
 from comity.signatures.verifier import MAX_URL
 from tests.signatures.vectors import AGENT_URL, NOW, new_key, signer
+from tests.test_forks import in_fork
 
 pytestmark = pytest.mark.requirement("BOT-2")
 
@@ -311,11 +316,11 @@ def test_a_request_has_at_most_four_signatures(guard: Guard) -> None:
         assert ("it has 5 signatures" in detail(answer)) is (number == 4)
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
 def test_each_directory_has_nonces_of_its_own(
-    new_guard: Callable[..., Guard], monkeypatch: pytest.MonkeyPatch
+    new_guard: Callable[..., Guard], tmp_path: Path, is_shared: bool
 ) -> None:
-    monkeypatch.setattr("comity.guard.proofs.Nonces", lambda: Nonces(1))
-    guard = new_guard()
+    guard = new_guard(nonces=SharedNonces(tmp_path / "nonces", 1) if is_shared else Nonces(1))
     assert told(ask(guard, signed())) == (200, "")
     assert told(ask(guard, signed())) == (503, "comity.proof-unknown")
     assert told(ask(guard, signed(2, OTHER_URL), OTHER)) == (200, "")
@@ -329,7 +334,11 @@ def test_a_target_that_no_url_has_only_matters_if_it_is_signed(guard: Guard) -> 
         assert told(ask(guard, fields, OTHER, "/|["))[0] == status
 
 
-def test_a_nonce_is_used_once(guard: Guard, clock: Clock) -> None:
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_nonce_is_used_once(
+    new_guard: Callable[..., Guard], clock: Clock, tmp_path: Path, is_shared: bool
+) -> None:
+    guard = new_guard(nonces=SharedNonces(tmp_path / "nonces") if is_shared else None)
     fields = signed()
     assert told(ask(guard, fields)) == (200, "")
     again = ask(guard, fields)
@@ -342,6 +351,44 @@ def test_a_nonce_is_used_once(guard: Guard, clock: Clock) -> None:
     assert told(ask(guard, fields)) == (429, "comity.proof-used")
     clock.now += 1
     assert told(ask(guard, fields)) == (403, "comity.proof")
+
+
+def test_workers_of_a_server_share_nonces(new_guard: Callable[..., Guard], tmp_path: Path) -> None:
+    guards = [new_guard(nonces=SharedNonces(tmp_path / "nonces")) for _ in range(3)]
+    fields = signed()
+    assert [told(ask(guard, fields))[0] for guard in guards] == [200, 429, 429]
+    fields = signed()
+    assert in_fork(lambda: told(ask(guards[0], fields))[0] == 200)
+    assert [told(ask(guard, fields))[0] for guard in guards] == [429, 429, 429]
+    # A worker that is started again knows them too.
+    assert told(ask(new_guard(nonces=SharedNonces(tmp_path / "nonces")), fields))[0] == 429
+    assert told(ask(guards[0], signed()))[0] == 200
+
+
+def test_of_workers_at_a_time_one_uses_the_nonce(
+    new_guard: Callable[..., Guard], tmp_path: Path
+) -> None:
+    guards = [new_guard(nonces=SharedNonces(tmp_path / "nonces")) for _ in range(4)]
+    fields = signed()
+    with ThreadPoolExecutor(8) as threads:
+        outcomes = [*threads.map(lambda n: told(ask(guards[n % 4], fields))[0], range(40))]
+    assert Counter(outcomes) == {200: 1, 429: 39}
+
+
+def test_a_file_of_nonces_that_fails_proves_nothing(
+    new_guard: Callable[..., Guard], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "nonces"
+    guard = new_guard(nonces=SharedNonces(path))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE nonce")
+        db.commit()
+    for _ in range(2):
+        assert told(ask(guard, signed())) == (503, "comity.proof-unknown")
+    assert caplog.text.count("until they can, signatures prove nothing") == 1
+    path.write_text("no database at all, but a text that is long enough for a header of one")
+    with pytest.raises(PolicyError, match=r"SharedNonces: the file .* remove the file"):
+        SharedNonces(path)
 
 
 def test_of_many_at_a_time_one_uses_the_nonce(guard: Guard) -> None:
@@ -471,13 +518,15 @@ def test_mistakes_in_the_arguments(
     assert str(error.value).startswith(complaint)
 
 
-def test_the_memory_is_bounded() -> None:
-    nonces = Nonces(2)
-    keys = [bytes([number]) for number in range(4)]
-    assert [nonces.use(key, NOW + 60) for key in keys[:3]] == [True, True, False]
-    assert [nonces.is_used(key, NOW) for key in keys] == [True, True, False, False]
-    assert not nonces.is_used(keys[0], NOW + 60)
-    assert nonces.use(keys[3], NOW + 120)
+def use(nonces: UsedNonces, number: int, later: int = 0) -> str:
+    return nonces.use("", bytes([number]), NOW + later + 60, NOW + later)
+
+
+def test_the_memory_is_bounded(tmp_path: Path) -> None:
+    for nonces in (Nonces(2), SharedNonces(tmp_path / "nonces", 2)):
+        assert [use(nonces, number) for number in (0, 1, 2)] == ["", "", TOO_MANY]
+        assert [use(nonces, number) for number in (0, 1, 2)] == [USED, USED, TOO_MANY]
+        assert [use(nonces, number, 60) for number in (2, 3, 4)] == ["", "", TOO_MANY]
     table = AgentTable()
     table.update(AgentRow(str(number), Proof.CLAIMED, "") for number in range(MAX_ROWS + 5))
     table.update([AgentRow("0", Proof.CLAIMED, "")])
@@ -507,7 +556,7 @@ def test_too_many_nonces_prove_nothing(
     new_guard: Callable[..., Guard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guard = new_guard()
-    monkeypatch.setattr(Nonces, "use", lambda *_: False)
+    monkeypatch.setattr(Nonces, "use", lambda *_: TOO_MANY)
     assert told(ask(guard, signed())) == (503, "comity.proof-unknown")
 
 

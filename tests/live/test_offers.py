@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
     from tests.conftest import Serve as Servers
     from tests.live.test_jobdir import Project
+    from tests.redis_server import Server
 
 Serve = Callable[..., "Loopback"]
 Crawl = Callable[..., "Crawled"]
@@ -79,6 +81,9 @@ class Seller:
                 self.sold.append(handler.path)
             return self._answer("page", headers={"crawler-charged": f"USD {self.price}"})
         return self._answer("pay", status=402, headers={"crawler-price": f"USD {self.price}"})
+
+    def has_sold(self, number: int) -> bool:
+        return len(self.sold) >= number
 
     @property
     def earned(self) -> Decimal:
@@ -446,23 +451,46 @@ def test_kill_9_never_makes_a_crawl_pay_more(
     assert seller.earned > Decimal("0.15")
 
 
-def books(log: str) -> tuple[Decimal, Decimal]:
+def books(log: str, host: str = "127.0.0.1") -> tuple[Decimal, Decimal]:
     """Return the amount that was charged, and the amount that counts as spent too."""
-    line = next(line for line in log.splitlines() if "Payments to 127.0.0.1" in line)
+    line = next(line for line in log.splitlines() if f"Payments to {host}:" in line)
     words = line.split()
     charged, lost = (words[place + 1] for place, word in enumerate(words) if word == "USD")
     return Decimal(charged), Decimal(lost)
 
 
+@pytest.fixture
+def sqlite(project: Project) -> str:
+    return f"sqlite:///{project.folder / 'state.sqlite'}"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    from tests.redis_server import Server
+
+    server = Server(tmp_path / "server", options={"appendfsync": "always"})
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def valkey(server: Server) -> str:
+    return server.url
+
+
 @pytest.mark.requirement("PAY-1", "STATE-4")
 @pytest.mark.parametrize("mode", ["reactor"], indirect=True)
 @pytest.mark.slow
-def test_workers_share_the_sum(serve: Servers, project: Project) -> None:
+@pytest.mark.parametrize("store", ["sqlite", "valkey"])
+def test_workers_share_the_sum(
+    serve: Servers, project: Project, store: str, request: pytest.FixtureRequest
+) -> None:
     sellers = [Seller(serve, "0.01", pages=40, host=f"127.0.0.{number}") for number in (2, 3)]
     terms = [{"max_price": "USD 0.01", "sum": "USD 0.15"}]
     settings = {
         "COMITY_ARRANGEMENTS": {seller.server.host: terms for seller in sellers},
-        "COMITY_STATE": f"sqlite:///{project.folder / 'state.sqlite'}",
+        "COMITY_STATE": request.getfixturevalue(store),
         "COMITY_WORKER_TIMEOUT": 2,
         "JOBDIR": "",
     }
@@ -473,8 +501,40 @@ def test_workers_share_the_sum(serve: Servers, project: Project) -> None:
     workers.append(project.begin(HastyBuyer, settings, urls=urls))
     for worker in workers[1:]:
         assert worker.end() == 0, worker.log
+    # The log of the last worker has the accounts of all.
     for seller in sellers:
-        assert Decimal("0.10") < seller.earned <= Decimal("0.15")
+        charged, lost = books(workers[-1].log, seller.server.host)
+        assert charged <= seller.earned <= charged + lost <= Decimal("0.15")
+        assert seller.earned > Decimal("0.10")
+
+
+@pytest.mark.requirement("PAY-1", "STATE-4", "REACH-3")
+@pytest.mark.parametrize("mode", ["reactor"], indirect=True)
+@pytest.mark.slow
+def test_kill_9_of_workers_and_their_server_never_makes_them_pay_more(
+    serve: Servers, project: Project, server: Server, in_full: bool
+) -> None:
+    seller = Seller(serve, "0.01", pages=80)
+    settings = arranged("USD 0.01", "USD 0.40") | {
+        "COMITY_STATE": server.url,
+        "COMITY_WORKER_TIMEOUT": 2,
+        "JOBDIR": "",
+    }
+    urls = " ".join(seller.urls)
+    workers = [project.begin(HastyBuyer, settings, urls=urls) for _ in range(2)]
+    for kill in range(4 if in_full else 2):
+        workers[-1].until(partial(seller.has_sold, 6 * (kill + 1)))
+        server.kill()
+        if kill % 2:
+            workers.pop(0).kill()
+        server.start()
+        if kill % 2:
+            workers.append(project.begin(HastyBuyer, settings, urls=urls))
+    for worker in workers:
+        assert worker.end() == 0, worker.log
+    charged, lost = books(workers[-1].log)
+    assert charged <= seller.earned <= charged + lost <= Decimal("0.40")
+    assert seller.earned > Decimal("0.20")
 
 
 @pytest.mark.requirement("PAY-1", "SEC-6")
@@ -497,12 +557,14 @@ def test_another_currency_does_not_begin_a_new_sum(
 
 
 @pytest.mark.requirement("PAY-1")
-def test_a_store_that_may_lose_payments_is_refused() -> None:
+def test_a_store_that_may_lose_payments_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from scrapy.settings import Settings
 
+    from comity.cluster.redis.state import RedisState
     from comity.crawler.crawl import open_early
     from comity.gate.options import Options, SettingsError
 
     settings = arranged("USD 0.01", "USD 1") | {"COMITY_STATE": "redis://127.0.0.1:1/0"}
-    with pytest.raises(SettingsError, match="a database of PostgreSQL or SQLite"):
+    monkeypatch.delattr(RedisState, "books")  # as other stores may have none
+    with pytest.raises(SettingsError, match="keeps no books: set COMITY_STATE to"):
         open_early(Options.from_settings(Settings(settings)))

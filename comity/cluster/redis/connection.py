@@ -7,7 +7,7 @@ the answers to the batch are dropped, and the server counts as another one."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any, ClassVar
@@ -82,13 +82,16 @@ class RedisLine(Line):
         answers = await self._pipeline(calls)
         if missing := [n for n, answer in enumerate(answers) if isinstance(answer, NoScriptError)]:
             # The server was started anew, or never had the scripts.
-            for step in {calls[n][0] for n in missing}:
-                await self._client.script_load(script(step).text)
+            await self._load({calls[n][0] for n in missing})
             for n, answer in zip(
                 missing, await self._pipeline([calls[n] for n in missing]), strict=True
             ):
                 answers[n] = answer
         return answers
+
+    async def _load(self, steps: Iterable[str]) -> None:
+        for step in steps:
+            await self._client.script_load(script(step).text)
 
     async def _pipeline(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         pipeline = self._client.pipeline(transaction=False)
@@ -123,10 +126,14 @@ class RedisLine(Line):
             self.first = dict.fromkeys(self.first, f"clock-{now:.0f}".encode())
             raise ConnectionError("its clock was set forward")
 
-    async def _connect(self) -> None:
+    def _options(self) -> dict[str, Any]:
         # `Line` has a timeout for all calls. redis-py would set a timeout for
         # each call, which takes a third of the time of a call.
-        options = self._address.client_options(self._patience) | {"socket_timeout": None}
+        options: dict[str, Any] = self._address.client_options(self._patience)
+        return options | {"socket_timeout": None}
+
+    async def _connect(self) -> None:
+        options = self._options()
         if self._address.is_cluster:
             # The node that the address names may be away while others have taken its place.
             nodes = [
@@ -137,13 +144,15 @@ class RedisLine(Line):
             await self._client.initialize()
             self._nodes = [(node.host, int(node.port)) for node in self._client.get_nodes()]
         else:
-            self._client = Redis(
-                **options, retry=Retry(NoBackoff(), 0), single_connection_client=True
-            )
-            await self._client.initialize()
+            await self._connect_to(options)
             # While the server reads its files it refuses everything. Then no call was sent yet.
             await self._client.ping()
         await self._begin()
+
+    async def _connect_to(self, options: dict[str, Any]) -> None:
+        """Connect to one server, over a single connection."""
+        self._client = Redis(**options, retry=Retry(NoBackoff(), 0), single_connection_client=True)
+        await self._client.initialize()
 
     async def _disconnect(self) -> None:
         client, self._client = self._client, None

@@ -8,7 +8,7 @@ those rows: `waiting` and `out` are their numbers, `place` is one of PLACES."""
 
 from __future__ import annotations
 
-DATA_VERSION = 2  # the version of the tables; other versions are not read
+DATA_VERSION = 3  # the version of the tables; other versions are not read
 NAME = "comity"  # the schema of the tables in PostgreSQL
 
 NOWHERE, LEASED, DUE, ASIDE = PLACES = range(4)
@@ -106,6 +106,9 @@ TABLES = (
     """CREATE TABLE account (
     crawl TEXT NOT NULL, account TEXT NOT NULL, taken BIGINT NOT NULL, charged BIGINT NOT NULL,
     PRIMARY KEY (crawl, account)){KEYED}""",
+    # The keys of amounts that are reserved: their charges are not booked.
+    """CREATE TABLE reserved (
+    crawl TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (crawl, id)){KEYED}""",
     # The server's process. `since`: when another one than `before` was first seen. `base`: what
     # SQLite adds to the clock of the machine.
     """CREATE TABLE process (

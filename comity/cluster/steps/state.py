@@ -11,13 +11,12 @@ from comity.cluster.neighbours import Neighbours
 from comity.cluster.steps.line import LineConnection, StepAddress
 from comity.cluster.steps.queue import StepQueue
 from comity.cluster.steps.turns import StepTurns
-from comity.gate.request.books import Books
 
 
 class StepState:
     """A worker's access to the shared state, or that of a command: see `SharedState`.
 
-    Subclasses add `check` and `store`, and `books` if the store never loses a confirmed change."""
+    Subclasses add `check`, `store` and `books`."""
 
     def __init__(self, address: StepAddress, connection: LineConnection, ttl: float) -> None:
         self._ttl = ttl
@@ -30,9 +29,6 @@ class StepState:
 
     def ledger(self) -> StepTurns:
         return StepTurns(self._connection, owner=owner_of(self._worker), owner_ttl=self._ttl)
-
-    def books(self) -> Books | None:
-        return None
 
     async def close(self) -> None:
         await self._connection.close()

@@ -1,8 +1,9 @@
 """The books of payments: how much of each sum of the operator is spent, or may be.
 
-    if await books.reserve("example.com USD", 10_000_000, 5_000_000_000):
+    key = new_key()
+    if await books.reserve(key, "example.com USD", 10_000_000, 5_000_000_000):
         ...    # send the request, and read what was charged
-        books.settle("example.com USD", 10_000_000, charged)
+        books.settle(key, "example.com USD", 10_000_000, charged)
 
 An amount is reserved, and on the disk, before its request is sent. It is given back only once the
 site has said that it charged less. If the process is killed in between, the amount stays reserved
@@ -13,8 +14,10 @@ Amounts are whole numbers of billionth parts of a currency: SQLite would store o
 from __future__ import annotations
 
 import logging
+import secrets
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -33,6 +36,7 @@ CREATE TABLE account (
 ) WITHOUT ROWID;
 """
 NAMES = "SELECT name FROM account"
+HAS = "SELECT 1 FROM account WHERE name = ?"
 OPEN = "INSERT INTO account VALUES (?, 0, 0) ON CONFLICT DO NOTHING"
 KIND = DatabaseKind(
     subject="JOBDIR: the books of payments",
@@ -42,6 +46,13 @@ KIND = DatabaseKind(
     application_id=0x636F6D24,  # "com$"
     schema=SCHEMA,
     synchronous="FULL",  # money that was spent stays spent after a power cut
+)
+
+
+KIND_OF_CLIENTS = replace(
+    KIND,
+    subject="books: the books of payments",
+    remedy="restore this file. Without it clients do not know what they have spent",
 )
 
 
@@ -69,6 +80,11 @@ class Account(NamedTuple):
         return self.taken >= MOST
 
 
+def new_key() -> str:
+    """Return a key for an amount that is to be reserved. No other amount ever gets an equal key."""
+    return secrets.token_hex(8)
+
+
 class Books(Protocol):
     """The accounts of one crawl.
 
@@ -84,13 +100,14 @@ class Books(Protocol):
         `accounts`: host and currency of each. PolicyError: one of them would begin a new sum for a
         host that has an account, or the books cannot be written."""
 
-    async def reserve(self, account: str, amount: int, total: int) -> bool:
+    async def reserve(self, key: str, account: str, amount: int, total: int) -> bool:
         """Reserve an amount. Return False if more than `total` would be taken.
 
-        BooksError: it fails."""
+        `key`: as `new_key` returned it, for this amount only. BooksError: it fails, or the books
+        have no such account, because they were lost."""
 
-    def settle(self, account: str, amount: int, charged: int) -> None:
-        """Book the charge for a reserved amount, and give the rest back.
+    def settle(self, key: str, account: str, amount: int, charged: int) -> None:
+        """Book the charge for the amount that was reserved with the key, and give the rest back.
 
         If the charge is higher, `taken` becomes MOST, and stays it: the account is closed.
         If it fails, the whole amount stays taken."""
@@ -116,8 +133,9 @@ def check_accounts(wanted: Iterable[str], known: Iterable[str]) -> None:
             if other_host == host and (port == other_port or not (port and other_port)):
                 raise PolicyError(
                     f"COMITY_ARRANGEMENTS: `{name}` would begin a new sum, and the books of"
-                    f" payments have `{other}`: write this host and this currency, or begin another"
-                    " crawl (another folder in JOBDIR, or another name in COMITY_CRAWL)"
+                    f" payments have `{other}`: write this host and this currency, or begin other"
+                    " books (another folder in JOBDIR, another name in COMITY_CRAWL, or another"
+                    " file in `books` of a client)"
                 )
 
 
@@ -133,19 +151,21 @@ def _host_and_port(account: str) -> tuple[str, str]:
 
 
 class FileBooks:
-    """Books in a file of SQLite. One crawl at a time has its JOBDIR."""
+    """Books in a file of SQLite: of a JOBDIR, which one crawl at a time has, or of clients."""
 
-    is_shared = False
-
-    def __init__(self, path: Path | None) -> None:
+    def __init__(
+        self, path: Path | None, *, kind: DatabaseKind = KIND, is_shared: bool = False
+    ) -> None:
         """Open the file, or create it. None: the books end with the process, as its crawl does.
 
-        PolicyError: the file cannot be used."""
+        `kind`: for messages. PolicyError: the file cannot be used."""
+        self.is_shared = is_shared
+        self._kind = kind
         if path is None:
             self._db = sqlite3.connect(":memory:", isolation_level=None)
             self._db.executescript(SCHEMA)
         else:
-            self._db = open_database(path, KIND)
+            self._db = open_database(path, kind)
 
     def open(self, accounts: Iterable[str]) -> None:
         names = [*accounts]
@@ -155,12 +175,13 @@ class FileBooks:
                 for name in names:
                     self._db.execute(OPEN, (name,))
         except sqlite3.Error as error:
-            raise PolicyError(f"{KIND.subject} cannot be written: {error}") from None
+            raise PolicyError(f"{self._kind.subject} cannot be written: {error}") from None
 
-    async def reserve(self, account: str, amount: int, total: int) -> bool:
+    async def reserve(self, key: str, account: str, amount: int, total: int) -> bool:
         try:
             with transaction(self._db):
-                self._db.execute(OPEN, (account,))
+                if not self._db.execute(HAS, (account,)).fetchone():
+                    raise BooksError(no_account(account))
                 changed = self._db.execute(
                     "UPDATE account SET taken = taken + ?1 WHERE name = ?2 AND taken + ?1 <= ?3",
                     (amount, account, total),
@@ -169,7 +190,7 @@ class FileBooks:
             raise BooksError(f"the books of payments for `{account}` fail: {error}") from None
         return changed.rowcount == 1
 
-    def settle(self, account: str, amount: int, charged: int) -> None:
+    def settle(self, key: str, account: str, amount: int, charged: int) -> None:
         try:
             self._db.execute(
                 "UPDATE account SET"
@@ -190,6 +211,11 @@ class FileBooks:
 
     def close(self) -> None:
         self._db.close()
+
+
+def no_account(account: str) -> str:
+    """Return the reason why nothing can be reserved in an account that does not exist."""
+    return f"the books of payments have no account `{printable(account)}` any more: they were lost"
 
 
 def report_failure(books: str, account: str, error: BaseException) -> None:

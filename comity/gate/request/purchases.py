@@ -22,7 +22,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from comity.gate.http import HeaderFields, Request
-from comity.gate.request.books import Account, Books, BooksError
+from comity.gate.request.books import Account, Books, BooksError, new_key
 from comity.gate.request.sessions import may_send_secret, of_host
 from comity.gate.run.flights import ClosingError
 from comity.gate.run.surroundings import Stats
@@ -84,12 +84,14 @@ class Purchase:
         url: The URL that is sent.
         fields: The header fields that are sent.
         payment: The arrangement that the price is reserved by. None: nothing is offered.
+        key: The key of the reserved amount.
         is_over: True if the reserved amount is booked, stays taken or was given back.
     """
 
     url: str
     fields: dict[str, str]
     payment: Payment | None
+    key: str
     is_over: bool = False
 
 
@@ -158,11 +160,12 @@ class Purchases:
             return None  # a browser sends header fields on, to redirects and to parts of the page
         fields = self._token_fields(request)
         payment = of_host(self._payments, request.url) if request.method == "GET" else None
-        if payment is not None and await self._reserve(payment):
+        key = new_key()
+        if payment is not None and await self._reserve(payment, key):
             fields[MAX_PRICE] = str(payment.max_price)
         else:
             payment = None
-        return Purchase(request.url, fields, payment) if fields else None
+        return Purchase(request.url, fields, payment, key) if fields else None
 
     def _token_fields(self, request: Request) -> dict[str, str]:
         token = of_host(self._tokens, request.url)
@@ -184,14 +187,14 @@ class Purchases:
             return {}
         return {AUTHORIZATION: f"License {token.token}"}
 
-    async def _reserve(self, payment: Payment) -> bool:
+    async def _reserve(self, payment: Payment, key: str) -> bool:
         """Reserve the highest price. If too little is left, wait for amounts that may come back."""
         name = payment.account
         assert self._books is not None
         while name not in self._breached:
             end = self._ends.setdefault(name, asyncio.Event())
             if await self._books.reserve(
-                name, payment.max_price.billionths, payment.sum.billionths
+                key, name, payment.max_price.billionths, payment.sum.billionths
             ):
                 self._in_flight[name] += 1
                 return True
@@ -287,7 +290,7 @@ class Purchases:
         """Book a charge. None: it is not known, and the whole amount stays reserved."""
         purchase.is_over = True
         if charged is not None and self._books is not None:
-            self._books.settle(payment.account, payment.max_price.billionths, charged)
+            self._books.settle(purchase.key, payment.account, payment.max_price.billionths, charged)
         self._in_flight[payment.account] -= 1
         if (end := self._ends.pop(payment.account, None)) is not None:
             end.set()
@@ -304,6 +307,8 @@ class Purchases:
         """Log the accounts, and close the books."""
         if self._books is None:
             return
+        for end in self._ends.values():
+            end.set()  # nothing comes back any more
         for account in await self._books.accounts():
             host, _, currency = account.name.rpartition(" ")
             charged, lost = (

@@ -37,7 +37,7 @@ def test_a_sound_database_gets_its_tables(server: Database) -> None:
 def test_data_of_another_version_are_not_touched(server: Database) -> None:
     check_database(server.address())
     change(server, "UPDATE version SET number = 99")
-    with pytest.raises(PolicyError, match=r"It has data of version 99, .* knows version 2"):
+    with pytest.raises(PolicyError, match=r"It has data of version 99, .* knows version 3"):
         check_database(server.address())
 
 

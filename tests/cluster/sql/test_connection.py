@@ -45,7 +45,8 @@ def test_payments_are_on_the_disk_before_they_are_confirmed(
         if isinstance(server, PostgresServer):
             server.execute("ALTER ROLE comity SET synchronous_commit = off")
         try:
-            assert await books.reserve("shop.test USD", 1, 2)
+            books.open(["shop.test USD"])
+            assert await books.reserve("key", "shop.test USD", 1, 2)
             line = state._connection._calls
             assert isinstance(line, SqlLine)
             assert line._db is not None

@@ -11,9 +11,9 @@ from tests.cluster.sql_harness import OldPostgres, OwnPostgres, OwnSqlite
 from tests.cluster.test_state_conformance import conform_with
 
 NOT_MADE = {
-    OwnPostgres: {"fail-over": 2},
-    OldPostgres: {"fail-over": 2},
-    OwnSqlite: {"answer lost": 3, "fail-over": 2, "server frozen": 1, "server killed": 3},
+    OwnPostgres: {"fail-over": 3},
+    OldPostgres: {"fail-over": 3},
+    OwnSqlite: {"answer lost": 4, "fail-over": 3, "server frozen": 1, "server killed": 4},
 }
 
 

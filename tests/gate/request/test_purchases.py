@@ -42,6 +42,7 @@ class Shop:
         self.stats: Any = Stats()
         payment = Payment(host, price("USD 0.03"), price("USD 0.1"))
         self.books = books
+        books.open([payment.account])
         self.purchases = Purchases([payment], tokens, books, self.stats, **options)
 
     async def begin(self, url: str = URL, **options: Any) -> Purchase | None:
@@ -318,6 +319,12 @@ def test_damaged_books_are_never_begun_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("PAY-1")
+def test_lost_books_begin_no_new_sum() -> None:
+    with pytest.raises(BooksError, match="no account `a USD` any more: they were lost"):
+        asyncio.run(FileBooks(None).reserve("key", "a USD", 1, 2))
+
+
+@pytest.mark.requirement("PAY-1")
 def test_books_that_cannot_be_written_send_nothing(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         books = FileBooks(None)
@@ -338,7 +345,8 @@ def test_books_that_cannot_be_written_send_nothing(caplog: pytest.LogCaptureFixt
 class SharedBooks(FileBooks):
     """Books of several workers."""
 
-    is_shared = True
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, is_shared=True)
 
 
 @pytest.fixture
@@ -413,9 +421,10 @@ def test_the_end_of_the_crawl_ends_the_wait_for_money() -> None:
 def test_claims_beyond_any_column() -> None:
     async def run() -> None:
         books = FileBooks(None)
-        assert await books.reserve("a USD", 1, 10**18)
+        books.open(["a USD"])
+        assert await books.reserve("key", "a USD", 1, 10**18)
         for _ in range(3):
-            books.settle("a USD", 1, 10**30)
+            books.settle("key", "a USD", 1, 10**30)
         (account,) = await books.accounts()
         assert (account.taken, account.charged) == (MOST, MOST)
 

@@ -19,6 +19,7 @@
 --   runs     hash   run -> when it began, in ms
 --   state    hash   key of the spider's state -> its value, packed; "" for a deleted key
 --   changed  zset   key of the spider's state -> the number of its last change
+--   accounts, reserved     the books of payments: see books.lua
 local base = KEYS[1]
 local meta = base .. ':meta'
 

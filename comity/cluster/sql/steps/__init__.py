@@ -7,5 +7,4 @@
     books.py   the books of payments
 
 A step takes the arguments of the script of its name in comity/cluster/redis/lua, and returns the
-same answer. It can be repeated after its answer was lost. The steps of books.py have no script, and
-are never repeated."""
+same answer. It can be repeated after its answer was lost."""

@@ -219,7 +219,7 @@ def look(work: Work, crawl: str) -> list[Any] | None:
 
 @step("crawl delete", is_alone=True)
 def delete(work: Work, crawl: str) -> int:
-    for table in ("crawl", "worker", "told", "run", "spider_state", "account"):
+    for table in ("crawl", "worker", "told", "run", "spider_state", "account", "reserved"):
         work.db.rows(f"DELETE FROM {table} WHERE crawl = ?", (crawl,))
     return 1
 
