@@ -43,6 +43,9 @@ from typing import Any, NoReturn
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
+from comity.crawler.garbage import FEW, GarbageCollection
+from comity.policies import Agent, Site
+
 # Nothing here may start a thread of Python or install a reactor.
 PRELOADED = (
     *(
@@ -278,8 +281,10 @@ def main(descriptor: int) -> None:
     # Without the folder of this file, and PYTHONPATH of who runs the tests.
     base = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]) :]
     _remember_entry_points(base)
+    _fill_caches()
     gc.collect()
     gc.freeze()
+    GarbageCollection._is_shared = gc.get_freeze_count() >= FEW
     job = _next_job(socket.socket(fileno=descriptor))
     if job is None:
         return
@@ -358,6 +363,24 @@ def _remember_entry_points(base: list[str]) -> None:
 
     for name in ("scrapy.cmdline", "comity.policies.formats.installed"):
         sys.modules[name].__dict__["entry_points"] = entry_points
+
+
+def _fill_caches() -> None:
+    """Fill the caches that most commands would fill, each with the same values."""
+    versions = sys.modules["scrapy.utils.versions"]
+    versions.__dict__["version"] = cache(importlib.metadata.version)
+    versions.get_versions()
+    for scheme in ("http", "https"):
+        site = Site.from_files(
+            f"{scheme}://example.com", {"/robots.txt": b"User-agent: *\nDisallow: /a\n"}
+        )
+        agent = Agent("testbot")
+        site.access(agent, f"{scheme}://example.com/")
+        fields = ((b"Content-Type", b"text/html"),)
+        page = site.page(agent, f"{scheme}://example.com/", headers=fields, body=b"<p>A</p>")
+        for use in agent.vocabulary.uses:
+            agent.vocabulary.question(use)
+            page.uses.get(use)
 
 
 def _become(job: dict[str, Any], base: list[str]) -> None:

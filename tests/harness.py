@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from scrapy.addons import AddonManager
@@ -30,6 +31,12 @@ from scrapy.utils.reactor import install_reactor
 
 # Since Scrapy 2.19 a feed has the format that its name says. Before, FEEDS has to name the format.
 FORMAT_FROM_NAME = "uri" in inspect.signature(feed_complete_default_values_from_settings).parameters
+
+
+# Modules with spiders are modules of tests, and import `tests.selection`. Of its folder nothing else is found.
+tests = ModuleType("tests")
+tests.__path__ = [str(Path(__file__).parent)]
+sys.modules["tests"] = tests
 
 
 def load(file: str, qualname: str) -> Any:
@@ -74,7 +81,10 @@ async def run(job: dict[str, Any], mode: str) -> dict[str, Any]:
         # As AsyncCrawlerRunner does, which copies all settings once more, and looks for spiders.
         given = Settings(settings)
         AddonManager.load_pre_crawler_settings(given)
+        # The crawler copies all once more, for whoever still has them: nobody has these.
+        given.copy = lambda: given  # type: ignore[method-assign]
         crawler = Crawler(load(job["file"], job["spider"]), given)
+        del given.copy
         try:
             await crawler.crawl_async(**job["arguments"])
         except Exception:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 Param = type(pytest.param())
 
@@ -33,6 +32,10 @@ def examples(number: int, *, quick: int | None = None) -> int:
     """So many of Hypothesis, of which `make test` tries few: as many as of other tests, or one in 25.
 
     `quick`: so many, because each takes long."""
+    from hypothesis import (
+        settings,  # the worker that runs spiders imports this module and needs no Hypothesis
+    )
+
     if settings.get_current_profile_name() != "quick":
         return number
     return max(settings().max_examples, number // 25) if quick is None else quick

@@ -20,6 +20,7 @@ from urllib.request import urlopen
 import pytest
 
 from comity.cli import main
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
@@ -61,7 +62,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", one_in(2, SCRIPTS))
 def test_a_script_crawls(project: Path, site: Loopback, name: str) -> None:
     (project / name).write_text(block("python", name).replace(ADDRESS, site.url()), "utf-8")
     done = run(project, name)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.selection import one_in
+
 ROOT = Path(__file__).parent.parent
 OF_ENGINES = {"dask", "playwright", "ray", "spark"}  # `all` leaves them out
 _NAMED = re.compile(r"comity\[([a-z,-]+)\]")
@@ -75,13 +77,16 @@ def test_only_one_module_phrases_the_command() -> None:
 @pytest.mark.usefixtures("new_processes")
 @pytest.mark.parametrize(
     ("module", "package", "extra"),
-    [
-        ("comity.browser", "playwright", "playwright"),
-        ("comity.client.aiohttp", "aiohttp", "aiohttp"),
-        ("comity.client.httpx", "httpx", "httpx"),
-        ("comity.dataset.batches", "pyarrow", "parquet"),
-        ("comity.dataset.tagged_batches", "pyarrow", "parquet"),
-    ],
+    one_in(
+        2,
+        [
+            ("comity.browser", "playwright", "playwright"),
+            ("comity.client.aiohttp", "aiohttp", "aiohttp"),
+            ("comity.client.httpx", "httpx", "httpx"),
+            ("comity.dataset.batches", "pyarrow", "parquet"),
+            ("comity.dataset.tagged_batches", "pyarrow", "parquet"),
+        ],
+    ),
 )
 def test_a_module_whose_package_is_missing_names_the_extra(
     module: str, package: str, extra: str

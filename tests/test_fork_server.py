@@ -82,7 +82,8 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
-@pytest.mark.parametrize("name", one_in(len(COMMANDS), COMMANDS))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
 def test_commands(name: str, both: Any, serve: Serve, tmp_path: Path) -> None:
     server = serve({"/robots.txt": ROBOTS, "/": "<p>a page"})
     (tmp_path / "files").mkdir()

@@ -125,6 +125,7 @@ for words in (["--help"], ["nosuch"], ["rule", "--help"]):
     assert loaded_by(program, tmp_path, [*SCRAPY, *others]) == ""
 
 
+@pytest.mark.slow
 def test_a_command_of_scrapy_imports_no_tool_of_other_commands(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").touch()
     program = "from comity.cli import main\nmain(['policy', '--offline', '.', 'https://a.test/'])"
@@ -144,6 +145,7 @@ def test_scrapy_without_the_addon_imports_only_the_list_of_commands(tmp_path: Pa
     ] == [LISTS] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("new_processes")
 def test_the_version_is_told_without_an_import_of_the_packages(tmp_path: Path) -> None:
     done = subprocess.run(

@@ -154,6 +154,7 @@ def example() -> Any:
     return nbformat.read(EXAMPLE, as_version=4)  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.slow
 def test_the_example_notebook_runs() -> None:
     book = example()
     NotebookClient(book, timeout=300, kernel_name="python3").execute()

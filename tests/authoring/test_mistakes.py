@@ -13,6 +13,7 @@ from comity.authoring.source import SiteSource, SourceFile
 from comity.policies import Agent, Fetched, Site
 from comity.policies.formats.authoring import apply
 from tests.authoring.mistakes import MISTAKES, Mistake
+from tests.selection import one_in
 
 ORIGIN = "https://publisher.example"
 RESPONSE = b"HTTP/1.1 "
@@ -85,7 +86,7 @@ def decisions(path: str, body: bytes) -> list[object]:
 
 
 @pytest.mark.requirement("IDE-4")
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", one_in(2, MISTAKES), ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found_at_its_line_and_mended(mistake: Mistake) -> None:
     problem = problem_of(mistake)
     assert bool(mistake.rule) is not bool(mistake.why)

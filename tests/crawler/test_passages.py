@@ -483,5 +483,5 @@ class _Only:
 
 TestLives = pytest.mark.requirement("RATE-1", "RATE-2", "REACH-3")(Lives.TestCase)
 TestLives.settings = settings(
-    max_examples=examples(300, quick=5), stateful_step_count=40, deadline=None
+    max_examples=examples(300, quick=3), stateful_step_count=40, deadline=None
 )

@@ -105,7 +105,7 @@ def test_one_file_of_a_folder(tmp_path: Path, crawled: Path) -> None:
 @pytest.mark.parametrize(
     ("had", "ending", "workers"),
     one_in(
-        5,
+        10,
         [
             (had, ending, workers)
             for workers in (2, 1)
@@ -141,7 +141,7 @@ def test_a_folder_of_a_folder(
 
 
 @pytest.mark.filterwarnings("ignore")  # pandas and others that mlcroissant reads with
-@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+@pytest.mark.parametrize("ending", one_in(2, [".jsonl", ".parquet"]))
 def test_the_manifest_has_every_file_and_loads_them(
     tmp_path: Path, crawled: Path, ending: str
 ) -> None:

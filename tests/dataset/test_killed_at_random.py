@@ -219,7 +219,8 @@ def kept_aside(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("form", one_in(3, FORMS))
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
 def test_expire(
     tmp_path: Path, make_record: MakeRecord, jobs: Jobs, form: str, *, in_full: bool
 ) -> None:

@@ -19,6 +19,7 @@ from comity.dataset.files.field_types import Fields
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
 from comity.policies.vocabulary.table import Vocabulary
+from tests.selection import one_in
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -50,7 +51,7 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore")  # pandas and others that mlcroissant reads with
-@pytest.mark.parametrize("name", ["out set.jsonl", "out.jsonl.gz", "out.parquet"])
+@pytest.mark.parametrize("name", one_in(3, ["out set.jsonl", "out.jsonl.gz", "out.parquet"]))
 def test_records_are_loaded_by_it(tmp_path: Path, crawled: Path, name: str) -> None:
     import mlcroissant  # type: ignore[import-untyped]
 

@@ -90,7 +90,7 @@ def read(path: Path) -> list[Any]:
 @pytest.mark.parametrize(
     ("ending", "number", "goes"),
     one_in(
-        4,
+        8,
         [
             (ending, *case)
             for ending in ENDINGS
@@ -118,7 +118,7 @@ def test_expire(
 
 @pytest.mark.parametrize(
     ("ending", "number"),
-    one_in(3, [(ending, number) for ending in ENDINGS for number in (0, EACH)]),
+    one_in(6, [(ending, number) for ending in ENDINGS for number in (0, EACH)]),
 )
 def test_export(
     tmp_path: Path,
@@ -134,7 +134,7 @@ def test_export(
     assert ignored() == []
 
 
-@pytest.mark.parametrize("ending", one_in(3, ENDINGS))
+@pytest.mark.parametrize("ending", one_in(6, ENDINGS))
 def test_tag(tmp_path: Path, ignored: Callable[[], list[str]], ending: str) -> None:
     path = dataset(tmp_path / f"d{ending}", [])
     for output in OUTPUTS:
@@ -148,7 +148,7 @@ def test_a_table_of_others_without_rows(tmp_path: Path) -> None:
     assert tag_dataset([tmp_path / "d.parquet"], tmp_path / "out.parquet", JUDGE).read == 0
 
 
-@pytest.mark.parametrize("output", one_in(3, OUTPUTS))
+@pytest.mark.parametrize("output", one_in(6, OUTPUTS))
 def test_ctrl_c_while_records_are_written(
     tmp_path: Path, make_record: MakeRecord, ignored: Callable[[], list[str]], output: str
 ) -> None:

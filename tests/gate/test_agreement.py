@@ -100,6 +100,7 @@ def test_other_settings_are_harmless() -> None:
         assert agreement(**{name: value}) == before
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_each_process_has_the_same_text(tmp_path: Path) -> None:
     """The order of sets differs between processes."""

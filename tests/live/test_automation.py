@@ -15,6 +15,8 @@ from scrapy import Spider
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import FormRequest, JsonRequest, Request, Response
 
+from tests.selection import one_in
+
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
 
@@ -220,52 +222,62 @@ def test_nobody_is_refused_where_there_is_no_file(serve: Serve, crawl: Crawl) ->
 @pytest.mark.requirement("AUTX-5", "AUTX-6", "AUTX-7", "AUTX-4")
 @pytest.mark.parametrize(
     ("preferences", "request_", "outcome"),
-    [
-        ("", {"headers": {"Accept": "application/json"}}, "automation.api"),
-        ("", {"meta": {"comity": {"kind": "api"}}}, "automation.api"),
-        ("api-automation: open", {"headers": {"Accept": "application/json"}}, 200),
-        (
-            "api-automation: with-key-only",
-            {"headers": {"Accept": "application/json"}},
-            "automation.key",
-        ),
-        (
-            "api-automation: with-key-only",
-            {"headers": {"Accept": "application/json", "X-API-Key": "k"}},
-            200,
-        ),
-        (
-            "api-automation: with-key-only",
-            {"headers": {"Accept": "application/json", "Authorization": "Basic eDp5"}},
-            200,
-        ),
-        (
-            "",
-            {"headers": {"Accept": "application/json"}, "meta": {"comity": {"kind": "document"}}},
-            200,
-        ),
-        ("", {"headers": {"X-Requested-With": "XMLHttpRequest"}}, "automation.xhr"),
-        ("allow-xhr: read-only", {"headers": {"X-Requested-With": "XMLHttpRequest"}}, 200),
-        (
-            "allow-xhr: read-only",
-            {"headers": {"X-Requested-With": "x"}, "cls": "form", "formdata": {"a": "b"}},
-            "automation.xhr",
-        ),
-        (
-            "allow-xhr: open",
-            {"headers": {"X-Requested-With": "x"}, "cls": "form", "formdata": {"a": "b"}},
-            200,
-        ),
-        (
-            "allow-xhr: open\ndisallow-fetch-from: /account",
-            {"headers": {"X-Requested-With": "x"}},
-            "automation.fetch-from",
-        ),
-        ("", {"meta": {"playwright": True}}, "automation.mechanism"),
-        ("allowed-automations: cdp", {"meta": {"playwright": True}}, "automation.mechanism"),
-        ("allowed-automations: cdp, headless", {"meta": {"playwright": True}}, 200),
-        ("allowed-automations: webdriver", {"meta": {"comity": {"automations": "webdriver"}}}, 200),
-    ],
+    one_in(
+        2,
+        [
+            ("", {"headers": {"Accept": "application/json"}}, "automation.api"),
+            ("", {"meta": {"comity": {"kind": "api"}}}, "automation.api"),
+            ("api-automation: open", {"headers": {"Accept": "application/json"}}, 200),
+            (
+                "api-automation: with-key-only",
+                {"headers": {"Accept": "application/json"}},
+                "automation.key",
+            ),
+            (
+                "api-automation: with-key-only",
+                {"headers": {"Accept": "application/json", "X-API-Key": "k"}},
+                200,
+            ),
+            (
+                "api-automation: with-key-only",
+                {"headers": {"Accept": "application/json", "Authorization": "Basic eDp5"}},
+                200,
+            ),
+            (
+                "",
+                {
+                    "headers": {"Accept": "application/json"},
+                    "meta": {"comity": {"kind": "document"}},
+                },
+                200,
+            ),
+            ("", {"headers": {"X-Requested-With": "XMLHttpRequest"}}, "automation.xhr"),
+            ("allow-xhr: read-only", {"headers": {"X-Requested-With": "XMLHttpRequest"}}, 200),
+            (
+                "allow-xhr: read-only",
+                {"headers": {"X-Requested-With": "x"}, "cls": "form", "formdata": {"a": "b"}},
+                "automation.xhr",
+            ),
+            (
+                "allow-xhr: open",
+                {"headers": {"X-Requested-With": "x"}, "cls": "form", "formdata": {"a": "b"}},
+                200,
+            ),
+            (
+                "allow-xhr: open\ndisallow-fetch-from: /account",
+                {"headers": {"X-Requested-With": "x"}},
+                "automation.fetch-from",
+            ),
+            ("", {"meta": {"playwright": True}}, "automation.mechanism"),
+            ("allowed-automations: cdp", {"meta": {"playwright": True}}, "automation.mechanism"),
+            ("allowed-automations: cdp, headless", {"meta": {"playwright": True}}, 200),
+            (
+                "allowed-automations: webdriver",
+                {"meta": {"comity": {"automations": "webdriver"}}},
+                200,
+            ),
+        ],
+    ),
 )
 @pytest.mark.parametrize("mode", ["reactor"])
 def test_what_a_request_is(
@@ -687,20 +699,23 @@ def test_where_no_session_is_wanted_requests_go_without_the_expired_one(
 @pytest.mark.parametrize("mode", ["reactor"])
 @pytest.mark.parametrize(
     ("validation", "carries", "outcome"),
-    [
-        ("cookie-based", "cookies", 200),
-        ("cookie-based", "token", "automation.session-validation"),
-        ("oauth", "bearer", 200),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (
-                ("token-based", "token", 200),
-                ("token-based", "cookies", "automation.session-validation"),
-                ("oauth", "token", "automation.session-validation"),
-                ("none", "token", 200),
-            )
-        ),
-    ],
+    one_in(
+        3,
+        [
+            ("cookie-based", "cookies", 200),
+            ("cookie-based", "token", "automation.session-validation"),
+            ("oauth", "bearer", 200),
+            *(
+                pytest.param(*case, marks=pytest.mark.slow)
+                for case in (
+                    ("token-based", "token", 200),
+                    ("token-based", "cookies", "automation.session-validation"),
+                    ("oauth", "token", "automation.session-validation"),
+                    ("none", "token", 200),
+                )
+            ),
+        ],
+    ),
 )
 def test_what_a_session_has_to_carry(
     serve: Serve, crawl: Crawl, secret: str, validation: str, carries: str, outcome: Any

@@ -12,6 +12,7 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from comity.crawler.elements import of, text
+from tests.selection import one_in
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Serve
@@ -92,7 +93,7 @@ def sites(request: pytest.FixtureRequest, serve: Serve) -> Callable[..., tuple[A
 
 
 @pytest.mark.requirement("AIT-10", "MEET-3")
-@pytest.mark.parametrize("refusing", ["first", "final", "none"])
+@pytest.mark.parametrize("refusing", one_in(2, ["first", "final", "none"]))
 def test_what_is_said_of_either_url_holds(
     sites: Callable[..., tuple[Any, Any]], crawl: Crawl, refusing: str
 ) -> None:
@@ -110,7 +111,7 @@ def test_what_is_said_of_either_url_holds(
 
 @pytest.mark.requirement("AIT-10", "MEET-5")
 @pytest.mark.parametrize(
-    "mode_of_elements", ["tag", "strip", pytest.param("redact", marks=pytest.mark.slow)]
+    "mode_of_elements", one_in(2, ["tag", "strip", pytest.param("redact", marks=pytest.mark.slow)])
 )
 def test_elements_of_either_url_are_cut(
     sites: Callable[..., tuple[Any, Any]], crawl: Crawl, mode_of_elements: str

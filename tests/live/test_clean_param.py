@@ -10,6 +10,8 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request
 
+from tests.selection import one_in
+
 if TYPE_CHECKING:  # the processes that run the spiders do not know the tests
     from collections.abc import Callable
 
@@ -83,7 +85,7 @@ def site(serve: Serve) -> Any:
     return serve({"/robots.txt": ROBOTS, "/": anchors, **routes})
 
 
-@pytest.mark.parametrize("storage", ["memory", "JOBDIR", "COMITY_STATE"])
+@pytest.mark.parametrize("storage", one_in(3, ["memory", "JOBDIR", "COMITY_STATE"]))
 def test_a_page_is_requested_once(
     crawl: Callable[..., Crawled], site: Any, storage: str, tmp_path: Path
 ) -> None:
@@ -121,7 +123,7 @@ class Copying(Links):
             yield Request(response.urljoin(href), callback=self.parse, meta=response.meta)
 
 
-@pytest.mark.parametrize("spider", [Links, Copying])
+@pytest.mark.parametrize("spider", one_in(2, [Links, Copying]))
 @pytest.mark.parametrize("storage", ["memory", "JOBDIR", "COMITY_STATE"])
 def test_a_redirect_to_the_same_page_is_followed(
     crawl: Callable[..., Crawled], serve: Serve, storage: str, spider: type[Spider], tmp_path: Path

@@ -146,7 +146,7 @@ def site(serve: Serve) -> Loopback:
 @pytest.mark.parametrize(
     ("name", "file", "damage"),
     one_in(
-        3,
+        6,
         [
             (*entry, damage)
             for entry, damage in zip(ENTRIES, itertools.cycle(DAMAGES), strict=False)

@@ -30,6 +30,7 @@ from comity.dataset.files.formats import open_reader
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.stats import stats
+from tests.selection import one_in
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback, Serve
@@ -235,7 +236,7 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.mark.requirement("MEET-3", "MEET-5", "ACAP-34")
 @pytest.mark.parametrize("use", BY_HAND)
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", one_in(3, INPUTS))
 def test_what_the_demonstration_site_permits(
     name: str, use: str, demonstration: tuple[Path, str], tmp_path: Path
 ) -> None:
@@ -816,6 +817,7 @@ def test_what_a_site_has_taken_down_goes_once(limits: Limits, crawl: Crawl, tmp_
         assert (again.returncode, again.stdout) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("ACAP-32", "META-2")
 @pytest.mark.parametrize(
     "mode", ["no-reactor"], indirect=True
@@ -888,7 +890,7 @@ def shown(folder: Path, name: str, use: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.requirement("ACAP-33", "ACAP-34", "ACAP-36", "MEET-3")
-@pytest.mark.parametrize("arranged", [True, False])
+@pytest.mark.parametrize("arranged", one_in(2, [True, False]))
 def test_snippets_are_as_long_as_is_permitted_and_say_whose_they_are(
     arranged: bool, serve: Serve, crawl: Crawl, tmp_path: Path
 ) -> None:
@@ -939,6 +941,7 @@ def test_snippets_are_as_long_as_is_permitted_and_say_whose_they_are(
         assert counts.groups[site.origin]["present-snippet"].allowed == len(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MEET-3", "ACAP-35")
 def test_a_page_that_is_not_to_be_translated_is_in_no_export_for_translation(
     serve: Serve, crawl: Crawl, tmp_path: Path

@@ -16,6 +16,7 @@ from scrapy.resolver import CachingThreadedResolver
 
 from comity.gate.fetching.store import PolicyStore
 from comity.policies.formats import WELL_KNOWN
+from tests.selection import one_in
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Serve
@@ -244,22 +245,25 @@ class WithResolver(Pages):
 @pytest.mark.requirement("RFC-5", "RFC-7")
 @pytest.mark.parametrize(
     "spider",
-    [
-        WithStopsBytes,
-        WithStopsHeaders,
-        WithSignals,
-        WithBrowser,
-        WithAnswers,
-        WithEarlyAnswers,
-        WithChanges,
-        WithLateChanges,
-        WithRefusals,
-        WithReplacements,
-        WithCookies,
-        WithRobotsSettings,
-        WithLimits,
-        WithResolver,
-    ],
+    one_in(
+        2,
+        [
+            WithStopsBytes,
+            WithStopsHeaders,
+            WithSignals,
+            WithBrowser,
+            WithAnswers,
+            WithEarlyAnswers,
+            WithChanges,
+            WithLateChanges,
+            WithRefusals,
+            WithReplacements,
+            WithCookies,
+            WithRobotsSettings,
+            WithLimits,
+            WithResolver,
+        ],
+    ),
     ids=lambda spider: str(spider.__name__),
 )
 def test_no_code_of_a_project_comes_near_policy_files(

@@ -11,6 +11,8 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.http import Response
 
+from tests.selection import one_in
+
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled
     from tests.http2_server import Http2Server
@@ -145,7 +147,7 @@ def test_over_http2_the_target_that_was_judged_goes_out(
 
 
 @pytest.mark.requirement("MEET-1")
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", one_in(2, SHAPES))
 def test_over_http2_no_request_is_another_one_than_was_judged(
     crawl: Crawl, server: Http2Server, settings: dict[str, Any], shape: str
 ) -> None:

@@ -28,6 +28,7 @@ from comity.gate.options import SettingsError
 from tests.live.test_jobdir import Project, Running, asked, links
 from tests.live.two_items import ITEMS, ForeignItems, TwoItems
 from tests.redis_server import Server
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled, Loopback, Serve
@@ -107,7 +108,7 @@ def expected(server: Loopback) -> list[tuple[str, int]]:
     )
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", one_in(2, FORMATS))
 def test_items_are_in_one_folder_with_the_fetch_of_their_page(
     run: Run, server: Loopback, tmp_path: Path, form: str
 ) -> None:
@@ -138,7 +139,7 @@ def test_items_are_in_one_folder_with_the_fetch_of_their_page(
     assert sum(part["items"] for part in manifest["parts"]) == 2 * PAGES + 1
 
 
-@pytest.mark.parametrize("jobdir", [False, True])
+@pytest.mark.parametrize("jobdir", one_in(2, [False, True]))
 @pytest.mark.parametrize(
     "setting", ["COMITY_PART_OCTETS", "COMITY_PART_SECONDS", "FEED_EXPORT_BATCH_ITEM_COUNT"]
 )
@@ -279,6 +280,7 @@ class Readers:
                 self.errors.append(repr(error))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form",
     [

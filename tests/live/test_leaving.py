@@ -74,6 +74,7 @@ def test_a_worker_that_leaves_waits_for_its_slow_page_and_asks_for_no_other(
     assert items_of(workers.project) == {server.url(path) for path in numbered(6)}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_worker_that_leaves_gives_up_a_page_after_the_time_for_downloads(
     serve: Serve, workers: Workers, free: threading.Event
@@ -95,6 +96,7 @@ def test_a_worker_that_leaves_gives_up_a_page_after_the_time_for_downloads(
     assert items_of(workers.project) == {server.url(path) for path in numbered(6)}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_second_signal_ends_a_worker_at_once_and_its_page_is_asked_for_again(
     serve: Serve, workers: Workers, free: threading.Event

@@ -12,6 +12,8 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.http import Response
 
+from tests.selection import one_in
+
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Serve
 
@@ -63,16 +65,23 @@ def silent(handler: Any) -> None:
 @pytest.mark.requirement("RFC-7", "WHY-2")
 @pytest.mark.parametrize(
     ("name", "words", "remedy"),
-    [
-        ("untrusted", "the certificate is not trusted: self-signed certificate", "SSL_CERT_FILE"),
-        ("no TLS", "no TLS connection", "Check the scheme"),
-        ("proxy away", "the proxy cannot be reached: 127.0.0.1:", "COMITY_PROXY"),
-        ("proxy forbids", "the proxy answered CONNECT with HTTP status 403", "COMITY_PROXY"),
-        ("bind address", "no way leads to the address of the server", "DOWNLOAD_BIND_ADDRESS"),
-        ("refused", "the server refuses the connection", "the port of the URL"),
-        ("late", "no answer within 1 seconds", "COMITY_POLICY_TIMEOUT"),
-        ("fails", "HTTP status 503", "The server fails"),
-    ],
+    one_in(
+        2,
+        [
+            (
+                "untrusted",
+                "the certificate is not trusted: self-signed certificate",
+                "SSL_CERT_FILE",
+            ),
+            ("no TLS", "no TLS connection", "Check the scheme"),
+            ("proxy away", "the proxy cannot be reached: 127.0.0.1:", "COMITY_PROXY"),
+            ("proxy forbids", "the proxy answered CONNECT with HTTP status 403", "COMITY_PROXY"),
+            ("bind address", "no way leads to the address of the server", "DOWNLOAD_BIND_ADDRESS"),
+            ("refused", "the server refuses the connection", "the port of the URL"),
+            ("late", "no answer within 1 seconds", "COMITY_POLICY_TIMEOUT"),
+            ("fails", "HTTP status 503", "The server fails"),
+        ],
+    ),
 )
 def test_one_warning_names_the_cause_and_a_remedy(
     crawl: Crawl,

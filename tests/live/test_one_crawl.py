@@ -56,6 +56,7 @@ def command(workers: Workers, *arguments: str) -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_worker_that_would_decide_differently_is_refused_before_its_first_request(
     serve: Serve, workers: Workers
@@ -187,6 +188,7 @@ def test_the_totals_of_three_workers_are_those_of_the_servers_also_after_kill_9(
     assert answers == {"200": len(expected) - 6, "404": 6}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_limit_ends_the_crawl_for_all_workers(serve: Serve, workers: Workers) -> None:
     servers = woven(serve, 4, 40, "User-agent: *\nCrawl-delay: 0.1\n")
@@ -291,6 +293,7 @@ def front_page(server: Any, *links_to: str) -> None:
     server.routes["/front"] = links("/front", *links_to)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("STATE-4")
 def test_a_run_that_keeps_the_seen_pages_asks_the_start_page_and_new_pages(
     serve: Serve, workers: Workers, state: Server

@@ -13,6 +13,7 @@ import pytest
 from comity.cli import main
 from comity.gate.options.profiles import PROFILES
 from comity.spiders.site import SiteSpider
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled, Loopback, Serve
@@ -72,7 +73,7 @@ def kept_by(crawled: Crawled, site: Loopback) -> set[str]:
     return {item["final_url"].removeprefix(site.origin) for item in crawled.items}
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", one_in(3, PROFILES))
 def test_a_profile_is_the_list_that_is_printed(
     site: Loopback, crawl: Crawl, profile: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,7 +120,7 @@ def test_a_spider_can_choose_a_profile(site: Loopback, crawl: Crawl) -> None:
 
 
 @pytest.mark.requirement("AUTO-13")
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", one_in(2, PROFILES))
 def test_sites_for_another_purpose_are_not_crawled(
     site: Loopback, crawl: Crawl, profile: str
 ) -> None:

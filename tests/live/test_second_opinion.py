@@ -14,6 +14,8 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request, Response
 
+from tests.selection import one_in
+
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Serve
 
@@ -46,28 +48,31 @@ def hang_up(handler: BaseHTTPRequestHandler) -> None:
 @pytest.mark.requirement("WHY-1")
 @pytest.mark.parametrize(
     ("robots", "comity", "scrapy_alone"),
-    [
-        (
+    one_in(
+        2,
+        [
             (
-                200,
-                "User-agent: testbot\nContent-Usage: train-ai=n\nUser-agent: x\nDisallow: /a\n",
-                "text/plain",
+                (
+                    200,
+                    "User-agent: testbot\nContent-Usage: train-ai=n\nUser-agent: x\nDisallow: /a\n",
+                    "text/plain",
+                ),
+                "deny",
+                "allow",
             ),
-            "deny",
-            "allow",
-        ),
-        ((200, "<html>\nUser-agent *\nDisallow: /a\n</html>\n", "text/html"), "allow", "deny"),
-        ((200, "<html>\nUser-agent: *\nDisallow: /a\n</html>\n", "text/html"), "deny", "deny"),
-        (None, "deny", "allow"),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (
-                ((206, "User-agent: *\nDisallow: /b\n", "text/plain"), "deny", "allow"),
-                ((404, "not found", "text/plain"), "allow", "allow"),
-                ((503, "<html>down</html>", "text/html"), "deny", "allow"),
-            )
-        ),
-    ],
+            ((200, "<html>\nUser-agent *\nDisallow: /a\n</html>\n", "text/html"), "allow", "deny"),
+            ((200, "<html>\nUser-agent: *\nDisallow: /a\n</html>\n", "text/html"), "deny", "deny"),
+            (None, "deny", "allow"),
+            *(
+                pytest.param(*case, marks=pytest.mark.slow)
+                for case in (
+                    ((206, "User-agent: *\nDisallow: /b\n", "text/plain"), "deny", "allow"),
+                    ((404, "not found", "text/plain"), "allow", "allow"),
+                    ((503, "<html>down</html>", "text/html"), "deny", "allow"),
+                )
+            ),
+        ],
+    ),
     ids=["a line between agents", "HTML", "records in HTML", "no answer", "206", "404", "503"],
 )
 def test_scrapy_by_itself(

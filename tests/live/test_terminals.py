@@ -200,7 +200,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
 @pytest.mark.parametrize(
     "words",
     one_in(
-        3,
+        6,
         [
             ((),),
             (("--json",),),
@@ -237,7 +237,7 @@ def test_what_files_in_a_folder_say(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("SEC-4")
-@pytest.mark.parametrize("level", ["INFO", "DEBUG"])
+@pytest.mark.parametrize("level", one_in(2, ["INFO", "DEBUG"]))
 def test_what_a_crawl_logs(site: Loopback, run: Run, level: str) -> None:
     status, shown = run(
         "crawl",
@@ -352,7 +352,7 @@ COMMANDS = {
 @pytest.mark.parametrize(
     ("run", "name", "command"),
     one_in(
-        3,
+        6,
         [
             *(("pipe", "data.jsonl", command) for command in COMMANDS),
             *(

@@ -24,6 +24,7 @@ from comity.gate.fetching.client import PolicyClient as FileClient
 from comity.gate.fetching.fetcher import PolicyFetcher
 from comity.gate.fetching.files import PolicyFiles
 from comity.gate.fetching.store import PolicyStore
+from tests.selection import one_in
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from http.server import BaseHTTPRequestHandler
@@ -116,7 +117,9 @@ Crawl = Callable[..., "Crawled"]
 
 
 @pytest.mark.requirement("MEET-8")
-@pytest.mark.parametrize("failing", [*FAILING, pytest.param("time-out", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "failing", one_in(3, [*FAILING, pytest.param("time-out", marks=pytest.mark.slow)])
+)
 @pytest.mark.parametrize("path", RULES)
 def test_uses_are_denied_until_the_file_is_asked_again(
     serve: Serve, crawl: Crawl, path: str, failing: str

@@ -17,6 +17,7 @@ from tests.live import (
     test_pace,
     test_tls,
 )
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled, Serve
@@ -54,7 +55,7 @@ class TestHeaders:
 
 
 @pytest.mark.requirement("MEET-1")
-@pytest.mark.parametrize("shape", test_http2.SHAPES)
+@pytest.mark.parametrize("shape", one_in(2, test_http2.SHAPES))
 def test_no_request_is_another_one_than_was_judged(serve: Serve, crawl: Crawl, shape: str) -> None:
     server = serve({"/robots.txt": "User-agent: *\nDisallow: /private\n", "/a": "page"})
     settings = {"HTTPERROR_ALLOW_ALL": True, "RETRY_ENABLED": False}

@@ -65,6 +65,7 @@ def test_the_action_follows_its_schema() -> None:
     assert checked.returncode == 0
 
 
+@pytest.mark.slow
 def test_the_action_shows_sentences_at_their_lines(folder: Path) -> None:
     done = run_action(folder)
     assert (done.returncode, done.stdout) == (0, "1 sentence holds, 0 fail.\n")
@@ -74,6 +75,7 @@ def test_the_action_shows_sentences_at_their_lines(folder: Path) -> None:
     assert done.stdout.startswith("::error file=expectations.toml,line=2,")
 
 
+@pytest.mark.slow
 def test_the_action_writes_a_file_about_another_folder(folder: Path) -> None:
     (folder / "an other").mkdir()
     (folder / "an other" / "robots.txt").write_text("User-agent: *\nDisallow:\n", "utf-8")

@@ -193,7 +193,7 @@ CASES = [(kind, name) for kind, shapes in SHAPES.items() for name in shapes]
 
 
 @pytest.mark.requirement("SEC-1", "IDE-1")
-@pytest.mark.parametrize(("kind", "name"), one_in(4, CASES))
+@pytest.mark.parametrize(("kind", "name"), one_in(16, CASES))
 def test_requests_take_twice_the_calls_for_twice_the_text(
     kind: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

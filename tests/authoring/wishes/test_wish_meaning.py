@@ -329,7 +329,7 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.requirement("IDE-4")
-@pytest.mark.parametrize(("wish", "formats"), one_in(3, COMBINATIONS))
+@pytest.mark.parametrize(("wish", "formats"), one_in(6, COMBINATIONS))
 def test_several_formats_mean_what_each_means_together(
     wish: Wish, formats: tuple[str, ...]
 ) -> None:

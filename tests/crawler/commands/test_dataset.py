@@ -160,7 +160,7 @@ def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> Non
 
 
 @pytest.mark.requirement("STATE-2")
-@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+@pytest.mark.parametrize("ending", one_in(2, [".jsonl", ".parquet"]))
 def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
     tmp_path: Path, ending: str
 ) -> None:
@@ -207,7 +207,7 @@ def test_export_of_the_last_fetch_has_no_doubles_of_a_killed_crawl(
 @pytest.mark.parametrize(
     ("words", "said"),
     one_in(
-        3,
+        6,
         [
             ([], "required: tag|export|ranges|expire|stats|diff|audit|repeat|verify"),
             (["publish"], "invalid choice: 'publish'"),
@@ -408,7 +408,7 @@ def test_take_downs_of_the_store_of_the_crawls(tmp_path: Path, crawled: Path) ->
     store.close()
 
 
-@pytest.mark.parametrize("times", [1, 3000])
+@pytest.mark.parametrize("times", one_in(2, [1, 3000]))
 def test_whoever_reads_may_have_enough(tmp_path: Path, crawled: Path, times: int) -> None:
     """The end of the list is not the end of the work, whether it fits into a buffer or not."""
     one = json.loads(crawled.read_bytes().splitlines()[0])
@@ -566,16 +566,19 @@ def test_stats_into_a_file(tmp_path: Path, crawled: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        (
-            ["-o", "out.txt"],
-            "out.txt: unknown format: write a name that ends in .parquet, .csv, .json",
-        ),
-        (["-o", "crawled.json"], "crawled.json is read from: give the counts another name"),
-        (["-o", "gone/out.csv"], "gone/out.csv cannot be written: No such file or directory"),
-        (["--by", "host"], "invalid choice: 'host'"),
-        (["--top", "0"], "`0` is not a number of rows: write 1 or more"),
-    ],
+    one_in(
+        2,
+        [
+            (
+                ["-o", "out.txt"],
+                "out.txt: unknown format: write a name that ends in .parquet, .csv, .json",
+            ),
+            (["-o", "crawled.json"], "crawled.json is read from: give the counts another name"),
+            (["-o", "gone/out.csv"], "gone/out.csv cannot be written: No such file or directory"),
+            (["--by", "host"], "invalid choice: 'host'"),
+            (["--top", "0"], "`0` is not a number of rows: write 1 or more"),
+        ],
+    ),
 )
 def test_mistakes_in_stats(tmp_path: Path, crawled: Path, words: list[str], message: str) -> None:
     (tmp_path / "crawled.json").symlink_to(crawled)
@@ -703,13 +706,16 @@ def test_tags_in_a_file_of_their_own(
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["export", "crawled.jsonl", "--for", "index", "-o", "tags.jsonl"],
-        ["export", "crawled.jsonl", "--for", "index", "-o", "link.jsonl"],
-        ["export", "folder", "--for", "index", "-o", "out/"],
-        ["verify", "crawled.jsonl", "--list", "tags.jsonl"],
-        ["verify", "crawled.jsonl", "--list", "link.jsonl"],
-    ],
+    one_in(
+        2,
+        [
+            ["export", "crawled.jsonl", "--for", "index", "-o", "tags.jsonl"],
+            ["export", "crawled.jsonl", "--for", "index", "-o", "link.jsonl"],
+            ["export", "folder", "--for", "index", "-o", "out/"],
+            ["verify", "crawled.jsonl", "--list", "tags.jsonl"],
+            ["verify", "crawled.jsonl", "--list", "link.jsonl"],
+        ],
+    ),
 )
 def test_tags_in_a_file_of_their_own_are_not_written_over(
     tmp_path: Path, crawled: Path, words: list[str]
@@ -730,17 +736,20 @@ def test_tags_in_a_file_of_their_own_are_not_written_over(
 
 @pytest.mark.parametrize(
     ("tag", "said"),
-    [
-        ("off", "--tag `off` is not a place: without tags nothing is permitted"),
-        ("a b", "--tag `a b` is not a place for the tag of an item: write the name of a field"),
-        ("sidecar:", "names no file: write sidecar:permissions.jsonl"),
-        ("sidecar:no.jsonl", "no.jsonl cannot be read: No such file"),
-        (
-            "sidecar:s3://bucket/tags.jsonl",
-            "names no file on this machine: write --tag sidecar:FILE",
-        ),
-        ("sidecar:%(name)s.jsonl", "names no file on this machine: write --tag sidecar:FILE"),
-    ],
+    one_in(
+        3,
+        [
+            ("off", "--tag `off` is not a place: without tags nothing is permitted"),
+            ("a b", "--tag `a b` is not a place for the tag of an item: write the name of a field"),
+            ("sidecar:", "names no file: write sidecar:permissions.jsonl"),
+            ("sidecar:no.jsonl", "no.jsonl cannot be read: No such file"),
+            (
+                "sidecar:s3://bucket/tags.jsonl",
+                "names no file on this machine: write --tag sidecar:FILE",
+            ),
+            ("sidecar:%(name)s.jsonl", "names no file on this machine: write --tag sidecar:FILE"),
+        ],
+    ),
 )
 @pytest.mark.parametrize("action", [ACTIONS[0], ACTIONS[3]], ids=lambda action: action[0])
 def test_tags_nowhere(
@@ -916,22 +925,34 @@ def test_folders(tmp_path: Path, crawled: Path, *, in_full: bool) -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        (
-            ["export", "crawled.jsonl", "--for", "index", "-o", "o.jsonl", "--ending", ".parquet"],
-            "o.jsonl is one file",
-        ),
-        (
-            ["export", "empty", "--for", "index", "-o", "o/"],
-            "there are no files of records in this folder",
-        ),
-        (
-            ["export", "crawled.jsonl", "--for", "index", "-o", "."],
-            "is read from: give the output another name",
-        ),
-        (["stats", "nonsense://bucket/in"], "nonsense://bucket/in cannot be opened"),
-        (["stats", "crawled.jsonl", "--executor", "hadoop"], "invalid choice"),
-    ],
+    one_in(
+        2,
+        [
+            (
+                [
+                    "export",
+                    "crawled.jsonl",
+                    "--for",
+                    "index",
+                    "-o",
+                    "o.jsonl",
+                    "--ending",
+                    ".parquet",
+                ],
+                "o.jsonl is one file",
+            ),
+            (
+                ["export", "empty", "--for", "index", "-o", "o/"],
+                "there are no files of records in this folder",
+            ),
+            (
+                ["export", "crawled.jsonl", "--for", "index", "-o", "."],
+                "is read from: give the output another name",
+            ),
+            (["stats", "nonsense://bucket/in"], "nonsense://bucket/in cannot be opened"),
+            (["stats", "crawled.jsonl", "--executor", "hadoop"], "invalid choice"),
+        ],
+    ),
 )
 def test_folders_that_cannot_be(tmp_path: Path, crawled: Path, words: list[str], said: str) -> None:
     (tmp_path / "empty").mkdir()

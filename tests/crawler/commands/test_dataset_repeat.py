@@ -16,6 +16,7 @@ import pytest
 from comity.dataset.croissant import sha256_of
 from tests.crawler.commands.running import scrapy
 from tests.dataset.tagging.archives import http, page, record, write
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -71,23 +72,26 @@ def test_the_same_octets(tagged: Path, *, in_full: bool) -> None:
 @pytest.mark.requirement("AUDIT-3")
 @pytest.mark.parametrize(
     ("words", "output"),
-    [
-        (("export", "out.jsonl", "-o", "train.parquet"), "train.parquet"),
-        (("export", "out.jsonl", "-o", "train.jsonl", "--no-evidence"), "train.jsonl"),
-        (("tag", "in", "-o", "tagged/", "--policies", "robots.warc.gz"), "tagged"),
-        (
+    one_in(
+        4,
+        [
+            (("export", "out.jsonl", "-o", "train.parquet"), "train.parquet"),
+            (("export", "out.jsonl", "-o", "train.jsonl", "--no-evidence"), "train.jsonl"),
+            (("tag", "in", "-o", "tagged/", "--policies", "robots.warc.gz"), "tagged"),
             (
-                "tag",
-                "in/a.warc.gz",
-                "-o",
+                (
+                    "tag",
+                    "in/a.warc.gz",
+                    "-o",
+                    "a.jsonl",
+                    "--policies",
+                    "robots.warc.gz",
+                    "--no-evidence",
+                ),
                 "a.jsonl",
-                "--policies",
-                "robots.warc.gz",
-                "--no-evidence",
             ),
-            "a.jsonl",
-        ),
-    ],
+        ],
+    ),
 )
 def test_exports_folders_and_sets_without_evidence(
     tagged: Path, words: tuple[str, ...], output: str
@@ -142,11 +146,14 @@ def test_the_manifest_says_how_it_was_made(tagged: Path) -> None:
 @pytest.mark.requirement("AUDIT-3")
 @pytest.mark.parametrize(
     ("name", "octets", "said"),
-    [
-        ("in.warc.gz", b"other", "input in.warc.gz has changed: its SHA-256 was "),
-        ("in.warc.gz", None, "input in.warc.gz is missing\n"),
-        ("robots.warc.gz", None, "robots.warc.gz is missing\n"),
-    ],
+    one_in(
+        3,
+        [
+            ("in.warc.gz", b"other", "input in.warc.gz has changed: its SHA-256 was "),
+            ("in.warc.gz", None, "input in.warc.gz is missing\n"),
+            ("robots.warc.gz", None, "robots.warc.gz is missing\n"),
+        ],
+    ),
 )
 def test_a_file_that_differs(tagged: Path, name: str, octets: bytes | None, said: str) -> None:
     (tagged / name).unlink()
@@ -168,7 +175,7 @@ def test_an_output_that_differs(tagged: Path) -> None:
     assert f"out.jsonl differs: its SHA-256 was {'0' * 64}, and is " in done.stdout
 
 
-@pytest.mark.parametrize("mistake", ["cut", "no-run", "member", "moment", "missing"])
+@pytest.mark.parametrize("mistake", one_in(3, ["cut", "no-run", "member", "moment", "missing"]))
 def test_a_manifest_that_cannot_be_used(tagged: Path, mistake: str) -> None:
     path = tagged / MANIFEST
     if mistake == "cut":
@@ -186,7 +193,7 @@ def test_a_manifest_that_cannot_be_used(tagged: Path, mistake: str) -> None:
 
 
 @pytest.mark.requirement("AUDIT-2", "AUDIT-3")
-@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("keeps", one_in(2, [True, False]))
 def test_policies_that_were_fetched(serve: Serve, tmp_path: Path, *, keeps: bool) -> None:
     """They are not fetched again: they were kept, or the message says how to keep them."""
     site = serve({"/robots.txt": ROBOTS.decode()})

@@ -14,6 +14,7 @@ from comity.policies.formats import WELL_KNOWN
 from tests.crawler.commands.running import scrapy
 from tests.dataset.files.wacz_files import write_wacz
 from tests.dataset.tagging.archives import http, page, record, write
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
@@ -208,32 +209,41 @@ def test_robots_txt_alone(site: Loopback, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        (("in.jsonl", "-o", "out.jsonl", "--for", "train ai"), "--for `train ai` is not a use"),
-        (
-            ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--also", "GPT Bot"),
-            "`GPT Bot` is not a product token",
-        ),
-        (
-            ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--captured-at", "May"),
-            "`May` is not a date: write the day",
-        ),
-        (
-            ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--agent", "a b"),
-            "agent `a b` is not a product token",
-        ),
-        (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--policies", "gone.warc"), "gone.warc"),
-        (("in.jsonl", "-o", "out.warc", "--for", "train"), "records cannot be written as WARC"),
-        (("in.jsonl", "-o", "in.jsonl", "--for", "train"), "is read from"),
-        (("gone.jsonl", "-o", "out.jsonl", "--for", "train"), "gone.jsonl cannot be read"),
-        (("in.xyz", "-o", "out.jsonl", "--for", "train"), "unknown format of records"),
-        (
-            ("in.jsonl", "-o", "tagged", "--for", "train"),
-            "such as tagged.jsonl. For a folder with a file for each input file, write tagged/\n",
-        ),
-        (("in.jsonl", "-o", "out.jsonl"), "--for"),
-        (("in.jsonl", "-o", "out.jsonl", "--for", "train", "--missing", "maybe"), "invalid choice"),
-    ],
+    one_in(
+        3,
+        [
+            (("in.jsonl", "-o", "out.jsonl", "--for", "train ai"), "--for `train ai` is not a use"),
+            (
+                ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--also", "GPT Bot"),
+                "`GPT Bot` is not a product token",
+            ),
+            (
+                ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--captured-at", "May"),
+                "`May` is not a date: write the day",
+            ),
+            (
+                ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--agent", "a b"),
+                "agent `a b` is not a product token",
+            ),
+            (
+                ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--policies", "gone.warc"),
+                "gone.warc",
+            ),
+            (("in.jsonl", "-o", "out.warc", "--for", "train"), "records cannot be written as WARC"),
+            (("in.jsonl", "-o", "in.jsonl", "--for", "train"), "is read from"),
+            (("gone.jsonl", "-o", "out.jsonl", "--for", "train"), "gone.jsonl cannot be read"),
+            (("in.xyz", "-o", "out.jsonl", "--for", "train"), "unknown format of records"),
+            (
+                ("in.jsonl", "-o", "tagged", "--for", "train"),
+                "such as tagged.jsonl. For a folder with a file for each input file, write tagged/\n",
+            ),
+            (("in.jsonl", "-o", "out.jsonl"), "--for"),
+            (
+                ("in.jsonl", "-o", "out.jsonl", "--for", "train", "--missing", "maybe"),
+                "invalid choice",
+            ),
+        ],
+    ),
 )
 def test_mistakes(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     (tmp_path / "in.jsonl").write_text('{"url": "https://a.test/"}\n')

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from comity.policies.formats import WELL_KNOWN
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -90,26 +91,33 @@ def test_json_has_everything(offline: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
-    [
-        (["https://example.com/a"], 1, ["DENY", "robots.disallow", "/robots.txt:2: Disallow: /a"]),
-        (
-            ["example.com/a/b"],
-            0,
-            [
-                "ALLOW",
-                "Allow: /a/b",
-                "Disallow: /a",
-                "2 s between requests",
-                "1 requests in 4 s",
-                "08:00-12:30 UTC",
-            ],
-        ),
-        (
-            ["https://example.com/a/b", "--agent", "otherbot"],
-            1,
-            ["DENY", "Disallow: /", "otherbot"],
-        ),
-    ],
+    one_in(
+        3,
+        [
+            (
+                ["https://example.com/a"],
+                1,
+                ["DENY", "robots.disallow", "/robots.txt:2: Disallow: /a"],
+            ),
+            (
+                ["example.com/a/b"],
+                0,
+                [
+                    "ALLOW",
+                    "Allow: /a/b",
+                    "Disallow: /a",
+                    "2 s between requests",
+                    "1 requests in 4 s",
+                    "08:00-12:30 UTC",
+                ],
+            ),
+            (
+                ["https://example.com/a/b", "--agent", "otherbot"],
+                1,
+                ["DENY", "Disallow: /", "otherbot"],
+            ),
+        ],
+    ),
 )
 def test_people_read_a_table(
     offline: Path, tmp_path: Path, arguments: list[str], status: int, words: list[str]
@@ -204,38 +212,50 @@ def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ([], "scrapy policy: write one URL: `scrapy policy https://example.com/`\n"),
-        (["ftp://example.com/"], "is not an http or https URL"),
-        (["https://example.com/", "--agent", "two words"], "is not a product token"),
-        (["mailto:x@y.z"], "`mailto:x@y.z` is not an http or https URL: write `https://y.z`"),
-        (["http//typo"], "`http//typo` is not an http or https URL: write `http://typo`"),
-        (
-            ["history", "http//typo", "--policies", "."],
-            "`http//typo` is not an http or https URL: write `http://typo`",
-        ),
-        (["https://example.com/", "--method", "FETCH"], "is not an HTTP method"),
-        (["https://example.com/", "--offline", "nowhere"], "--offline `nowhere` is not a folder"),
-        (["https://example.com/", "--offline", ""], "--offline `` is not a folder"),
-        (["https://example.com/", "--offline", "x" * 5000], "is not a folder"),
-        (["--xml", "x" * 5000 + ".txt"], ".txt cannot be read: File name too long"),
-        (["https://example.com/", "--ofline=x"], "policy has no option `--ofline=x`"),
-        (
-            ["https://example.com:99999/"],
-            "`https://example.com:99999` is not an origin: Port out of range 0-65535",
-        ),
-        (["https://[::1/"], "`https://[::1/` is not an http or https URL: Invalid IPv6 URL"),
-        (["history"], "write one URL, and --policies with the place of captures: `scrapy policy"),
-        (["https://example.com/", "--all", "--json"], "--json: not allowed with argument --all"),
-        (
-            ["history", "https://example.com/", "--policies", ".", "--lang", "en"],
-            "--lang cannot be used with the word history",
-        ),
-        (
-            ["https://example.com/", "-s", "COMITY_MAX_DELAY=soon"],
-            "COMITY_MAX_DELAY `soon` is not a number of seconds",
-        ),
-    ],
+    one_in(
+        3,
+        [
+            ([], "scrapy policy: write one URL: `scrapy policy https://example.com/`\n"),
+            (["ftp://example.com/"], "is not an http or https URL"),
+            (["https://example.com/", "--agent", "two words"], "is not a product token"),
+            (["mailto:x@y.z"], "`mailto:x@y.z` is not an http or https URL: write `https://y.z`"),
+            (["http//typo"], "`http//typo` is not an http or https URL: write `http://typo`"),
+            (
+                ["history", "http//typo", "--policies", "."],
+                "`http//typo` is not an http or https URL: write `http://typo`",
+            ),
+            (["https://example.com/", "--method", "FETCH"], "is not an HTTP method"),
+            (
+                ["https://example.com/", "--offline", "nowhere"],
+                "--offline `nowhere` is not a folder",
+            ),
+            (["https://example.com/", "--offline", ""], "--offline `` is not a folder"),
+            (["https://example.com/", "--offline", "x" * 5000], "is not a folder"),
+            (["--xml", "x" * 5000 + ".txt"], ".txt cannot be read: File name too long"),
+            (["https://example.com/", "--ofline=x"], "policy has no option `--ofline=x`"),
+            (
+                ["https://example.com:99999/"],
+                "`https://example.com:99999` is not an origin: Port out of range 0-65535",
+            ),
+            (["https://[::1/"], "`https://[::1/` is not an http or https URL: Invalid IPv6 URL"),
+            (
+                ["history"],
+                "write one URL, and --policies with the place of captures: `scrapy policy",
+            ),
+            (
+                ["https://example.com/", "--all", "--json"],
+                "--json: not allowed with argument --all",
+            ),
+            (
+                ["history", "https://example.com/", "--policies", ".", "--lang", "en"],
+                "--lang cannot be used with the word history",
+            ),
+            (
+                ["https://example.com/", "-s", "COMITY_MAX_DELAY=soon"],
+                "COMITY_MAX_DELAY `soon` is not a number of seconds",
+            ),
+        ],
+    ),
 )
 def test_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None:
     done = scrapy("policy", *arguments, folder=tmp_path)
@@ -358,7 +378,8 @@ def test_usages_have_their_qualifiers_lines_and_files(offline: Path, tmp_path: P
 
 @pytest.mark.requirement("ACAP-14")
 @pytest.mark.parametrize(
-    "locator", ["/missing.txt", "/%2e%2e/outside.txt", "/sub", "/a%00b", "gopher://example.org/x"]
+    "locator",
+    one_in(2, ["/missing.txt", "/%2e%2e/outside.txt", "/sub", "/a%00b", "gopher://example.org/x"]),
 )
 def test_a_referenced_file_that_is_not_in_the_folder_cannot_be_had(
     offline: Path, tmp_path: Path, locator: str
@@ -436,7 +457,7 @@ def test_what_a_site_says_is_shown_and_not_done(offline: Path, tmp_path: Path) -
     assert "[bold]x[/bold]" in done.stdout
 
 
-@pytest.mark.parametrize("width", ["60", "72", "80"])
+@pytest.mark.parametrize("width", one_in(3, ["60", "72", "80"]))
 def test_no_text_of_an_option_is_laid_out_as_a_heading(width: str, tmp_path: Path) -> None:
     """Each of them is broken behind `(default:` at one of these widths."""
     for command in ("demo", "lint", "policy", "report"):
@@ -524,27 +545,30 @@ def test_demo_says_when_its_port_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("spider", "arguments", "message"),
-    [
-        ("site", [], "comity crawl site: no site: add -a url=https://example.com"),
-        ("site", ["-a", "url=ftp://x"], "is not an http or https URL"),
-        (
-            "site",
-            ["-a", "url=example.com", "-a", "depth=x"],
-            "depth `x` is not a whole number of at least 0",
-        ),
-        ("site", ["-a", "url=example.com", "-a", "deep=1"], "there is no argument `deep`"),
-        ("urls", [], "no list: add -a file=urls.txt"),
-        (
-            "site",
-            ["-a", "url=example.com", "-a", "text=all"],
-            "text `all` is invalid: write main or trafilatura",
-        ),
-        (
-            "urls",
-            ["-a", "file=missing.txt"],
-            "file `missing.txt` cannot be read: No such file or directory",
-        ),
-    ],
+    one_in(
+        3,
+        [
+            ("site", [], "comity crawl site: no site: add -a url=https://example.com"),
+            ("site", ["-a", "url=ftp://x"], "is not an http or https URL"),
+            (
+                "site",
+                ["-a", "url=example.com", "-a", "depth=x"],
+                "depth `x` is not a whole number of at least 0",
+            ),
+            ("site", ["-a", "url=example.com", "-a", "deep=1"], "there is no argument `deep`"),
+            ("urls", [], "no list: add -a file=urls.txt"),
+            (
+                "site",
+                ["-a", "url=example.com", "-a", "text=all"],
+                "text `all` is invalid: write main or trafilatura",
+            ),
+            (
+                "urls",
+                ["-a", "file=missing.txt"],
+                "file `missing.txt` cannot be read: No such file or directory",
+            ),
+        ],
+    ),
 )
 @pytest.mark.parametrize("reactor", ["True", pytest.param("False", marks=pytest.mark.slow)])
 def test_spiders_say_what_is_wrong_in_one_line(
@@ -579,21 +603,24 @@ request-limit: soon
 
 @pytest.mark.parametrize(
     ("options", "code", "rules", "line"),
-    [
-        (["/page"], 0, ["automation.allow"], 2),
-        (["/page", "--method", "post"], 1, ["automation.method"], 2),
-        (["/service/x", "--method", "POST"], 0, ["automation.allow"], 6),
-        (["/service/x", "--kind", "api"], 1, ["automation.key"], 8),
-        (["/service/x", "--kind", "api", "--key"], 0, ["automation.allow"], 6),
-        (["/service/x", "--automation", "headless"], 0, ["automation.allow"], 6),
-        (
-            ["/service/x", "--automation", "headless", "--automation", "cdp"],
-            1,
-            ["automation.mechanism"],
-            7,
-        ),
-        (["/a", "--method", "POST"], 1, ["robots.disallow", "automation.method"], 2),
-    ],
+    one_in(
+        2,
+        [
+            (["/page"], 0, ["automation.allow"], 2),
+            (["/page", "--method", "post"], 1, ["automation.method"], 2),
+            (["/service/x", "--method", "POST"], 0, ["automation.allow"], 6),
+            (["/service/x", "--kind", "api"], 1, ["automation.key"], 8),
+            (["/service/x", "--kind", "api", "--key"], 0, ["automation.allow"], 6),
+            (["/service/x", "--automation", "headless"], 0, ["automation.allow"], 6),
+            (
+                ["/service/x", "--automation", "headless", "--automation", "cdp"],
+                1,
+                ["automation.mechanism"],
+                7,
+            ),
+            (["/a", "--method", "POST"], 1, ["robots.disallow", "automation.method"], 2),
+        ],
+    ),
 )
 @pytest.mark.requirement("MEET-1", "AUTO-14", "WHY-1")
 def test_every_file_that_speaks_is_named(
@@ -659,29 +686,37 @@ def test_limits_of_the_scope_are_shown(offline: Path, tmp_path: Path) -> None:
 @pytest.mark.requirement("AUTX-14")
 @pytest.mark.parametrize(
     ("line", "rows"),
-    [
-        (
-            "request-limit: 1/5s",
-            [
-                "1 requests in 20.0 s",
-                ":3 ",
-                "`request-limit: 1/5s` cannot be read",
-                "or N/day, here `12/minute`",
-            ],
-        ),
-        (
-            "concurrent-limit: 2 requests",
-            ["concurrent-limit 1 ", ":3 ", "cannot be read", "write a whole number, such as `2`"],
-        ),
-        (
-            "request-limit 60/minute",
-            [
-                "1 requests in 20.0 s",
-                "write `request-limit:` and its value, with nothing but a space",
-            ],
-        ),
-        ("request-limit: 60/minute", ["60 requests in 60 s", ":3"]),
-    ],
+    one_in(
+        2,
+        [
+            (
+                "request-limit: 1/5s",
+                [
+                    "1 requests in 20.0 s",
+                    ":3 ",
+                    "`request-limit: 1/5s` cannot be read",
+                    "or N/day, here `12/minute`",
+                ],
+            ),
+            (
+                "concurrent-limit: 2 requests",
+                [
+                    "concurrent-limit 1 ",
+                    ":3 ",
+                    "cannot be read",
+                    "write a whole number, such as `2`",
+                ],
+            ),
+            (
+                "request-limit 60/minute",
+                [
+                    "1 requests in 20.0 s",
+                    "write `request-limit:` and its value, with nothing but a space",
+                ],
+            ),
+            ("request-limit: 60/minute", ["60 requests in 60 s", ":3"]),
+        ],
+    ),
 )
 def test_a_limit_that_cannot_be_read_is_shown_with_the_pace_that_applies(
     offline: Path, tmp_path: Path, line: str, rows: list[str]

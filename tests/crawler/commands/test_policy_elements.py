@@ -17,6 +17,7 @@ import comity.policies
 from comity.policies import PolicyError, ai_txt_from_xml, ai_txt_to_xml
 from comity.policies.formats.ai_txt import parse
 from comity.policies.syntax.lines import MAX_BYTES
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -203,13 +204,16 @@ def test_an_ai_txt_that_was_not_asked_for_is_not_said_to_be_missing(
 @pytest.mark.requirement("AIT-10", "AIT-15")
 @pytest.mark.parametrize(
     ("body", "status", "message"),
-    [
-        (SPAWNING, 2, "This file is in Spawning's format, the opt-out by file type."),
-        (b"<html/>", 2, "The root is `html`. Write `ai-txt`."),
-        (b"<ai-txt><user-agent", 2, "ai.txt: "),
-        (b"Hello.\n", 2, "neither of the formats"),
-        (SPAWNING + TEXT, 0, "ai.txt: the lines in Spawning's form are left out"),
-    ],
+    one_in(
+        2,
+        [
+            (SPAWNING, 2, "This file is in Spawning's format, the opt-out by file type."),
+            (b"<html/>", 2, "The root is `html`. Write `ai-txt`."),
+            (b"<ai-txt><user-agent", 2, "ai.txt: "),
+            (b"Hello.\n", 2, "neither of the formats"),
+            (SPAWNING + TEXT, 0, "ai.txt: the lines in Spawning's form are left out"),
+        ],
+    ),
 )
 def test_files_without_an_xml_form(folder: Path, body: bytes, status: int, message: str) -> None:
     (folder / "ai.txt").write_bytes(body)
@@ -246,20 +250,23 @@ def test_a_terminal_is_shown_nothing_hidden(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (["--xml", "missing.txt"], "missing.txt cannot be read: No such file or directory"),
-        (["--xml"], "policy: write one URL"),
-        (["--xml", "--json", "x"], "not allowed with argument"),
-        (
-            ["--lang", "en", "--offline", ".", PAGE],
-            "--lang is the language of --prompt: write both",
-        ),
-        (["--prompt", "to cite", "--offline", ".", PAGE], "action `to cite` is not a word"),
-        (
-            ["--prompt", "Cite", "--lang", "e n", "--offline", ".", PAGE],
-            "language `e n` is not a language tag",
-        ),
-    ],
+    one_in(
+        2,
+        [
+            (["--xml", "missing.txt"], "missing.txt cannot be read: No such file or directory"),
+            (["--xml"], "policy: write one URL"),
+            (["--xml", "--json", "x"], "not allowed with argument"),
+            (
+                ["--lang", "en", "--offline", ".", PAGE],
+                "--lang is the language of --prompt: write both",
+            ),
+            (["--prompt", "to cite", "--offline", ".", PAGE], "action `to cite` is not a word"),
+            (
+                ["--prompt", "Cite", "--lang", "e n", "--offline", ".", PAGE],
+                "language `e n` is not a language tag",
+            ),
+        ],
+    ),
 )
 def test_wrong_usage(folder: Path, arguments: list[str], message: str) -> None:
     done = scrapy(*arguments, folder=folder)

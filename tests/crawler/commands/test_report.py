@@ -14,6 +14,7 @@ import pytest
 from comity.report.value import read_report
 from comity.report.writing import write
 from tests.report.made_reports import crawled, tag
+from tests.selection import one_in
 
 # The command as it is found by its entry point, whether the package was installed with it or before it had one.
 RUN = """
@@ -132,27 +133,30 @@ def test_a_figure_beyond_a_threshold_fails_the_build(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        ([], "name a file"),
-        (["--trend", "old.json"], "--trend takes two saved reports or more"),
-        (["--trend", "old.json", "./old.json"], "--trend: ./old.json is there twice"),
-        (["--trend", "--diff", "old.json", "new.html"], "--diff and --trend stand alone"),
-        (["--diff", "old.json", "new.html", "--fail-on", "items<1"], "leave out the other one"),
-        (["items.jsonl", "--fail-on", "few"], "`few` is not a threshold: write NAME>NUMBER"),
-        (["items.jsonl", "--fail-on", "sent>1"], "this report has no `sent`. It has: items"),
-        (["none.jsonl"], "none.jsonl: there is no such file"),
-        (["--diff", "old.json"], "--diff takes two saved reports: OLD NEW"),
-        (["--diff", "old.json", "items.jsonl"], "items.jsonl: it is not JSON"),
-        (["items.jsonl", "-o", "report.pdf"], "write a name that ends in .html, or in .json"),
-        (
-            ["items.jsonl", "--workers", "0"],
-            "--workers: `0` is not a number of processes: write 1 or more",
-        ),
-        (["items.jsonl", "--diffs"], "report has no option `--diffs`"),
-        (["--diff", "old.json", "none.html"], "none.html: there is no such file"),
-        (["--diff", "old.json", "."], ". cannot be read: Is a directory"),
-        (["items.jsonl", "-o", "none/report.html"], "cannot be written"),
-    ],
+    one_in(
+        3,
+        [
+            ([], "name a file"),
+            (["--trend", "old.json"], "--trend takes two saved reports or more"),
+            (["--trend", "old.json", "./old.json"], "--trend: ./old.json is there twice"),
+            (["--trend", "--diff", "old.json", "new.html"], "--diff and --trend stand alone"),
+            (["--diff", "old.json", "new.html", "--fail-on", "items<1"], "leave out the other one"),
+            (["items.jsonl", "--fail-on", "few"], "`few` is not a threshold: write NAME>NUMBER"),
+            (["items.jsonl", "--fail-on", "sent>1"], "this report has no `sent`. It has: items"),
+            (["none.jsonl"], "none.jsonl: there is no such file"),
+            (["--diff", "old.json"], "--diff takes two saved reports: OLD NEW"),
+            (["--diff", "old.json", "items.jsonl"], "items.jsonl: it is not JSON"),
+            (["items.jsonl", "-o", "report.pdf"], "write a name that ends in .html, or in .json"),
+            (
+                ["items.jsonl", "--workers", "0"],
+                "--workers: `0` is not a number of processes: write 1 or more",
+            ),
+            (["items.jsonl", "--diffs"], "report has no option `--diffs`"),
+            (["--diff", "old.json", "none.html"], "none.html: there is no such file"),
+            (["--diff", "old.json", "."], ". cannot be read: Is a directory"),
+            (["items.jsonl", "-o", "none/report.html"], "cannot be written"),
+        ],
+    ),
 )
 def test_wrong_words_say_what_to_write(folder: Path, words: list[str], message: str) -> None:
     done = report(*words, folder=folder)

@@ -279,7 +279,7 @@ def test_of_records(
 @pytest.mark.parametrize(
     "array",
     one_in(
-        2,
+        4,
         [
             pa.array(["MIT", None, 'b"'], pa.large_string()),
             pa.array([["a"], None, ["b", None]], pa.large_list(pa.string())),

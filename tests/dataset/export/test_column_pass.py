@@ -78,7 +78,7 @@ def records(path: Path) -> list[Record | Unreadable]:
 
 @pytest.mark.requirement("MEET-3", "MEET-5")
 @pytest.mark.parametrize(
-    "uses", one_in(2, [["train"], ["train", "index"], ["present-snippet"], ["nobody"]])
+    "uses", one_in(4, [["train"], ["train", "index"], ["present-snippet"], ["nobody"]])
 )
 def test_it_is_the_same(tmp_path: Path, crawled: Path, uses: list[str]) -> None:
     terms = Terms.of(uses, now=NOW)

@@ -18,6 +18,7 @@ from comity.dataset.tagging.judging import Judge
 from comity.dataset.tagging.question import Question
 from tests.dataset.tagging.archives import NOW, Policies
 from tests.dataset.tagging.test_tagging import ALLOWED, DATE, OWN, SITES, URLS
+from tests.selection import one_in
 
 # `datasets` warns of its own dependencies.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -105,7 +106,7 @@ WRITERS: list[tuple[str, Callable[[Any, Path], object]]] = [
 ]
 
 
-@pytest.mark.parametrize(("ending", "write"), WRITERS)
+@pytest.mark.parametrize(("ending", "write"), one_in(3, WRITERS))
 def test_a_repository(
     hub: Any, tmp_path: Path, ending: str, write: Callable[[Any, Path], object]
 ) -> None:
@@ -137,7 +138,7 @@ def test_another_ending_is_no_saved_dataset(hub: Any, tmp_path: Path) -> None:
     assert names == {f"data-0000{number}-of-00002.parquet" for number in range(2)}
 
 
-@pytest.mark.parametrize("octets", [b"{", b"[]", b"[" * 100_000])
+@pytest.mark.parametrize("octets", one_in(3, [b"{", b"[]", b"[" * 100_000]))
 @pytest.mark.parametrize("name", ["state.json", "dataset_info.json"])
 def test_a_damaged_description_is_named(hub: Any, tmp_path: Path, name: str, octets: bytes) -> None:
     path = saved(hub, tmp_path / "in")

@@ -31,6 +31,7 @@ from comity.dataset.tags.setting import TagSetting
 from comity.dataset.tags.sources import GUESSED, InField, TagSource, read
 from comity.policies import PolicyError
 from comity.policies.tag import TagError
+from tests.selection import one_in
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -391,7 +392,7 @@ def some(make_record: MakeRecord) -> list[Record]:
 
 
 @pytest.mark.requirement("MEET-3", "MEET-5")
-@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+@pytest.mark.parametrize("ending", one_in(2, [".jsonl", ".parquet"]))
 @pytest.mark.parametrize("setting", PLACES)
 def test_an_export_is_the_same_wherever_the_tags_are(
     tmp_path: Path, make_record: MakeRecord, setting: str, ending: str
@@ -424,7 +425,7 @@ def test_an_export_is_the_same_wherever_the_tags_are(
 
 
 @pytest.mark.requirement("MEET-3")
-@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+@pytest.mark.parametrize("ending", one_in(2, [".jsonl", ".parquet"]))
 @pytest.mark.parametrize("setting", PLACES)
 def test_what_expires_goes_and_the_tags_stay_where_they_are(
     tmp_path: Path, make_record: MakeRecord, setting: str, ending: str

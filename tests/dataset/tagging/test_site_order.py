@@ -181,7 +181,7 @@ TABLES: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 
 @pytest.mark.requirement("TAG-1")
-@pytest.mark.parametrize("table", one_in(2, TABLES))
+@pytest.mark.parametrize("table", one_in(8, TABLES))
 @pytest.mark.parametrize("form", one_in(2, FORMS[:2]))
 def test_each_row_has_the_tag_that_it_has_by_itself(
     tmp_path: Path,
@@ -238,7 +238,7 @@ class Asked:
         raise AssertionError(origin)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", one_in(3, FORMS))
 def test_a_site_is_read_once_for_all_rows_of_all_files(
     tmp_path: Path, captures: PolicyCaptures, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
@@ -256,7 +256,7 @@ def test_a_site_is_read_once_for_all_rows_of_all_files(
         assert len(asked.origins) > len(visits)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", one_in(3, FORMS))
 def test_the_rows_in_memory_are_bounded(
     tmp_path: Path, captures: PolicyCaptures, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:

@@ -141,7 +141,7 @@ def test_a_base_that_is_no_url_ends_nothing(tmp_path: Path) -> None:
 @pytest.mark.requirement("TAG-1")
 @pytest.mark.parametrize("shape", one_in(3, SHAPES))
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
-@pytest.mark.parametrize("output", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("output", one_in(2, ["out.jsonl", "out.parquet"]))
 def test_usual_sets(tmp_path: Path, shape: str, form: str, output: str) -> None:
     records = [SHAPES[shape](url) for url in URLS]
     path = (jsonl if form == "jsonl" else parquet)(tmp_path / f"in.{form}", records)
@@ -498,7 +498,7 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.requirement("MEET-3")
-@pytest.mark.parametrize("damage", DAMAGED)
+@pytest.mark.parametrize("damage", one_in(2, DAMAGED))
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_what_is_left_of_a_tag_is_no_other_data(
     tmp_path: Path, make_record: MakeRecord, damage: str, form: str
@@ -851,7 +851,7 @@ def test_fields_that_are_none() -> None:
 
 
 @pytest.mark.requirement("TAG-1")
-@pytest.mark.parametrize("rows", [1, 3, 100])
+@pytest.mark.parametrize("rows", one_in(3, [1, 3, 100]))
 def test_batches_are_tagged_as_files_are(tmp_path: Path, rows: int) -> None:
     table = pa.Table.from_pylist([{"url": url, "date": DATE, "text": "Hello"} for url in URLS])
     pq.write_table(table, tmp_path / "in.parquet")

@@ -313,7 +313,7 @@ DAMAGES = {
 
 
 @pytest.mark.requirement("SEC-6")
-@pytest.mark.parametrize("damage", one_in(3, DAMAGES))
+@pytest.mark.parametrize("damage", one_in(6, DAMAGES))
 def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path, damage: str) -> None:
     """The store answers only with values as they were written.
 

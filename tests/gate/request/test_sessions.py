@@ -225,7 +225,7 @@ def test_credentials_are_in_no_repr() -> None:
 @pytest.mark.parametrize(
     ("host", "url", "goes"),
     one_in(
-        2,
+        4,
         [
             ("example.com", "https://example.com/a", True),
             ("example.com", "https://EXAMPLE.com:8443/a", True),
