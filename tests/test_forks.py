@@ -5,15 +5,21 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from comity import forks
+from comity.database import transaction
 from comity.forks import call_in_forks
 from comity.gate.key_directories import KeyDirectories
-from comity.guard import Answer, Guard, Incoming, Pass, Proofs
+from comity.guard import Answer, Guard, Incoming, Pass, Proofs, SharedNonces
+from comity.guard.nonces import USED
 from tests.signatures.vectors import NOW, signer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -77,6 +83,80 @@ def test_a_forked_guard_does_not_count_the_requests_of_the_other_process() -> No
     assert isinstance(ask(), Answer)
     passed.end()
     assert isinstance(ask(), Pass)
+
+
+@pytest.mark.requirement("BOT-2")
+def test_a_fork_waits_for_a_transaction_of_another_thread(tmp_path: Path) -> None:
+    nonces = SharedNonces(tmp_path / "nonces")
+    has_begun, has_ended = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with nonces._lock, transaction(nonces._connection()):
+            has_begun.set()
+            can_end.wait()
+        has_ended.set()
+
+    can_end = threading.Event()
+    thread = threading.Thread(target=hold)
+    thread.start()
+    has_begun.wait()
+    timer = threading.Timer(0.1, can_end.set)
+    timer.start()
+
+    def check() -> bool:
+        return can_end.is_set() and nonces.use("pool", b"1", NOW + 10, NOW) == ""
+
+    assert in_fork(check)
+    thread.join()
+    timer.join()
+    assert has_ended.is_set()
+    assert nonces.use("pool", b"1", NOW + 10, NOW) == USED
+
+
+@pytest.mark.requirement("BOT-2")
+def test_what_a_forked_process_writes_is_kept_when_its_parent_closes_the_file(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "nonces"
+    nonces = SharedNonces(path)
+    assert nonces.use("pool", b"0", NOW + 10, NOW) == ""
+    go_on, may_go_on = os.pipe()
+    told, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        code = 2
+        try:
+            signal.alarm(10)
+            is_used = nonces.use("pool", b"1", NOW + 10, NOW) == ""
+            os.write(tell, b"1")
+            os.read(go_on, 1)
+            code = 0 if is_used and nonces.use("pool", b"2", NOW + 10, NOW) == "" else 1
+        finally:
+            os._exit(code)
+    os.read(told, 1)
+    del nonces
+    gc.collect()
+    os.write(may_go_on, b"1")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for end in (go_on, may_go_on, told, tell):
+        os.close(end)
+    again = SharedNonces(path)
+    assert [again.use("pool", key, NOW + 10, NOW) for key in (b"0", b"1", b"2")] == [USED] * 3
+
+
+def test_a_program_with_a_guard_ends_without_a_word(tmp_path: Path) -> None:
+    """The end of the interpreter calls back for the weak references of what it frees."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from comity.guard import ASGIMiddleware, Guard\n"
+        'GUARD = Guard("https://example.com", {"/robots.txt": b""})\n'
+        "async def app(*_): pass\n"
+        "def guarded(): return ASGIMiddleware(app, GUARD)\n"
+        "APP = guarded()\n"
+    )
+    # With an option, the interpreter is started anew, and not forked from one that stays.
+    done = subprocess.run([sys.executable, "-E", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 class Owner:
