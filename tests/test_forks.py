@@ -18,8 +18,9 @@ from comity import forks
 from comity.database import transaction
 from comity.forks import call_in_forks
 from comity.gate.key_directories import KeyDirectories
-from comity.guard import Answer, Guard, Incoming, Pass, Proofs, SharedNonces
-from comity.guard.nonces import USED
+from comity.guard import Answer, Guard, Incoming, Pass, Proofs, SharedClients, SharedNonces
+from comity.guard.clients import ClientLimit
+from comity.policies.syntax.windows import Window
 from tests.signatures.vectors import NOW, signer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -85,63 +86,72 @@ def test_a_forked_guard_does_not_count_the_requests_of_the_other_process() -> No
     assert isinstance(ask(), Pass)
 
 
-@pytest.mark.requirement("BOT-2")
-def test_a_fork_waits_for_a_transaction_of_another_thread(tmp_path: Path) -> None:
-    nonces = SharedNonces(tmp_path / "nonces")
-    has_begun, has_ended = threading.Event(), threading.Event()
+LIMITS = [ClientLimit("*", "/robots.txt", (Window(3, 60),), None, 0)]
+# What several processes share, and the use of one of three: True if it was not used before.
+SHARED: list[Any] = [
+    pytest.param(
+        SharedNonces,
+        lambda nonces, number: not nonces.use("pool", b"%d" % number, NOW + 10, NOW),
+        id="nonces",
+    ),
+    pytest.param(
+        SharedClients, lambda clients, _: clients.claim("c", LIMITS, NOW) is None, id="clients"
+    ),
+]
+
+
+@pytest.mark.requirement("BOT-2", "GUARD-1")
+@pytest.mark.parametrize(("kind", "use"), SHARED)
+def test_a_fork_waits_for_a_transaction_of_another_thread(
+    kind: Any, use: Callable[[Any, int], bool], tmp_path: Path
+) -> None:
+    shared = kind(tmp_path / "shared")
+    has_begun, can_end = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with nonces._lock, transaction(nonces._connection()):
+        with shared._lock, transaction(shared._connection()):
             has_begun.set()
             can_end.wait()
-        has_ended.set()
 
-    can_end = threading.Event()
-    thread = threading.Thread(target=hold)
+    thread, timer = threading.Thread(target=hold), threading.Timer(0.1, can_end.set)
     thread.start()
     has_begun.wait()
-    timer = threading.Timer(0.1, can_end.set)
     timer.start()
-
-    def check() -> bool:
-        return can_end.is_set() and nonces.use("pool", b"1", NOW + 10, NOW) == ""
-
-    assert in_fork(check)
+    assert in_fork(lambda: can_end.is_set() and use(shared, 0))
+    assert [use(shared, number) for number in range(3)].count(True) == 2
     thread.join()
     timer.join()
-    assert has_ended.is_set()
-    assert nonces.use("pool", b"1", NOW + 10, NOW) == USED
 
 
-@pytest.mark.requirement("BOT-2")
+@pytest.mark.requirement("BOT-2", "GUARD-1")
+@pytest.mark.parametrize(("kind", "use"), SHARED)
 def test_what_a_forked_process_writes_is_kept_when_its_parent_closes_the_file(
-    tmp_path: Path,
+    kind: Any, use: Callable[[Any, int], bool], tmp_path: Path
 ) -> None:
-    path = tmp_path / "nonces"
-    nonces = SharedNonces(path)
-    assert nonces.use("pool", b"0", NOW + 10, NOW) == ""
-    go_on, may_go_on = os.pipe()
+    shared = kind(tmp_path / "shared")
+    assert use(shared, 0)
+    may_go_on, go_on = os.pipe()
     told, tell = os.pipe()
     child = os.fork()
     if not child:
         code = 2
         try:
             signal.alarm(10)
-            is_used = nonces.use("pool", b"1", NOW + 10, NOW) == ""
+            is_first = use(shared, 1)
             os.write(tell, b"1")
-            os.read(go_on, 1)
-            code = 0 if is_used and nonces.use("pool", b"2", NOW + 10, NOW) == "" else 1
+            os.read(may_go_on, 1)
+            code = 0 if is_first and use(shared, 2) else 1
         finally:
             os._exit(code)
     os.read(told, 1)
-    del nonces
+    shared = None
     gc.collect()
-    os.write(may_go_on, b"1")
+    os.write(go_on, b"1")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    for end in (go_on, may_go_on, told, tell):
+    for end in (may_go_on, go_on, told, tell):
         os.close(end)
-    again = SharedNonces(path)
-    assert [again.use("pool", key, NOW + 10, NOW) for key in (b"0", b"1", b"2")] == [USED] * 3
+    again = kind(tmp_path / "shared")
+    assert not any(use(again, number) for number in range(3))
 
 
 def test_a_program_with_a_guard_ends_without_a_word(tmp_path: Path) -> None:
