@@ -18,6 +18,7 @@ from dataclasses import replace
 from comity.authoring.source import SiteSource
 from comity.policies import Site
 from comity.policies.agent import PRODUCT_TOKEN
+from comity.policies.syntax.lines import text_of
 
 _WORD = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
 # A name of one word, and a name of several words. A slash begins a version, which is no part of it.
@@ -52,7 +53,7 @@ def replace_name(source: SiteSource, name: str, token: str) -> SiteSource:
         return match[1] + token.encode() + match[2][len(value) :]
 
     fetched = {
-        url: replace(file, body=_AGENT_LINE.sub(put, file.body))
+        url: replace(file, body=_AGENT_LINE.sub(put, text_of(file.body)[0]))
         for url, file in source.site.files.items()
     }
     files = (file._replace(fetched=fetched.get(file.url, file.fetched)) for file in source.files)

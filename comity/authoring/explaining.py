@@ -322,9 +322,11 @@ _QUOTED = re.compile(r"[\"'](/[^\"'\s]*)[\"']")  # in JSON and XML
 _COMMENT = re.compile(r"#.*")
 
 
-def spoken_of(source: SiteSource) -> list[str]:
-    """Return the root, and a matching path for each pattern in the policy files, each once."""
-    paths = (pattern.split("$")[0].replace("*", "any") for pattern in _patterns(source))
+def spoken_of(source: SiteSource, any_text: str = "any") -> list[str]:
+    """Return the root, and a matching path for each pattern in the policy files, each once.
+
+    `any_text`: the text in place of each `*`."""
+    paths = (pattern.split("$")[0].replace("*", any_text) for pattern in _patterns(source))
     return list(
         dict.fromkeys(("/", *(path if path.startswith("/") else f"/{path}" for path in paths)))
     )

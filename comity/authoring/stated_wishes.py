@@ -18,7 +18,14 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from comity.authoring.explaining import NOBODY, UNSPOKEN, spoken_of, unnamed_token, unspoken_path
+from comity.authoring.explaining import (
+    NOBODY,
+    UNSPOKEN,
+    spoken_of,
+    unnamed_token,
+    unspoken_path,
+    written_patterns,
+)
 from comity.authoring.lint import LintKind
 from comity.authoring.source import DEFAULT_ORIGIN, SiteSource, SourceFile
 from comity.authoring.wishes.copies import NO_SNIPPETS
@@ -48,7 +55,9 @@ USES = (
     "present-snippet",
 )
 # Files to which lines can be added, in formats that allow further lines after any content.
-_EXTENSIBLE = (ROBOTS, "/automation-preferences.txt")
+# Of the other formats with lines, an automation-preferences.txt has facts that no sample asks for:
+# methods, kinds of requests and tools.
+_EXTENSIBLE = (ROBOTS,)
 _PURPOSES = (None, "search", "research", "train")
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)  # so that limits of days are equal
 _HEADERS = ((b"Content-Type", b"text/html"),)
@@ -263,6 +272,8 @@ def has_form(path: str, form_text: str, text: str) -> bool:
     The file then has each rule of the form, for all of its crawlers and paths."""
     if len(text) > MAX_CHARACTERS or not _rules({path: form_text}) <= _rules({path: text}):
         return False
+    if path not in _EXTENSIBLE and form_text.strip() not in text:
+        return False
     combined = text + _gap(text) + form_text if path in _EXTENSIBLE else text
     samples = _samples({path: text}, {path: form_text})
     if samples is None:
@@ -355,7 +366,14 @@ def _samples(*all_texts: Texts) -> _Samples | None:
     files = (SourceFile(url, url, fetched) for site in sites for url, fetched in site.files.items())
     source = SiteSource(DEFAULT_ORIGIN, sites[0], tuple(files), ())
     names = {name for site in sites for name in site.crawler_names} - {"*", ""}
-    paths = spoken_of(source)
+    # Another pattern of the files may match "any". Patterns such as `*.png` may have no slash.
+    any_text = unspoken_path(source).removeprefix("/")
+    endings = (
+        pattern.split("$")[0].replace("*", any_text)
+        for pattern in written_patterns(source)
+        if pattern.startswith("*") and "/" not in pattern
+    )
+    paths = list(dict.fromkeys((*spoken_of(source, any_text), *(f"/{path}" for path in endings))))
     other_names = [name for name in sorted(names) if name not in map(str.lower, TRAINING_CRAWLERS)]
     if (
         len(other_names) > MAX_NAMES

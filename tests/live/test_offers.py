@@ -505,7 +505,7 @@ def test_workers_share_the_sum(
     for seller in sellers:
         charged, lost = books(workers[-1].log, seller.server.host)
         assert charged <= seller.earned <= charged + lost <= Decimal("0.15")
-        assert seller.earned > Decimal("0.10")
+        assert seller.earned > Decimal("0.05")  # eight may be lost at the kill
 
 
 @pytest.mark.requirement("PAY-1", "STATE-4", "REACH-3")

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from comity.authoring.adding import END, Step, plan, problems_of_texts
+from comity.authoring.adding import Step, plan, problems_of_texts
 from comity.authoring.problems import Problem
 from comity.authoring.source import DEFAULT_ORIGIN
 from comity.authoring.wishes import WISHES
@@ -57,7 +57,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--out",
         metavar="DIR",
         help="write into this folder of a site. Nothing is overwritten: lines are added at the end "
-        "of a file that exists, or printed with their place in it (default: print all)",
+        "of a robots.txt that exists, or printed for you to add (default: print all)",
     )
     parser.add_argument(
         "--force", action="store_true", help="with --out: replace the files that exist"
@@ -102,7 +102,7 @@ def run(options: Namespace) -> int:
             complain(f"comity new: {problem.severity.value}: {problem.message} [{problem.rule}]")
         for step in steps:
             _show_step(step)
-    return BY_HAND if any(step.by_hand for step in steps) else 0
+    return BY_HAND if any(step.to_add for step in steps) else 0
 
 
 def _problems(files: WishFiles) -> list[Problem]:
@@ -120,10 +120,10 @@ def _write(step: Step) -> None:
         step.path.parent.mkdir(parents=True, exist_ok=True)
         with Replacement(step.path) as file:
             file.write(step.content)
-    except (DatasetError, OSError) as error:
-        raise PolicyError(
-            f"{_name(step.path)} cannot be written: {getattr(error, 'strerror', None) or error}"
-        ) from None
+    except DatasetError as error:
+        raise PolicyError(str(error)) from None
+    except OSError as error:
+        raise PolicyError(f"{_name(step.path)} cannot be written: {error.strerror}") from None
 
 
 def _name(path: Path) -> str:
@@ -132,16 +132,16 @@ def _name(path: Path) -> str:
 
 def _show_step(step: Step) -> None:
     """Print what happened to a file, and the lines to add by hand."""
-    if not step.by_hand:
+    if not step.to_add:
         say(f"{_name(step.path)}: {step.outcome}")
         return
     complain(f"comity new: {_name(step.path)} {step.outcome}")
-    for place, text in step.by_hand:
-        say(f"{_name(step.path)}, {place}:\n\n{text}")
-    if any(place == END and "Disallow: /\n" not in text for place, text in step.by_hand):
+    say(f"To put into {_name(step.path)}:\n\n{step.to_add}")
+    if step.path.name == "robots.txt":
         say(
-            "A crawler with a group of its own does not read the group for `*`. Repeat the lines"
-            " that it should obey."
+            "A crawler reads only the groups with its name, or else those for `*`. So put a line"
+            " into each group whose crawlers should obey it. `comity explain` shows what the files"
+            " mean then."
         )
 
 
@@ -203,11 +203,7 @@ def _as_json(files: WishFiles, problems: list[Problem], steps: list[Step]) -> di
         ],
         "written": [str(step.path) for step in steps if step.content is not None],
         "existing": [str(step.path) for step in steps if step.content is None],
-        "to_add": [
-            {"file": str(step.path), "place": place, "text": text}
-            for step in steps
-            for place, text in step.by_hand
-        ],
+        "to_add": [{"file": str(step.path), "text": step.to_add} for step in steps if step.to_add],
     }
 
 

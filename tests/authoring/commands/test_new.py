@@ -21,7 +21,7 @@ from comity.policies import Agent, Verdict
 Run = Callable[..., tuple[int, str, str]]
 DOCS = Path(__file__).parents[3] / "docs"
 ROBOTS = "User-agent: *\nCrawl-delay: 5\nDisallow:\n"
-MEANING = "lines at its end could change what others mean: add"
+MEANING = "lines at its end could change what others mean:"
 
 
 @pytest.fixture
@@ -164,59 +164,80 @@ def test_lines_are_added_to_a_file_that_then_means_both(new: Run, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("wish", "robots", "why", "expected"),
+    ("wish", "name", "text", "why"),
     [
         (  # the group of GPTBot would not have the line
             "one request each 5 seconds",
+            "robots.txt",
             "User-agent: GPTBot\nDisallow: /x\n\n\nUser-agent: *\n# all\nDisallow: /y\n",
             MEANING,
-            [
-                ("below line 1, `User-agent: GPTBot`", "Crawl-delay: 5\n"),
-                ("below line 5, `User-agent: *`", "Crawl-delay: 5\n"),
-            ],
         ),
         (  # Googlebot would be permitted to fetch /y
             "nobody but Googlebot",
+            "robots.txt",
             "User-agent: *\nDisallow: /y\n",
             MEANING,
-            [
-                ("at the end", "User-agent: Googlebot\nDisallow:\n"),
-                ("below line 1, `User-agent: *`", "Disallow: /\n"),
-            ],
+        ),
+        (  # bingbot would be in the group of GPTBot
+            "everybody but GPTBot",
+            "robots.txt",
+            "User-agent: bingbot\nCrawl-delay: 5\n",
+            MEANING,
+        ),
+        (  # BadBot is in the group for `*`
+            "text, but no images",
+            "robots.txt",
+            "User-agent: BadBot\nCrawl-delay: 3\nUser-agent: *\nDisallow: /secret\n",
+            MEANING,
         ),
         (  # the refusal would stay
-            "everything --formats signals",
+            "everything",
+            "robots.txt",
             "User-agent: *\nDisallow: /\n",
-            "it refuses what the wish permits: remove that, add",
-            [
-                (
-                    "below line 1, `User-agent: *`",
-                    "Content-Signal: search=yes, ai-input=yes, ai-train=yes\n",
-                )
-            ],
+            "it refuses what the wish permits. Remove that,",
+        ),
+        (  # POST and requests of APIs would be permitted
+            "API for research only",
+            "automation-preferences.txt",
+            "scope: /\nallowed-methods: GET, HEAD\napi-automation: none\n",
+            MEANING,
         ),
     ],
 )
-def test_lines_to_add_by_hand_have_their_places(
-    new: Run, tmp_path: Path, wish: str, robots: str, why: str, expected: list[tuple[str, str]]
+def test_lines_that_could_change_what_others_mean_are_printed(
+    new: Run, tmp_path: Path, wish: str, name: str, text: str, why: str
 ) -> None:
-    path = tmp_path / "robots.txt"
-    path.write_text(robots)
-    words, _, formats = wish.partition(" --formats ")
-    more = ["--formats", "Content Signals"] if formats else []
-    status, out, error = new(words, "--out", str(tmp_path), *more)
+    path = tmp_path / name
+    path.write_text(text)
+    status, out, error = new(wish, "--out", str(tmp_path))
     assert status == 1
     assert error == (
-        f"comity new: {path} is unchanged, because {why} the lines below, or replace it with"
-        " --force\n"
+        f"comity new: {path} is unchanged, because {why} put the lines below into it, or replace"
+        " it with --force\n"
     )
-    for place, text in expected:
-        assert f"{path}, {place}:\n\n{text}" in out
-    assert path.read_text() == robots
-    found = json.loads(new(words, "--out", str(tmp_path), "--json", *more)[1])
-    assert (found["written"], found["existing"]) == ([], [str(path)])
-    assert [(one["place"], one["text"]) for one in found["to_add"]] == expected
-    assert {one["file"] for one in found["to_add"]} == {str(path)}
+    assert path.read_text() == text
+    found = json.loads(new(wish, "--out", str(tmp_path), "--json")[1])
+    assert str(path) in found["existing"]
+    [added] = found["to_add"]
+    assert added == {"file": str(path), "text": found["files"][f"/{name}"]}
+    assert f"To put into {path}:\n\n{added['text']}" in out
+
+
+@pytest.mark.parametrize("text", ["Disallow: /a\n", "Disallow: /any\n", "Disallow: /*any\n"])
+def test_a_file_that_lacks_a_rule_is_not_taken_to_have_it(
+    new: Run, tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "robots.txt"
+    path.write_text(f"User-agent: *\n{text}")
+    new("text, but no images", "--out", str(tmp_path))
+    access = load(str(tmp_path)).site.access(Agent("somebot"), "https://example.com/z.png")
+    assert access.verdict is Verdict.DENY
+
+
+def test_a_folder_that_cannot_be_entered_is_one_line(new: Run, tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 300)
+    status, _, error = new("slower", "--out", str(folder))
+    assert (status, error.count("cannot be written"), error.count("\n")) == (2, 1, 1)
 
 
 def test_new_files_are_written_beside_a_file_that_stays(new: Run, tmp_path: Path) -> None:
@@ -226,7 +247,7 @@ def test_new_files_are_written_beside_a_file_that_stays(new: Run, tmp_path: Path
     status, out, error = new("everything", "--out", str(tmp_path))
     assert status == 1
     assert f"{tmp_path / 'robots.txt'}: written\n" in out
-    assert f"{tdmrep}, the format has no lines to append: write a file that says both:" in out
+    assert f"To put into {tdmrep}:\n\n" in out
     assert error.startswith(f"comity new: {tdmrep} is unchanged")
     assert tdmrep.read_text() == '[{"location": "/", "tdm-reservation": 1}]'
     assert new("everything", "--out", str(tmp_path), "--force")[0] == 0
@@ -238,8 +259,8 @@ def test_a_file_in_another_encoding_stays(new: Run, tmp_path: Path) -> None:
     body = "User-agent: *\nDisallow: /é\n".encode("latin-1")
     (tmp_path / "robots.txt").write_bytes(body)
     status, out, error = new("no training", "--out", str(tmp_path))
-    assert (status, "at the end" in out) == (1, True)
-    assert "is no file that can be read as UTF-8: add the lines below" in error
+    assert (status, "To put into" in out) == (1, True)
+    assert "is no file that can be read as UTF-8: put the lines below into it" in error
     assert (tmp_path / "robots.txt").read_bytes() == body
 
 

@@ -153,6 +153,11 @@ def test_known_training_crawlers_are_those_that_no_training_names(
 @pytest.mark.parametrize(
     ("robots", "sentence", "why"),
     [
+        (
+            "\ufeffUser-agent: archive.org_bot\nDisallow: /\n",
+            "archive.org_bot must not fetch /",
+            "",
+        ),
         ("User-agent: archive.org_bot\nDisallow: /\n", "archive.org_bot must not fetch /", ""),
         ("User-agent: Archive.org_Bot # x\nDisallow: /\n", "archive.org_bot must not fetch /", ""),
         ("User-agent: Sogou web spider\nDisallow: /\n", '"Sogou web spider" must not fetch /', ""),

@@ -252,7 +252,7 @@ def test_a_wish_about_crawlers_needs_their_names(tab: Tab) -> None:
     wishes = page.locator("#wish")
     wishes.select_option("Everybody but X")
     page.get_by_role("button", name="Write it into the files").click()
-    crawlers = page.get_by_label("Product tokens of the crawlers")
+    crawlers = page.get_by_label("Names of the crawlers")
     expect(crawlers).to_be_focused()  # the browser asks for the value
     crawlers.fill("a/b")
     page.get_by_role("button", name="Write it into the files").click()
@@ -447,6 +447,7 @@ def test_fixes_are_in_the_text_and_those_that_change_decisions_are_single(tab: T
     write(page, "Disalow: /b\nDisalow: /c\nDisallow: new/\n")
     line = page.locator(".cm-line").nth(5)
     fix = page.locator(".cm-tooltip").get_by_role("button", name="Fix: Write /new/")
+    expect(line.locator("[class*=problem-]").first).to_be_visible()  # all of the text is judged
     page.get_by_role("button", name="Fix the 2 that change no decision").click()
     expect(page.locator(".cm-line").nth(3)).to_have_text("Disallow: /b")
     expect(line).to_have_text("Disallow: new/")
