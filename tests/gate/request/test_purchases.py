@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
+import threading
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,10 +18,12 @@ import pytest
 
 from comity.gate.http import Headers, PlainRequest
 from comity.gate.request import purchases
-from comity.gate.request.books import MOST, BooksError, FileBooks
+from comity.gate.request.books import MOST, BooksError, FileBooks, new_key
 from comity.gate.request.purchases import LicenseToken, Payment, Purchase, Purchases
 from comity.gate.run.flights import ClosingError
 from comity.policies import PolicyError, Price
+
+forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 CENT = 10_000_000
 URL = "https://shop.test/a"
@@ -347,6 +354,81 @@ class SharedBooks(FileBooks):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, is_shared=True)
+
+def in_child(check: Callable[[], bool]) -> int:
+    """Fork a process, and return its number. Its status is 0 if the function returns True."""
+    child = os.fork()
+    if not child:
+        code = 2
+        try:
+            signal.alarm(10)
+            code = 0 if check() else 1
+        finally:
+            os._exit(code)
+    return child
+
+
+def is_well(child: int) -> bool:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@forks
+@pytest.mark.requirement("PAY-1", "SEC-6")
+def test_a_forked_process_keeps_to_the_sum(tmp_path: Path) -> None:
+    path = tmp_path / "payments.sqlite"
+    (ready, tell_ready), (go, tell_go) = os.pipe(), os.pipe()
+
+    def opened() -> FileBooks:
+        books = SharedBooks(path)
+        books.open(["a USD"])
+        return books
+
+    def reserved(books: FileBooks) -> int:
+        return sum(asyncio.run(books.reserve(new_key(), "a USD", 1, 5)) for _ in range(5))
+
+    books = opened()
+
+    def check() -> bool:
+        with pytest.raises(BooksError):
+            reserved(books)
+        own = opened()
+        os.write(tell_ready, b"x")
+        os.read(go, 1)
+        return reserved(own) == 5
+
+    child = in_child(check)
+    os.close(tell_ready)
+    os.read(ready, 1)
+    books.close()  # the last user of the file removes its log
+    os.write(tell_go, b"x")
+    assert is_well(child)
+    assert reserved(opened()) == 0
+    for each in (ready, go, tell_go):
+        os.close(each)
+
+
+@forks
+@pytest.mark.requirement("PAY-1", "SEC-6")
+def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> None:
+    books = SharedBooks(tmp_path / "payments.sqlite")
+    books.open(["a USD"])
+    inside, forking = threading.Event(), threading.Event()
+
+    def wait() -> int:
+        inside.set()
+        return not forking.wait(10)
+
+    def reserve() -> bool:
+        books._db.set_progress_handler(wait, 1)
+        return asyncio.run(books.reserve(new_key(), "a USD", 1, 5))
+
+    os.register_at_fork(before=forking.set)
+    with ThreadPoolExecutor(1) as thread:
+        reserving = thread.submit(reserve)
+        assert inside.wait(10)
+        assert is_well(in_child(lambda: True))
+        assert reserving.result()
+    assert asyncio.run(books.accounts()) == [("a USD", 1, 0)]
 
 
 @pytest.fixture
