@@ -331,7 +331,8 @@ class Client:
                     method=request.method,
                     headers=request.headers,
                     meta={"proxy": proxy} if proxy else {},
-                )
+                ),
+                at_most=self._options.max_delay,  # others may never be sent
             )
         except ClosingError:
             raise ClosedError("the client was closed") from None

@@ -122,6 +122,7 @@ class Books(Protocol):
     def settle(self, key: str, account: str, amount: int, charged: int) -> None:
         """Book the charge for the amount that was reserved with the key, and give the rest back.
 
+        A second call with the key changes nothing.
         If the charge is higher, `taken` becomes MOST, and stays it: the account is closed.
         If it fails, the whole amount stays taken."""
 
@@ -176,6 +177,7 @@ class FileBooks:
         `kind`: for messages. PolicyError: the file cannot be used."""
         self.is_shared = is_shared
         self._kind = kind
+        self._keys: set[str] = set()  # of reserved amounts
         with _lock:
             if path is None:
                 self._db = sqlite3.connect(
@@ -208,9 +210,14 @@ class FileBooks:
                 )
         except sqlite3.Error as error:
             raise BooksError(f"the books of payments for `{account}` fail: {error}") from None
-        return changed.rowcount == 1
+        if is_reserved := changed.rowcount == 1:
+            self._keys.add(key)
+        return is_reserved
 
     def settle(self, key: str, account: str, amount: int, charged: int) -> None:
+        if key not in self._keys:
+            return
+        self._keys.remove(key)
         try:
             with _lock:
                 self._db.execute(

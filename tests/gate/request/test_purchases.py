@@ -160,6 +160,71 @@ def test_a_request_that_was_not_sent_costs_nothing() -> None:
 
 
 @pytest.mark.requirement("PAY-1")
+def test_a_purchase_that_is_over_gives_nothing_back() -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        lost, free = await shop.begin(), await shop.begin()
+        assert lost
+        assert free
+        shop.purchases.failed(lost, is_sent=True)
+        shop.purchases.answered(free, 404, Headers())
+        assert await shop.cents() == (3, 0)
+        for purchase in (lost, free):
+            shop.purchases.answered(purchase, 404, Headers())
+            shop.purchases.failed(purchase, is_sent=False)
+        assert await shop.cents() == (3, 0)
+        assert shop.stats == {"offered": 2, "lost": 1, "free": 1}
+        shop.books.settle(free.key, "shop.test USD", 3 * CENT, 0)
+        assert await shop.cents() == (3, 0)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+def test_one_waiting_request_asks_the_books(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        out = [await shop.begin() for _ in range(3)]
+        asked = Counter[str]()
+        reserve = shop.books.reserve
+
+        async def count(key: str, *arguments: Any) -> bool:
+            asked["reserve"] += 1
+            return await reserve(key, *arguments)
+
+        monkeypatch.setattr(shop.books, "reserve", count)
+        waiting = [asyncio.ensure_future(shop.begin()) for _ in range(50)]
+        for purchase in out:
+            assert purchase
+            await asyncio.sleep(0)
+            shop.purchases.failed(purchase, is_sent=True)
+        assert await asyncio.gather(*waiting) == [None] * 50
+        assert asked["reserve"] < 60
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+def test_a_wait_for_money_has_an_end(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        out = [await shop.begin() for _ in range(3)]
+        request = PlainRequest(URL)
+        for _ in range(2):  # the task that has the money asks for more
+            assert await shop.purchases.begin(request, at_most=0.01) is None
+        assert out[0]
+        shop.purchases.answered(out[0], 404, Headers())
+        assert await shop.begin()
+        assert shop.stats["not-offered"] == 2
+
+    asyncio.run(run())
+    assert caplog.text.count("requests wait for what others may give back of the sum USD 0.1") == 1
+    assert caplog.text.count("was given back within 0.01 s") == 1
+
+
+@pytest.mark.requirement("PAY-1")
 @pytest.mark.parametrize("charged", ["USD 0.04", "USD 999999999"])
 def test_a_higher_charge_is_booked_and_ends_the_offers(
     caplog: pytest.LogCaptureFixture, charged: str
@@ -355,6 +420,7 @@ class SharedBooks(FileBooks):
     def __init__(self, path: Path) -> None:
         super().__init__(path, is_shared=True)
 
+
 def in_child(check: Callable[[], bool]) -> int:
     """Fork a process, and return its number. Its status is 0 if the function returns True."""
     child = os.fork()
@@ -504,9 +570,11 @@ def test_claims_beyond_any_column() -> None:
     async def run() -> None:
         books = FileBooks(None)
         books.open(["a USD"])
-        assert await books.reserve("key", "a USD", 1, 10**18)
-        for _ in range(3):
-            books.settle("key", "a USD", 1, 10**30)
+        keys = "abc"
+        for key in keys:
+            assert await books.reserve(key, "a USD", 1, 10**18)
+        for key in keys:
+            books.settle(key, "a USD", 1, 10**30)
         (account,) = await books.accounts()
         assert (account.taken, account.charged) == (MOST, MOST)
 
