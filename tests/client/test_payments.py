@@ -9,9 +9,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 
 from comity.client import Client, RefusedError
+from comity.client.aiohttp import middleware
 from comity.gate.request.books import BooksError, FileBooks
 from comity.policies import PolicyError
 from tests.live.test_offers import OPEN, Seller, answer, fields
@@ -203,6 +205,24 @@ def test_a_request_that_lost_its_turn_costs_nothing(
 
     asyncio.run(run())
     assert not fields(server, "crawler-max-price")
+
+
+def test_no_proxy_of_a_request_gets_the_token(serve: Serve, tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("s3cret")
+    server = serve({"/robots.txt": OPEN, "/a": "a"})
+    proxy = serve({server.url("/a"): "a"}, host="127.0.0.2")
+
+    async def run() -> None:
+        client = buyer("USD 1", "USD 3", license_token=f"file:{secret}")
+        layers = (middleware(client),)
+        async with client, aiohttp.ClientSession(middlewares=layers) as session:
+            async with session.get(server.url("/a"), proxy=proxy.url("/")) as response:
+                assert await response.text() == "a"
+
+    asyncio.run(run())
+    assert list(fields(proxy, "crawler-max-price").values()) == ["USD 1"]
+    assert not fields(proxy, "authorization")
 
 
 def test_books_that_fail_send_nothing(serve: Serve, library: Library, tmp_path: Path) -> None:
