@@ -5,15 +5,22 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from comity import forks
+from comity.database import transaction
 from comity.forks import call_in_forks
 from comity.gate.key_directories import KeyDirectories
-from comity.guard import Answer, Guard, Incoming, Pass, Proofs
+from comity.guard import Answer, Guard, Incoming, Pass, Proofs, SharedClients, SharedNonces
+from comity.guard.clients import ClientLimit
+from comity.policies.syntax.windows import Window
 from tests.signatures.vectors import NOW, signer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -77,6 +84,89 @@ def test_a_forked_guard_does_not_count_the_requests_of_the_other_process() -> No
     assert isinstance(ask(), Answer)
     passed.end()
     assert isinstance(ask(), Pass)
+
+
+LIMITS = [ClientLimit("*", "/robots.txt", (Window(3, 60),), None, 0)]
+# What several processes share, and the use of one of three: True if it was not used before.
+SHARED: list[Any] = [
+    pytest.param(
+        SharedNonces,
+        lambda nonces, number: not nonces.use("pool", b"%d" % number, NOW + 10, NOW),
+        id="nonces",
+    ),
+    pytest.param(
+        SharedClients, lambda clients, _: clients.claim("c", LIMITS, NOW) is None, id="clients"
+    ),
+]
+
+
+@pytest.mark.requirement("BOT-2", "GUARD-1")
+@pytest.mark.parametrize(("kind", "use"), SHARED)
+def test_a_fork_waits_for_a_transaction_of_another_thread(
+    kind: Any, use: Callable[[Any, int], bool], tmp_path: Path
+) -> None:
+    shared = kind(tmp_path / "shared")
+    has_begun, can_end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with shared._lock, transaction(shared._connection()):
+            has_begun.set()
+            can_end.wait()
+
+    thread, timer = threading.Thread(target=hold), threading.Timer(0.1, can_end.set)
+    thread.start()
+    has_begun.wait()
+    timer.start()
+    assert in_fork(lambda: can_end.is_set() and use(shared, 0))
+    assert [use(shared, number) for number in range(3)].count(True) == 2
+    thread.join()
+    timer.join()
+
+
+@pytest.mark.requirement("BOT-2", "GUARD-1")
+@pytest.mark.parametrize(("kind", "use"), SHARED)
+def test_what_a_forked_process_writes_is_kept_when_its_parent_closes_the_file(
+    kind: Any, use: Callable[[Any, int], bool], tmp_path: Path
+) -> None:
+    shared = kind(tmp_path / "shared")
+    assert use(shared, 0)
+    may_go_on, go_on = os.pipe()
+    told, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        code = 2
+        try:
+            signal.alarm(10)
+            is_first = use(shared, 1)
+            os.write(tell, b"1")
+            os.read(may_go_on, 1)
+            code = 0 if is_first and use(shared, 2) else 1
+        finally:
+            os._exit(code)
+    os.read(told, 1)
+    shared = None
+    gc.collect()
+    os.write(go_on, b"1")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for end in (may_go_on, go_on, told, tell):
+        os.close(end)
+    again = kind(tmp_path / "shared")
+    assert not any(use(again, number) for number in range(3))
+
+
+def test_a_program_with_a_guard_ends_without_a_word(tmp_path: Path) -> None:
+    """The end of the interpreter calls back for the weak references of what it frees."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from comity.guard import ASGIMiddleware, Guard\n"
+        'GUARD = Guard("https://example.com", {"/robots.txt": b""})\n'
+        "async def app(*_): pass\n"
+        "def guarded(): return ASGIMiddleware(app, GUARD)\n"
+        "APP = guarded()\n"
+    )
+    # With an option, the interpreter is started anew, and not forked from one that stays.
+    done = subprocess.run([sys.executable, "-E", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 class Owner:

@@ -8,11 +8,13 @@ import heapq
 import logging
 import os
 import sqlite3
+import threading
 from collections import defaultdict
 from pathlib import Path
 from typing import Protocol
 
 from comity.database import DatabaseKind, open_database, transaction
+from comity.forks import hold_in_forks
 from comity.policies.answers.errors import PolicyError
 
 logger = logging.getLogger(__name__)
@@ -33,8 +35,12 @@ CREATE TABLE nonce (
     pool TEXT NOT NULL, key BLOB NOT NULL, expires INTEGER NOT NULL, PRIMARY KEY (pool, key)
 ) WITHOUT ROWID;
 CREATE INDEX nonce_expires ON nonce (expires);
+CREATE TABLE pool (pool TEXT NOT NULL PRIMARY KEY, nonces INTEGER NOT NULL) WITHOUT ROWID;
 """,
 )
+_COUNT = """
+INSERT INTO pool VALUES (?, 1) ON CONFLICT (pool) DO UPDATE SET nonces = nonces + 1
+"""
 
 
 class UsedNonces(Protocol):
@@ -45,8 +51,8 @@ class UsedNonces(Protocol):
         another one, which may be over later.
 
         `pool`: no other pool can fill it. `key`: a digest of directory, `keyid` and nonce.
-        `expires`: the end of its signature. Both times are seconds since the epoch. Only one call
-        at a time is made."""
+        `expires`: the end of its signature. Both times are seconds since the epoch. `Proofs` makes
+        only one call at a time."""
 
 
 class Nonces:
@@ -80,25 +86,35 @@ class SharedNonces:
         PolicyError: the file cannot be used."""
         self._path = path
         self._most = most
-        self._pid = os.getpid()
-        self._db = self._open()
-        # Connections of the parent process, from before a fork. Closing them here would release
-        # its locks.
-        self._inherited: list[sqlite3.Connection] = []
+        self._open().close()
+        self._db: sqlite3.Connection | None = None  # of the process `_pid`
+        self._pid = 0
         self._has_failed = False
+        self._lock = threading.Lock()  # several Proofs may share the nonces
+        # A transaction that another thread has begun could never end in a forked process.
+        hold_in_forks(self._lock)
 
     def _open(self) -> sqlite3.Connection:
         db = open_database(self._path, KIND, check_same_thread=False)
         db.execute(f"PRAGMA busy_timeout = {BUSY}")
         return db
 
+    def _connection(self) -> sqlite3.Connection:
+        """Return the connection of this process."""
+        if self._db is None or self._pid != os.getpid():
+            if self._db is not None:
+                # SQLite takes one lock for all connections of a process to a file. The copy of the
+                # parent's connection seems to have it, so a second one would take none.
+                self._db.close()
+            self._db, self._pid = self._open(), os.getpid()
+        return self._db
+
     def use(self, pool: str, key: bytes, expires: int, now: float) -> str:
         try:
-            if self._pid != os.getpid():
-                self._inherited.append(self._db)
-                self._db, self._pid = self._open(), os.getpid()
-            with transaction(self._db):
-                return self._use(pool, key, expires, now)
+            with self._lock:
+                db = self._connection()
+                with transaction(db):
+                    return self._use(db, pool, key, expires, now)
         except (PolicyError, sqlite3.Error) as error:
             if not self._has_failed:
                 self._has_failed = True
@@ -109,14 +125,17 @@ class SharedNonces:
                 )
             return UNKNOWN
 
-    def _use(self, pool: str, key: bytes, expires: int, now: float) -> str:
-        self._db.execute("DELETE FROM nonce WHERE expires <= ?", (now,))
+    def _use(self, db: sqlite3.Connection, pool: str, key: bytes, expires: int, now: float) -> str:
+        ended = "SELECT count(*), pool FROM nonce WHERE expires <= ? GROUP BY pool"
+        if counts := db.execute(ended, (now,)).fetchall():
+            db.execute("DELETE FROM nonce WHERE expires <= ?", (now,))
+            db.executemany("UPDATE pool SET nonces = nonces - ? WHERE pool = ?", counts)
         row = (pool, key)
-        if self._db.execute("SELECT 1 FROM nonce WHERE pool = ? AND key = ?", row).fetchone():
+        if db.execute("SELECT 1 FROM nonce WHERE pool = ? AND key = ?", row).fetchone():
             return USED
-        # Counts no further than needed.
-        number = "SELECT count(*) FROM (SELECT 1 FROM nonce WHERE pool = ? LIMIT ?)"
-        if self._db.execute(number, (pool, self._most)).fetchone()[0] >= self._most:
+        counted = db.execute("SELECT nonces FROM pool WHERE pool = ?", (pool,)).fetchone()
+        if counted and counted[0] >= self._most:
             return TOO_MANY
-        self._db.execute("INSERT INTO nonce VALUES (?, ?, ?)", (*row, expires))
+        db.execute("INSERT INTO nonce VALUES (?, ?, ?)", (*row, expires))
+        db.execute(_COUNT, (pool,))
         return ""

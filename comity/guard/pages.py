@@ -34,7 +34,7 @@ PARTIAL = 206
 #   Content-Range = range-unit SP ( range-resp / unsatisfied-range )
 _CONTENT_RANGE = re.compile(rb"bytes[ ]0-(\d{1,18})/(\d{1,18})", re.IGNORECASE)
 # RFC 2046 section-5: media types whose bodies consist of other bodies, such as pages.
-_COMPOSITE = re.compile(rb"(?:^|[\s,])(?:multipart|message)/")
+_COMPOSITE = re.compile(rb"(?:^|[\s,])(?:multipart/|message/|application/(?:x-mimearchive|http)\b)")
 # The longer marks first: UTF-32 begins as UTF-16 does.
 _MARKS = (
     codecs.BOM_UTF32_LE,

@@ -11,12 +11,14 @@ import logging
 import os
 import secrets
 import sqlite3
+import threading
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from comity.database import connect, transaction
+from comity.forks import hold_in_forks
 from comity.guard.clients import ClientLimit, CountedClient, Stamps, TooMany
 from comity.policies.answers.errors import PolicyError
 
@@ -75,9 +77,12 @@ class SharedClients:
         self._max_clients = max_clients
         self._db: sqlite3.Connection | None = None
         self._process = _Process(path)
-        # Connections and processes of the parent process, from before a fork. This process must
-        # not close them, so it keeps references to them.
-        self._inherited: list[object] = []
+        # The processes whose forks this process descends from. It must not end them, so it keeps
+        # references to them.
+        self._inherited: list[_Process] = []
+        self._lock = threading.Lock()
+        # A transaction that another thread has begun could never end in a forked process.
+        hold_in_forks(self._lock)
         self._late: list[tuple[bytes, tuple[str, ...]]] = []  # requests that must be released
         self._claims = 0
         self._has_failed = False
@@ -179,21 +184,26 @@ class SharedClients:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Run the body of `with` in a transaction. Requests in `_late` are released first."""
-        db = self._connection()
-        with transaction(db):
-            for name, keys in self._late:
-                rows = [(name, key, self._process.number) for key in keys]
-                db.executemany(_RELEASE, rows)
-                db.executemany(_RELEASED, rows)
-            yield db
-        self._late.clear()
+        with self._lock:
+            db = self._connection()
+            with transaction(db):
+                for name, keys in self._late:
+                    rows = [(name, key, self._process.number) for key in keys]
+                    db.executemany(_RELEASE, rows)
+                    db.executemany(_RELEASED, rows)
+                yield db
+            self._late.clear()
 
     def _connection(self) -> sqlite3.Connection:
         """Return the connection of this process.
 
         This process may be a fork of the process that created the object."""
         if self._process.pid != os.getpid():
-            self._inherited += [self._db, self._process]
+            if self._db is not None:
+                # SQLite takes one lock for all connections of a process to a file. The copy of the
+                # parent's connection seems to have it, so a second one would take none.
+                self._db.close()
+            self._inherited.append(self._process)
             self._db, self._process, self._late = None, _Process(self._path), []
         if self._db is None:
             self._db = self._open()
