@@ -325,14 +325,14 @@ class Client:
         if not self.purchases.are_any:
             return None
         url = urlsplit(request.url)
-        proxy = proxy or self._options.client.proxies.select(url.scheme, url.hostname or "")
+        through = proxy or self._options.client.proxies.select(url.scheme, url.hostname or "")
         try:
             return await self.purchases.begin(
                 PlainRequest(
                     request.url,
                     method=request.method,
                     headers=request.headers,
-                    meta={"proxy": proxy} if proxy else {},
+                    meta={"proxy": through} if through else {},
                 ),
                 at_most=self._options.max_delay,  # others may never be sent
             )

@@ -216,9 +216,12 @@ def test_no_proxy_of_a_request_gets_the_token(serve: Serve, tmp_path: Path) -> N
     async def run() -> None:
         client = buyer("USD 1", "USD 3", license_token=f"file:{secret}")
         layers = (middleware(client),)
-        async with client, aiohttp.ClientSession(middlewares=layers) as session:
-            async with session.get(server.url("/a"), proxy=proxy.url("/")) as response:
-                assert await response.text() == "a"
+        async with (
+            client,
+            aiohttp.ClientSession(middlewares=layers) as session,
+            session.get(server.url("/a"), proxy=proxy.url("/")) as response,
+        ):
+            assert await response.text() == "a"
 
     asyncio.run(run())
     assert list(fields(proxy, "crawler-max-price").values()) == ["USD 1"]

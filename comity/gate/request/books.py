@@ -14,7 +14,6 @@ Amounts are whole numbers of billionth parts of a currency: SQLite would store o
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import sqlite3
 import threading
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from comity.database import DatabaseKind, open_database, transaction
-from comity.forks import call_in_forks
+from comity.forks import call_in_forks, hold_in_forks
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
@@ -62,11 +61,8 @@ KIND_OF_CLIENTS = replace(
 # SQLite keeps in the memory of each process which locks the process has, and a forked process has a
 # copy of that. With an inherited connection, it would take no locks of its own. So each FileBooks
 # closes its connection there. No thread uses a connection during the fork.
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-    )
+_lock = threading.Lock()
+hold_in_forks(_lock)
 
 
 class BooksError(Exception):
