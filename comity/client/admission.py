@@ -71,6 +71,7 @@ class Admission:
         self._parts = parts
         self._purchase = purchase
         self._declared: MutableMapping[str, str] = {}  # the header fields of the request
+        self._may_be_sent = True
 
     @property
     def url(self) -> str:
@@ -87,13 +88,14 @@ class Admission:
     def fields(self) -> dict[str, str]:
         """The header fields that the request has to carry.
 
-        These are its purposes, its signature, and what it buys. With a key, each access signs anew:
+        These are its purposes, its signature, and what it buys. Once the request is answered or has
+        ended, it buys nothing more. With a key, each access signs anew:
         use the fields for one request only, and do not send them to another host."""
         purposes, options = self.facts.purposes, self._parts.options
         return (
             options.purpose_fields(self.client.agent.purposes if purposes is None else purposes)
             | options.client.signed_fields(self.url)
-            | (self._purchase.fields if self._purchase is not None else {})
+            | (self._purchase.fields if self._purchase and not self._purchase.is_over else {})
         )
 
     def declare(self, headers: MutableMapping[str, str]) -> None:
@@ -113,7 +115,14 @@ class Admission:
 
         StoodStillError: this process was stopped for so long that the request's turn is over.
         ClosedError: the client is closed, or was closed meanwhile. The request does not go out."""
-        return await self.client.parts.standstill.guard(self.request, send)
+        standstill = self.client.parts.standstill
+        self._may_be_sent = False
+
+        def begin() -> Awaitable[T]:
+            self._may_be_sent = True
+            return send()
+
+        return await standstill.guard(self.request, begin)
 
     def answered(
         self,
@@ -181,9 +190,10 @@ class Admission:
     def failed(self, *, is_sent: bool = True) -> None:
         """Report that the request has ended without an answer.
 
-        `is_sent`: False if no connection was made, so that the request costs nothing."""
+        `is_sent`: False if no connection was made, so that the request costs nothing. A request for
+        which `sent` did not call `send` costs nothing either."""
         if self._purchase is not None:
-            self.client.purchases.failed(self._purchase, is_sent=is_sent)
+            self.client.purchases.failed(self._purchase, is_sent=is_sent and self._may_be_sent)
             self._take_off(self._purchase)
         self._parts.pace.end_and_forget(self.request)
 

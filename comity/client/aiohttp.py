@@ -98,6 +98,7 @@ def middleware(client: Client) -> ClientMiddlewareType:
                 str(request.url),
                 method=request.method,
                 headers=list(request.headers.items()),
+                proxy=None if request.proxy is None else str(request.proxy),
                 **options,
             )
         except Refused as refused:

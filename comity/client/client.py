@@ -277,6 +277,7 @@ class Client:
         referer: str | None = None,
         session: Session | None = None,
         led_by: Admission | None = None,
+        proxy: str | None = None,
     ) -> Admission:
         """Wait until the request may go out, count it, and return its admission.
 
@@ -293,6 +294,7 @@ class Client:
             session: Facts of the session that the request belongs to. None means no session.
             led_by: The admission of the request whose answer leads there, by a redirect, a link or
                 as a part of its page. None means that the operator leads there.
+            proxy: The proxy of this request. None means that of the client.
 
         RefusedError: the request may not go out, or would have to wait longer than `max_delay`.
         BooksError: the books of payments fail, so the request may not go out.
@@ -304,7 +306,7 @@ class Client:
         )
         if session is not None:
             parts.passages[ref(request)].session = session
-        purchase = await self._buy(request)
+        purchase = await self._buy(request, proxy)
         try:
             decision = await self._wait(parts, request, led_by)
             parts.access.record(request, decision)
@@ -318,20 +320,21 @@ class Client:
             raise
         return Admission(self, parts, request, decision, purchase)
 
-    async def _buy(self, request: Request) -> Purchase | None:
+    async def _buy(self, request: Request, proxy: str | None) -> Purchase | None:
         """Reserve what the request may cost. It has no turn yet, so no other one waits for it."""
         if not self.purchases.are_any:
             return None
         url = urlsplit(request.url)
-        proxy = self._options.client.proxies.select(url.scheme, url.hostname or "")
+        through = proxy or self._options.client.proxies.select(url.scheme, url.hostname or "")
         try:
             return await self.purchases.begin(
                 PlainRequest(
                     request.url,
                     method=request.method,
                     headers=request.headers,
-                    meta={"proxy": proxy} if proxy else {},
-                )
+                    meta={"proxy": through} if through else {},
+                ),
+                at_most=self._options.max_delay,  # others may never be sent
             )
         except ClosingError:
             raise ClosedError("the client was closed") from None

@@ -9,9 +9,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 
 from comity.client import Client, RefusedError
+from comity.client.aiohttp import middleware
 from comity.gate.request.books import BooksError, FileBooks
 from comity.policies import PolicyError
 from tests.live.test_offers import OPEN, Seller, answer, fields
@@ -23,13 +25,20 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.requirement("PAY-1", "WEB-3")
 
 
-def buyer(most: str, total: str, books: Path | None = None, **terms: str) -> Client:
+def buyer(
+    most: str,
+    total: str,
+    books: Path | None = None,
+    max_delay: float | None = None,
+    **terms: str,
+) -> Client:
     arrangement: dict[str, Any] = {"max_price": most, "sum": total}
     more = [{name: value} for name, value in terms.items()]
     return Client(
         "testbot",
         store=None,
         min_delay=0,
+        max_delay=max_delay,
         books=books,
         arrangements={"127.0.0.1": [arrangement, *more]},
     )
@@ -149,6 +158,74 @@ def test_the_end_of_the_client_ends_the_wait_for_money(serve: Serve) -> None:
             await waiting
 
     asyncio.run(run())
+
+
+def test_an_answered_request_offers_nothing_more(serve: Serve, tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("s3cret")
+    server = serve({"/robots.txt": OPEN})
+
+    async def run() -> None:
+        async with buyer("USD 1", "USD 3", license_token=f"file:{secret}") as client:
+            admission = await client.admit(server.url("/a"))
+            bought = {"Crawler-Max-Price", "Authorization"}
+            assert admission.fields.keys() >= bought
+            admission.answered(404)
+            assert not admission.fields.keys() & bought
+
+    asyncio.run(run())
+
+
+def test_a_task_does_not_wait_for_itself(serve: Serve) -> None:
+    server = serve({"/robots.txt": OPEN})
+
+    async def run() -> None:
+        async with buyer("USD 1", "USD 1", max_delay=0.01) as client:
+            admissions = [await client.admit(server.url("/a")) for _ in range(2)]
+            offers = [admission.fields.get("Crawler-Max-Price") for admission in admissions]
+            assert offers == ["USD 1", None]
+
+    asyncio.run(run())
+
+
+def test_a_request_that_lost_its_turn_costs_nothing(
+    serve: Serve, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve({"/robots.txt": OPEN, "/a": "a"})
+    path = tmp_path / "books"
+
+    async def run() -> None:
+        client = buyer("USD 1", "USD 1", path)
+        async with client, library.opened(client) as ask:
+            monkeypatch.setattr(client.parts.pace, "stood_still", lambda request: True)
+            with pytest.raises(library.error, match="this process stood still"):
+                await ask("GET", server.url("/a"))
+        (account,) = await FileBooks(path).accounts()
+        assert (account.taken, account.charged) == (0, 0)
+
+    asyncio.run(run())
+    assert not fields(server, "crawler-max-price")
+
+
+def test_no_proxy_of_a_request_gets_the_token(serve: Serve, tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("s3cret")
+    server = serve({"/robots.txt": OPEN, "/a": "a"})
+    proxy = serve({server.url("/a"): "a"}, host="127.0.0.2")
+
+    async def run() -> None:
+        client = buyer("USD 1", "USD 3", license_token=f"file:{secret}")
+        layers = (middleware(client),)
+        async with (
+            client,
+            aiohttp.ClientSession(middlewares=layers) as session,
+            session.get(server.url("/a"), proxy=proxy.url("/")) as response,
+        ):
+            assert await response.text() == "a"
+
+    asyncio.run(run())
+    assert list(fields(proxy, "crawler-max-price").values()) == ["USD 1"]
+    assert not fields(proxy, "authorization")
 
 
 def test_books_that_fail_send_nothing(serve: Serve, library: Library, tmp_path: Path) -> None:

@@ -129,10 +129,10 @@ async def is_reserved(books: RedisBooks) -> bool:
 @pytest.mark.parametrize(
     ("name", "value", "remedy"),
     [
-        ("appendfsync", "everysec", "set `appendfsync always`"),
-        ("appendfsync", "no", "set `appendfsync always`"),
-        ("appendonly", "no", "set `appendonly yes`"),
-        ("no-appendfsync-on-rewrite", "yes", "set `no-appendfsync-on-rewrite no`"),
+        ("appendfsync", "everysec", "write `appendfsync always` into"),
+        ("appendfsync", "no", "write `appendfsync always` into"),
+        ("appendonly", "no", "write `appendonly yes` into"),
+        ("no-appendfsync-on-rewrite", "yes", "write `no-appendfsync-on-rewrite no` into"),
     ],
 )
 def test_a_server_that_answers_before_a_payment_is_on_its_disk_confirms_none(

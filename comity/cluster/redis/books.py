@@ -117,7 +117,11 @@ class BooksLine(RedisLine):
         if wrong := [
             f"{name} {value}" for name, value in SYNCED.items() if settings.get(name) != value
         ]:
-            return f"payments have to be on its disk: set `{'` and `'.join(wrong)}`"
+            # CONFIG SET alone would be over at the next start, which then loads no log.
+            return (
+                f"payments have to be on its disk: write `{'` and `'.join(wrong)}` into its"
+                " configuration file, and start it again"
+            )
         if number < replicas:
             return (
                 f"{number} of {replicas} replicas have the payment: let the others connect. If"

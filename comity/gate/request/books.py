@@ -16,12 +16,14 @@ from __future__ import annotations
 import logging
 import secrets
 import sqlite3
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from comity.database import DatabaseKind, open_database, transaction
+from comity.forks import call_in_forks, hold_in_forks
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 
@@ -54,6 +56,13 @@ KIND_OF_CLIENTS = replace(
     subject="books: the books of payments",
     remedy="restore this file. Without it clients do not know what they have spent",
 )
+
+
+# SQLite keeps in the memory of each process which locks the process has, and a forked process has a
+# copy of that. With an inherited connection, it would take no locks of its own. So each FileBooks
+# closes its connection there. No thread uses a connection during the fork.
+_lock = threading.Lock()
+hold_in_forks(_lock)
 
 
 class BooksError(Exception):
@@ -109,6 +118,7 @@ class Books(Protocol):
     def settle(self, key: str, account: str, amount: int, charged: int) -> None:
         """Book the charge for the amount that was reserved with the key, and give the rest back.
 
+        A second call with the key changes nothing.
         If the charge is higher, `taken` becomes MOST, and stays it: the account is closed.
         If it fails, the whole amount stays taken."""
 
@@ -151,7 +161,9 @@ def _host_and_port(account: str) -> tuple[str, str]:
 
 
 class FileBooks:
-    """Books in a file of SQLite: of a JOBDIR, which one crawl at a time has, or of clients."""
+    """Books in a file of SQLite: of a JOBDIR, which one crawl at a time has, or of clients.
+
+    They are closed in a process that is forked later: it has to open the file itself."""
 
     def __init__(
         self, path: Path | None, *, kind: DatabaseKind = KIND, is_shared: bool = False
@@ -161,16 +173,22 @@ class FileBooks:
         `kind`: for messages. PolicyError: the file cannot be used."""
         self.is_shared = is_shared
         self._kind = kind
-        if path is None:
-            self._db = sqlite3.connect(":memory:", isolation_level=None)
-            self._db.executescript(SCHEMA)
-        else:
-            self._db = open_database(path, kind)
+        self._keys: set[str] = set()  # of reserved amounts
+        with _lock:
+            if path is None:
+                self._db = sqlite3.connect(
+                    ":memory:", isolation_level=None, check_same_thread=False
+                )
+                self._db.executescript(SCHEMA)
+            else:
+                # Any thread may fork.
+                self._db = open_database(path, kind, check_same_thread=False)
+            call_in_forks(self.close)
 
     def open(self, accounts: Iterable[str]) -> None:
         names = [*accounts]
         try:
-            with transaction(self._db):
+            with _lock, transaction(self._db):
                 check_accounts(names, [name for (name,) in self._db.execute(NAMES)])
                 for name in names:
                     self._db.execute(OPEN, (name,))
@@ -179,7 +197,7 @@ class FileBooks:
 
     async def reserve(self, key: str, account: str, amount: int, total: int) -> bool:
         try:
-            with transaction(self._db):
+            with _lock, transaction(self._db):
                 if not self._db.execute(HAS, (account,)).fetchone():
                     raise BooksError(no_account(account))
                 changed = self._db.execute(
@@ -188,29 +206,37 @@ class FileBooks:
                 )
         except sqlite3.Error as error:
             raise BooksError(f"the books of payments for `{account}` fail: {error}") from None
-        return changed.rowcount == 1
+        if is_reserved := changed.rowcount == 1:
+            self._keys.add(key)
+        return is_reserved
 
     def settle(self, key: str, account: str, amount: int, charged: int) -> None:
+        if key not in self._keys:
+            return
+        self._keys.remove(key)
         try:
-            self._db.execute(
-                "UPDATE account SET"
-                " taken = CASE WHEN ?2 > ?1 OR taken >= ?3 THEN ?3 ELSE taken - ?1 + ?2 END,"
-                " charged = min(charged + ?2, ?3) WHERE name = ?4",
-                (amount, min(charged, MOST), MOST, account),
-            )
+            with _lock:
+                self._db.execute(
+                    "UPDATE account SET"
+                    " taken = CASE WHEN ?2 > ?1 OR taken >= ?3 THEN ?3 ELSE taken - ?1 + ?2 END,"
+                    " charged = min(charged + ?2, ?3) WHERE name = ?4",
+                    (amount, min(charged, MOST), MOST, account),
+                )
         except sqlite3.Error as error:
             report_failure("The books of payments", account, error)
 
     async def accounts(self) -> list[Account]:
         try:
-            rows = self._db.execute("SELECT name, taken, charged FROM account ORDER BY name")
-            return [Account(*row) for row in rows]
+            with _lock:
+                rows = self._db.execute("SELECT name, taken, charged FROM account ORDER BY name")
+                return [Account(*row) for row in rows]
         except sqlite3.Error as error:
             report_failure("The books of payments", "all accounts", error)
             return []
 
     def close(self) -> None:
-        self._db.close()
+        with _lock:
+            self._db.close()
 
 
 def no_account(account: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -85,7 +85,8 @@ class Purchase:
         fields: The header fields that are sent.
         payment: The arrangement that the price is reserved by. None: nothing is offered.
         key: The key of the reserved amount.
-        is_over: True if the reserved amount is booked, stays taken or was given back.
+        is_over: True after its answer or its end. The reserved amount is booked, stays taken or was
+            given back.
     """
 
     url: str
@@ -127,6 +128,8 @@ class Purchases:
         self._in_flight = Counter[str]()  # account -> requests that have an amount reserved
         # Account -> set at the end of one of these requests, which may give something back.
         self._ends: dict[str, asyncio.Event] = {}
+        # Account -> lock of the request that waits. The others wait for the lock, and ask no books.
+        self._lines = defaultdict[str, asyncio.Lock](asyncio.Lock)
         # Account of shared books -> what was last seen of it, and when it was first seen like that.
         self._seen: dict[str, tuple[Account, float]] = {}
         self._breached: set[str] = set()  # accounts of sites that charged more than was offered
@@ -152,17 +155,18 @@ class Purchases:
                         {"name": name, "url": request.url},
                     )
 
-    async def begin(self, request: Request) -> Purchase | None:
+    async def begin(self, request: Request, *, at_most: float | None = None) -> Purchase | None:
         """Reserve what the sending of a request may cost. None: nothing is bought by it.
 
-        If too little is left, wait for amounts that may come back.
+        If too little is left, wait for amounts that may come back. `at_most`: seconds. None means
+        that all of these requests have an end.
         BooksError: the books fail. ClosingError: the crawl is ending since."""
         if "playwright" in request.meta:
             return None  # a browser sends header fields on, to redirects and to parts of the page
         fields = self._token_fields(request)
         payment = of_host(self._payments, request.url) if request.method == "GET" else None
         key = new_key()
-        if payment is not None and await self._reserve(payment, key):
+        if payment is not None and await self._reserve(payment, key, at_most):
             fields[MAX_PRICE] = str(payment.max_price)
         else:
             payment = None
@@ -188,16 +192,44 @@ class Purchases:
             return {}
         return {AUTHORIZATION: f"License {token.token}"}
 
-    async def _reserve(self, payment: Payment, key: str) -> bool:
+    async def _reserve(self, payment: Payment, key: str, at_most: float | None) -> bool:
         """Reserve the highest price. If too little is left, wait for amounts that may come back."""
+        name = payment.account
+        line = self._lines[name]
+        if not (name in self._breached or line.locked()) and await self._try(payment, key):
+            return True
+        try:
+            async with asyncio.timeout(at_most), line:
+                if await self._reserve_first(payment, key):
+                    return True
+        except TimeoutError:
+            if at_most is None:
+                raise
+            self._report(
+                payment.host,
+                f"nothing of the sum {payment.sum} was given back within {at_most:g} s, so requests"
+                " go without an offer",
+            )
+        self._stats.inc_value("comity/payments/not-offered")
+        return False
+
+    async def _try(self, payment: Payment, key: str) -> bool:
+        assert self._books is not None
+        is_reserved = await self._books.reserve(
+            key, payment.account, payment.max_price.billionths, payment.sum.billionths
+        )
+        self._in_flight[payment.account] += is_reserved
+        return is_reserved
+
+    async def _reserve_first(self, payment: Payment, key: str) -> bool:
+        """Reserve the highest price, or wait. Only one request for each account is in here."""
         name = payment.account
         assert self._books is not None
         while name not in self._breached:
+            if self._is_closing():
+                raise ClosingError
             end = self._ends.setdefault(name, asyncio.Event())
-            if await self._books.reserve(
-                key, name, payment.max_price.billionths, payment.sum.billionths
-            ):
-                self._in_flight[name] += 1
+            if await self._try(payment, key):
                 return True
             account = await self._account(name)
             if account.is_closed:
@@ -214,13 +246,15 @@ class Purchases:
                     " more is offered",
                 )
                 break
+            self._report(
+                payment.host,
+                f"requests wait for what others may give back of the sum {payment.sum}",
+                logging.INFO,
+            )
             with suppress(TimeoutError):
                 # No other worker tells this one what it gives back.
                 async with asyncio.timeout(LOOK if self._books.is_shared else None):
                     await end.wait()
-            if self._is_closing():
-                raise ClosingError
-        self._stats.inc_value("comity/payments/not-offered")
         return False
 
     async def _account(self, name: str) -> Account:
@@ -247,7 +281,10 @@ class Purchases:
         return monotonic() < since + PATIENCE
 
     def answered(self, purchase: Purchase, status: int, headers: HeaderFields) -> None:
-        """Book the charge of an answer."""
+        """Book the charge of an answer. Nothing happens if the purchase is over."""
+        if purchase.is_over:
+            return
+        purchase.is_over = True
         payment = purchase.payment
         if payment is None:
             return
@@ -279,8 +316,11 @@ class Purchases:
         """Note that a request got no answer. Nothing happens if the purchase is over.
 
         `is_sent`: False if the site cannot have seen the request."""
+        if purchase.is_over:
+            return
+        purchase.is_over = True
         payment = purchase.payment
-        if payment is None or purchase.is_over:
+        if payment is None:
             return
         if is_sent:
             self._stats.inc_value("comity/payments/offered")
@@ -289,19 +329,20 @@ class Purchases:
 
     def _end(self, purchase: Purchase, payment: Payment, charged: int | None) -> None:
         """Book a charge. None: it is not known, and the whole amount stays reserved."""
-        purchase.is_over = True
         if charged is not None and self._books is not None:
             self._books.settle(purchase.key, payment.account, payment.max_price.billionths, charged)
         self._in_flight[payment.account] -= 1
         if (end := self._ends.pop(payment.account, None)) is not None:
             end.set()
 
-    def _report(self, host: str, problem: str) -> None:
-        """Warn of a problem with a host, once."""
+    def _report(self, host: str, problem: str, level: int = logging.WARNING) -> None:
+        """Log a problem with a host, once."""
         if (host, problem) not in self._reported:
             self._reported.add((host, problem))
-            logger.warning(
-                "COMITY_ARRANGEMENTS `%(host)s`: %(problem)s", {"host": host, "problem": problem}
+            logger.log(
+                level,
+                "COMITY_ARRANGEMENTS `%(host)s`: %(problem)s",
+                {"host": host, "problem": problem},
             )
 
     async def close(self) -> None:

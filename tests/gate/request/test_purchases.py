@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
+import threading
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,10 +18,12 @@ import pytest
 
 from comity.gate.http import Headers, PlainRequest
 from comity.gate.request import purchases
-from comity.gate.request.books import MOST, BooksError, FileBooks
+from comity.gate.request.books import MOST, BooksError, FileBooks, new_key
 from comity.gate.request.purchases import LicenseToken, Payment, Purchase, Purchases
 from comity.gate.run.flights import ClosingError
 from comity.policies import PolicyError, Price
+
+forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 CENT = 10_000_000
 URL = "https://shop.test/a"
@@ -150,6 +157,71 @@ def test_a_request_that_was_not_sent_costs_nothing() -> None:
         assert await shop.cents() == (0, 0)
 
     asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+def test_a_purchase_that_is_over_gives_nothing_back() -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        lost, free = await shop.begin(), await shop.begin()
+        assert lost
+        assert free
+        shop.purchases.failed(lost, is_sent=True)
+        shop.purchases.answered(free, 404, Headers())
+        assert await shop.cents() == (3, 0)
+        for purchase in (lost, free):
+            shop.purchases.answered(purchase, 404, Headers())
+            shop.purchases.failed(purchase, is_sent=False)
+        assert await shop.cents() == (3, 0)
+        assert shop.stats == {"offered": 2, "lost": 1, "free": 1}
+        shop.books.settle(free.key, "shop.test USD", 3 * CENT, 0)
+        assert await shop.cents() == (3, 0)
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+def test_one_waiting_request_asks_the_books(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        out = [await shop.begin() for _ in range(3)]
+        asked = Counter[str]()
+        reserve = shop.books.reserve
+
+        async def count(key: str, *arguments: Any) -> bool:
+            asked["reserve"] += 1
+            return await reserve(key, *arguments)
+
+        monkeypatch.setattr(shop.books, "reserve", count)
+        waiting = [asyncio.ensure_future(shop.begin()) for _ in range(50)]
+        for purchase in out:
+            assert purchase
+            await asyncio.sleep(0)
+            shop.purchases.failed(purchase, is_sent=True)
+        assert await asyncio.gather(*waiting) == [None] * 50
+        assert asked["reserve"] < 60
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("PAY-1")
+def test_a_wait_for_money_has_an_end(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def run() -> None:
+        shop = Shop(FileBooks(None))
+        out = [await shop.begin() for _ in range(3)]
+        request = PlainRequest(URL)
+        for _ in range(2):  # the task that has the money asks for more
+            assert await shop.purchases.begin(request, at_most=0.01) is None
+        assert out[0]
+        shop.purchases.answered(out[0], 404, Headers())
+        assert await shop.begin()
+        assert shop.stats["not-offered"] == 2
+
+    asyncio.run(run())
+    assert caplog.text.count("requests wait for what others may give back of the sum USD 0.1") == 1
+    assert caplog.text.count("was given back within 0.01 s") == 1
 
 
 @pytest.mark.requirement("PAY-1")
@@ -349,6 +421,82 @@ class SharedBooks(FileBooks):
         super().__init__(path, is_shared=True)
 
 
+def in_child(check: Callable[[], bool]) -> int:
+    """Fork a process, and return its number. Its status is 0 if the function returns True."""
+    child = os.fork()
+    if not child:
+        code = 2
+        try:
+            signal.alarm(10)
+            code = 0 if check() else 1
+        finally:
+            os._exit(code)
+    return child
+
+
+def is_well(child: int) -> bool:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@forks
+@pytest.mark.requirement("PAY-1", "SEC-6")
+def test_a_forked_process_keeps_to_the_sum(tmp_path: Path) -> None:
+    path = tmp_path / "payments.sqlite"
+    (ready, tell_ready), (go, tell_go) = os.pipe(), os.pipe()
+
+    def opened() -> FileBooks:
+        books = SharedBooks(path)
+        books.open(["a USD"])
+        return books
+
+    def reserved(books: FileBooks) -> int:
+        return sum(asyncio.run(books.reserve(new_key(), "a USD", 1, 5)) for _ in range(5))
+
+    books = opened()
+
+    def check() -> bool:
+        with pytest.raises(BooksError):
+            reserved(books)
+        own = opened()
+        os.write(tell_ready, b"x")
+        os.read(go, 1)
+        return reserved(own) == 5
+
+    child = in_child(check)
+    os.close(tell_ready)
+    os.read(ready, 1)
+    books.close()  # the last user of the file removes its log
+    os.write(tell_go, b"x")
+    assert is_well(child)
+    assert reserved(opened()) == 0
+    for each in (ready, go, tell_go):
+        os.close(each)
+
+
+@forks
+@pytest.mark.requirement("PAY-1", "SEC-6")
+def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> None:
+    books = SharedBooks(tmp_path / "payments.sqlite")
+    books.open(["a USD"])
+    inside, forking = threading.Event(), threading.Event()
+
+    def wait() -> int:
+        inside.set()
+        return not forking.wait(10)
+
+    def reserve() -> bool:
+        books._db.set_progress_handler(wait, 1)
+        return asyncio.run(books.reserve(new_key(), "a USD", 1, 5))
+
+    os.register_at_fork(before=forking.set)
+    with ThreadPoolExecutor(1) as thread:
+        reserving = thread.submit(reserve)
+        assert inside.wait(10)
+        assert is_well(in_child(lambda: True))
+        assert reserving.result()
+    assert asyncio.run(books.accounts()) == [("a USD", 1, 0)]
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The moment by the monotonic clock, which each look sets forward by a minute."""
@@ -422,9 +570,11 @@ def test_claims_beyond_any_column() -> None:
     async def run() -> None:
         books = FileBooks(None)
         books.open(["a USD"])
-        assert await books.reserve("key", "a USD", 1, 10**18)
-        for _ in range(3):
-            books.settle("key", "a USD", 1, 10**30)
+        keys = "abc"
+        for key in keys:
+            assert await books.reserve(key, "a USD", 1, 10**18)
+        for key in keys:
+            books.settle(key, "a USD", 1, 10**30)
         (account,) = await books.accounts()
         assert (account.taken, account.charged) == (MOST, MOST)
 
