@@ -55,12 +55,8 @@ def plan(files: WishFiles, folder: Path, origin: str, *, force: bool = False) ->
 def _step(location: str, text: str, path: Path, origin: str, *, force: bool) -> Step:
     if force or not os.path.lexists(path):
         return Step(path, "written", text.encode())
-    try:
-        octets = path.read_bytes() if path.is_file() else None
-        old = octets.decode() if octets is not None else ""
-    except (OSError, UnicodeDecodeError):
-        octets = None
-    if octets is None:
+    old = _text_of(path)
+    if old is None:
         return Step(path, f"is no file that can be read as UTF-8: {_INSTEAD}", to_add=text)
     if has_form(location, text, old):
         return Step(path, "is unchanged, because the lines would change nothing in it")
@@ -75,7 +71,15 @@ def _step(location: str, text: str, path: Path, origin: str, *, force: bool) -> 
         return Step(path, f"is unchanged, because {why} {_INSTEAD}", to_add=text)
     lines = len(text.splitlines())
     outcome = f"{lines} lines are added at its end, and its other lines still hold"
-    return Step(path, outcome, octets + added[location].encode())
+    return Step(path, outcome, (old + added[location]).encode())
+
+
+def _text_of(path: Path) -> str | None:
+    """Return the text of a file, with its line ends. None: it is no file of UTF-8."""
+    try:
+        return path.read_bytes().decode() if path.is_file() else None
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _is_open(location: str, text: str) -> bool:
