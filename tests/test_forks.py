@@ -28,8 +28,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 INNER = "https://127.0.0.1"  # no key directory is fetched from there
 
 
-def in_fork(check: Callable[[], bool]) -> bool:
-    """Return the result of a function in a forked process. False: it takes 10 s."""
+def in_child(check: Callable[[], bool]) -> int:
+    """Fork a process, and return its number. It `is_well` if the function returns True in 10 s."""
     child = os.fork()
     if not child:
         code = 2
@@ -38,7 +38,17 @@ def in_fork(check: Callable[[], bool]) -> bool:
             code = 0 if check() else 1
         finally:
             os._exit(code)
+    return child
+
+
+def is_well(child: int) -> bool:
+    """Wait for a forked process to end, and return True if its function returned True."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def in_fork(check: Callable[[], bool]) -> bool:
+    """Return the result of a function in a forked process. False: it takes 10 s."""
+    return is_well(in_child(check))
 
 
 @pytest.mark.requirement("BOT-2", "GUARD-1")
@@ -132,22 +142,21 @@ def test_what_a_forked_process_writes_is_kept_when_its_parent_closes_the_file(
     assert use(shared, 0)
     may_go_on, go_on = os.pipe()
     told, tell = os.pipe()
-    child = os.fork()
-    if not child:
-        code = 2
-        try:
-            signal.alarm(10)
-            is_first = use(shared, 1)
-            os.write(tell, b"1")
-            os.read(may_go_on, 1)
-            code = 0 if is_first and use(shared, 2) else 1
-        finally:
-            os._exit(code)
+    inherited = [shared]
+
+    def check() -> bool:
+        is_first = use(inherited[0], 1)
+        os.write(tell, b"1")
+        os.read(may_go_on, 1)
+        return is_first and use(inherited[0], 2)
+
+    child = in_child(check)
     os.read(told, 1)
+    inherited.clear()
     shared = None
     gc.collect()
     os.write(go_on, b"1")
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert is_well(child)
     for end in (may_go_on, go_on, told, tell):
         os.close(end)
     again = kind(tmp_path / "shared")

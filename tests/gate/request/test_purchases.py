@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import threading
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -22,6 +20,7 @@ from comity.gate.request.books import MOST, BooksError, FileBooks, new_key
 from comity.gate.request.purchases import LicenseToken, Payment, Purchase, Purchases
 from comity.gate.run.flights import ClosingError
 from comity.policies import PolicyError, Price
+from tests.test_forks import in_child, in_fork, is_well
 
 forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
@@ -421,23 +420,6 @@ class SharedBooks(FileBooks):
         super().__init__(path, is_shared=True)
 
 
-def in_child(check: Callable[[], bool]) -> int:
-    """Fork a process, and return its number. Its status is 0 if the function returns True."""
-    child = os.fork()
-    if not child:
-        code = 2
-        try:
-            signal.alarm(10)
-            code = 0 if check() else 1
-        finally:
-            os._exit(code)
-    return child
-
-
-def is_well(child: int) -> bool:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
 @forks
 @pytest.mark.requirement("PAY-1", "SEC-6")
 def test_a_forked_process_keeps_to_the_sum(tmp_path: Path) -> None:
@@ -492,7 +474,7 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> N
     with ThreadPoolExecutor(1) as thread:
         reserving = thread.submit(reserve)
         assert inside.wait(10)
-        assert is_well(in_child(lambda: True))
+        assert in_fork(lambda: True)
         assert reserving.result()
     assert asyncio.run(books.accounts()) == [("a USD", 1, 0)]
 
